@@ -1,0 +1,121 @@
+"""What a metric declares about itself. The decorator only attaches the description; ``metrics/catalogue.py``
+and ``judging/catalogue.py`` list what exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from evaluation.canonical import content_hash
+from evaluation.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.scales import Scale
+
+
+class Kind(StrEnum):
+    """Who gives the figure."""
+
+    RULE = "rule"
+    EMBEDDING = "embedding"
+    JUDGE = "judge"
+    CUSTOM = "custom"
+    IMPORTED = "imported"
+
+
+class Direction(StrEnum):
+    """Whether more is better, less is better, or neither."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NONE = "none"
+
+
+class ReviewForm(StrEnum):
+    """What an expert rates the metric by."""
+
+    LEVEL = "level"
+    CLAIMS = "claims"
+    NUGGETS = "nuggets"
+    CONTEXTS = "contexts"
+    YES_NO = "yes_no"
+    CLASS = "class"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Bilingual:
+    """A text of the shipped data in both languages of the product."""
+
+    en: str
+    ko: str
+
+    def in_language(self, language: str) -> str:
+        """The Korean text for ``ko`` and ``ko-kr``, the English one otherwise."""
+        return self.ko if language.startswith("ko") else self.en
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """A metric's description. ``version`` rises when figures would move. ``inputs`` names what it needs beside
+    question and answer: ``keywords``, ``check``, ``reference``, ``contexts``, ``latency``. ``aggregation`` is
+    ``mean`` or ``latency`` (mean, median and 95th percentile). ``source`` is the source document or paper."""
+
+    name: str
+    version: int
+    kind: Kind
+    scale: Scale
+    title: Bilingual
+    formula: Bilingual
+    source: str
+    direction: Direction = Direction.HIGHER
+    inputs: tuple[str, ...] = ()
+    aggregation: str = "mean"
+    review_form: ReviewForm = ReviewForm.LEVEL
+    rubric_family: str = ""
+
+    @property
+    def definition_hash(self) -> str:
+        """Hash of what makes figures comparable: name, version, scale, direction, form and rubric family."""
+        return content_hash(
+            [
+                self.name,
+                self.version,
+                self.kind,
+                str(self.scale),
+                self.direction,
+                self.review_form,
+                self.rubric_family,
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSettings:
+    """What a profile sets for its rule metrics. ``matching`` is ``tiers`` (ours) or ``substring`` (the sources'
+    plain matching). ``checks`` are the profile's own checks for negative questions by name, each with its phrases."""
+
+    matching: str = "tiers"
+    k: int = 5
+    checks: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = ()
+
+
+RuleFunction = Callable[[QuestionSpec, AnswerSpec, RuleSettings], Result]
+
+
+class RuleMetric(Protocol):
+    """A pure rule metric: a function that carries its description."""
+
+    spec: MetricSpec
+
+    def __call__(self, question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings, /) -> Result: ...
+
+
+def rule_metric(spec: MetricSpec) -> Callable[[RuleFunction], RuleMetric]:
+    """Attach the description to a pure function; nothing is registered by this."""
+
+    def attach(function: RuleFunction) -> RuleMetric:
+        function.spec = spec  # type: ignore[attr-defined]
+        return function  # type: ignore[return-value]
+
+    return attach

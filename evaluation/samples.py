@@ -1,0 +1,168 @@
+"""What a metric and a judge see, and what they give back: plain frozen values without a database."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+VALUE_BOUND = 1e12  # the database refuses values beyond it, which keeps infinity and NaN out on both databases
+
+
+class Status(StrEnum):
+    """The three result statuses; pending is an open work unit, not a result."""
+
+    SCORED = "scored"
+    FAILED = "failed"
+    NOT_APPLICABLE = "not_applicable"
+
+
+class CheckPhrases(BaseModel):
+    """The data of a check on a negative question: phrases that must all, any or none occur in the answer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    all_of: tuple[str, ...] = ()
+    any_of: tuple[str, ...] = ()
+    none_of: tuple[str, ...] = ()
+
+
+class Nugget(BaseModel):
+    """A fact an answer should hold, with alternative wordings; ``vital`` ones count in the strict figure."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    name: str
+    alternatives: tuple[str, ...] = ()
+    vital: bool = True
+
+
+class QuestionSpec(BaseModel):
+    """A question as every part of the product reads it; the typed window on ``Question.spec``.
+
+    ``references`` are equally good expected answers. ``keywords`` are expected keywords, each a tuple of
+    alternatives of which any counts. ``group`` names questions that are not independent of each other.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    id: str
+    category: str
+    text: str
+    difficulty: str = ""
+    references: tuple[str, ...] = ()
+    keywords: tuple[tuple[str, ...], ...] = ()
+    check: str = ""
+    check_phrases: CheckPhrases | None = None
+    hops: int | None = None
+    aggregation_type: str = ""
+    inference_type: str = ""
+    required_info: tuple[str, ...] = ()
+    nuggets: tuple[Nugget, ...] = ()
+    ground_truth_chunk_ids: tuple[str, ...] = ()
+    persona: str = ""
+    history: tuple[str, ...] = ()
+    clarification_ok: bool = False
+    group: str = ""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSpec:
+    """A retrieved passage in the order the system used it."""
+
+    text: str
+    chunk_id: str = ""
+    score: float | None = None
+    source: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSpec:
+    """What a system answered. ``contexts`` is ``None`` where the system does not retrieve, empty where it
+    retrieved nothing. ``latency_seconds`` runs from the request to the complete answer."""
+
+    text: str
+    contexts: tuple[ContextSpec, ...] | None = None
+    retrieved_ids: tuple[str, ...] | None = None
+    latency_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A part of a result that a person can check: a claim, statement, context verdict, nugget, keyword or flag.
+
+    ``start`` and ``end`` are character offsets into the answer, end exclusive; ``context`` is the position of the
+    supporting context, from 0.
+    """
+
+    kind: str
+    text: str
+    verdict: str = ""
+    context: int | None = None
+    start: int | None = None
+    end: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outcome of one metric on one answer. Only a scored result has a value or a label; the others have a
+    reason: a code of ``evaluation/messages.py``, optionally followed by ``": "`` and a detail.
+
+    :raises ValueError: when status, value, label and reason do not fit together.
+    """
+
+    status: Status
+    value: float | None = None
+    label: str | None = None
+    reason: str = ""
+    detail: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    findings: tuple[Finding, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.status is Status.SCORED:
+            if (self.value is None) == (self.label is None):
+                raise ValueError("a scored result has exactly one of value and label")
+            if self.value is not None and not (math.isfinite(self.value) and abs(self.value) < VALUE_BOUND):
+                raise ValueError(f"not a finite bounded value: {self.value}")
+        elif self.value is not None or self.label is not None or not self.reason:
+            raise ValueError(f"a {self.status} result has a reason and neither value nor label")
+
+    @classmethod
+    def scored(
+        cls,
+        value: float,
+        *,
+        reason: str = "",
+        detail: Mapping[str, Any] = _NOTHING,
+        findings: tuple[Finding, ...] = (),
+    ) -> Result:
+        """A number on the metric's scale; ``reason`` is the scorer's explanation, if it gave one."""
+        return cls(Status.SCORED, value=float(value), reason=reason, detail=detail, findings=findings)
+
+    @classmethod
+    def labelled(
+        cls,
+        label: str,
+        *,
+        reason: str = "",
+        detail: Mapping[str, Any] = _NOTHING,
+        findings: tuple[Finding, ...] = (),
+    ) -> Result:
+        """A class of the metric's class scale."""
+        return cls(Status.SCORED, label=label, reason=reason, detail=detail, findings=findings)
+
+    @classmethod
+    def failed(cls, reason: str, *, detail: Mapping[str, Any] = _NOTHING) -> Result:
+        """It should have been computed and could not be."""
+        return cls(Status.FAILED, reason=reason, detail=detail)
+
+    @classmethod
+    def not_applicable(cls, reason: str, *, detail: Mapping[str, Any] = _NOTHING) -> Result:
+        """The question, the system or the answer has no input for the metric."""
+        return cls(Status.NOT_APPLICABLE, reason=reason, detail=detail)
