@@ -1,0 +1,11 @@
+"""The back office: Django's admin with access by project role instead of the staff flag."""
+
+from __future__ import annotations
+
+from django.contrib.admin.apps import AdminConfig
+
+
+class BackOffice(AdminConfig):
+    """Puts Concord's admin site in the place of Django's default one."""
+
+    default_site = "evaluation.admin.site.BackOfficeSite"

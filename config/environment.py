@@ -1,0 +1,110 @@
+"""Typed reading of the environment: every setting Concord knows, its default and what it means, in one place."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+#: name -> (type, default, meaning). ``docs/settings.md`` is checked against this table.
+KNOWN: dict[str, tuple[type, Any, str]] = {
+    "DATABASE_URL": (str, "", "Database; empty uses SQLite in `var/concord.sqlite3`."),
+    "SECRET_KEY": (str, "", "Signing key, at least 50 characters; generated into `var/secret_key` in development."),
+    "DEBUG": (bool, True, "Development mode. Switch it off wherever others can reach the site."),
+    "ALLOWED_HOSTS": (list, [], "Host names the site answers to; required when DEBUG is off."),
+    "TIME_ZONE": (str, "UTC", "Time zone of dates on pages."),
+    "LANGUAGE_CODE": (str, "en", "Language of pages for people who chose none: `en` or `ko`."),
+    "CONCORD_VAR": (str, "", "Folder for the embedded database and generated files; empty uses `var/`."),
+    "CONCORD_DISPATCHER": (str, "django_q", "Who wakes workers: `django_q`, or `local` (the calling process works)."),
+    "CONCORD_WORKERS": (int, 2, "Worker processes of one cluster."),
+    "CONCORD_JUDGE_ORIGINS": (list, [], "Origins judges may be called at, such as `https://llm.example:8000`."),
+    "CONCORD_LEASE_SECONDS": (int, 240, "How long a claimed unit of work stays claimed."),
+    "CONCORD_BUDGET_SECONDS": (int, 60, "How long one background task works before it hands over to the next."),
+    "CONCORD_HEARTBEAT_SECONDS": (int, 30, "How often `serve` rings the canary of the cluster."),
+    "CONCORD_WEDGED_SECONDS": (int, 120, "Without a heartbeat for so long, the cluster counts as wedged."),
+    "CONCORD_UPLOAD_BYTES": (int, 20 * 1024 * 1024, "Largest file accepted in one request."),
+    "CONCORD_JSON_LOGS": (bool, False, "Write logs as JSON lines."),
+    "CONCORD_TEST_DATA": (str, "", "Folder of real sample data; tests that need it are skipped when unset."),
+    "PORT": (int, 8000, "Port of `serve` and `demo`."),
+}
+
+env = environ.Env()
+environ.Env.read_env(BASE_DIR / ".env")
+
+
+def read(name: str) -> Any:
+    """The typed value of a known setting.
+
+    :raises ImproperlyConfigured: when the value cannot be read as its type, naming the setting.
+    """
+    kind, default, _ = KNOWN[name]
+    try:
+        if kind is bool:
+            return env.bool(name, default)
+        if kind is int:
+            return env.int(name, default)
+        if kind is list:
+            return env.list(name, default=default)
+        return env.str(name, default)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be of type {kind.__name__}: {error}") from error
+
+
+def refuse_unknown_names() -> None:
+    """Refuse ``CONCORD_…`` names that no part of the product reads: a typing error must not go unnoticed.
+
+    :raises ImproperlyConfigured: naming the unknown variables.
+    """
+    unknown = sorted(name for name in os.environ if name.startswith("CONCORD_") and name not in KNOWN)
+    if unknown:
+        raise ImproperlyConfigured(f"unknown settings: {', '.join(unknown)}; see docs/settings.md")
+
+
+def secret_key(var: Path, *, debug: bool) -> str:
+    """The signing key: from the environment, else (development only) generated once into a file of mode 0600.
+
+    :raises ImproperlyConfigured: outside development when the key is missing, short or a well-known default.
+    """
+    key: str = read("SECRET_KEY")
+    weak = len(key) < 50 or len(set(key)) < 8 or key.startswith("django-insecure-")
+    if not debug and weak:
+        raise ImproperlyConfigured("SECRET_KEY must be a random text of at least 50 characters when DEBUG is off")
+    if key:
+        return key
+    file = var / "secret_key"
+    if not file.exists():
+        var.mkdir(parents=True, exist_ok=True)
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as opened:
+            opened.write(secrets.token_urlsafe(64))
+    return file.read_text()
+
+
+def database(var: Path) -> dict[str, Any]:
+    """The database entry for Django: PostgreSQL by URL, else SQLite with the options concurrent writers need."""
+    url: str = read("DATABASE_URL")
+    config: dict[str, Any] = (
+        dict(env.db_url_config(url))
+        if url
+        else {"ENGINE": "django.db.backends.sqlite3", "NAME": str(var / "concord.sqlite3")}
+    )
+    if config["ENGINE"].endswith("sqlite3"):
+        config["OPTIONS"] = {
+            # Deferred transactions lose to "database is locked" under two writers; immediate ones wait.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            # Without recursive triggers INSERT OR REPLACE would walk past the append-only triggers.
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA recursive_triggers=ON;",
+        }
+        if url == "" or config["NAME"] not in {":memory:", ""}:
+            Path(config["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+    else:
+        config["CONN_MAX_AGE"] = 60
+        config["CONN_HEALTH_CHECKS"] = True
+    return config

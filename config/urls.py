@@ -1,0 +1,14 @@
+"""All addresses of the site."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, include, path
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("admin/", admin.site.urls),
+    path("api/v1/", include("evaluation.api.urls")),
+    path("api/v1/", include("review.api.urls")),
+    path("", include("evaluation.urls")),
+    path("", include("review.urls")),
+]

@@ -1,0 +1,104 @@
+"""People, projects, roles, API tokens and the audit log."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.accounts.roles import Role
+from evaluation.rows import AppendOnly, Row
+
+ROLE_CHOICES = [
+    (Role.VIEWER.value, _("Viewer")),
+    (Role.REVIEWER.value, _("Reviewer")),
+    (Role.EVALUATOR.value, _("Evaluator")),
+    (Role.LEAD.value, _("Lead")),
+    (Role.ADMIN.value, _("Administrator")),
+]
+
+
+class User(AbstractUser):
+    """A person. Rights come from role grants; ``is_superuser`` is the site's administrator."""
+
+    language = models.CharField(_("language"), max_length=5, blank=True, choices=settings.LANGUAGES)
+    time_zone = models.CharField(_("time zone"), max_length=64, blank=True)
+
+    class Meta:
+        verbose_name = _("user")
+        verbose_name_plural = _("users")
+
+
+class Project(Row):
+    """The scope of roles: everything else belongs to one project. A site starts with one."""
+
+    name = models.CharField(_("name"), max_length=200, unique=True)
+
+    class Meta:
+        verbose_name = _("project")
+        verbose_name_plural = _("projects")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RoleGrant(Row):
+    """A role of a person in a project."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="grants")
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="grants")
+    role = models.CharField(_("role"), max_length=20, choices=ROLE_CHOICES)
+
+    class Meta:
+        verbose_name = _("role")
+        verbose_name_plural = _("roles")
+        constraints = [
+            models.UniqueConstraint(fields=["user", "project", "role"], name="one_grant_per_role"),
+            models.CheckConstraint(condition=models.Q(role__in=[r.value for r in Role]), name="known_role"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.role} · {self.project}"
+
+
+class ApiToken(Row):
+    """A REST token. Only its SHA-256 is kept; ``scope`` is ``read`` or ``write``; it always expires."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="tokens")
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="tokens")
+    name = models.CharField(_("name"), max_length=100)
+    sha256 = models.CharField(max_length=64, unique=True, editable=False)
+    scope = models.CharField(_("scope"), max_length=10, choices=[("read", _("Read")), ("write", _("Write"))])
+    expires_at = models.DateTimeField(_("expires"))
+    revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("API token")
+        verbose_name_plural = _("API tokens")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AuditEvent(AppendOnly):
+    """What somebody did. ``hash`` covers the row and the hash before it, so a changed row shows.
+
+    ``detail`` holds ids, versions and hashes, never personal text, so that erasure stays possible.
+    """
+
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    verb = models.CharField(max_length=60)
+    object_type = models.CharField(max_length=60)
+    object_id = models.CharField(max_length=64)
+    detail = models.JSONField(default=dict)
+    prev_hash = models.CharField(max_length=64, unique=True)
+    hash = models.CharField(max_length=64, unique=True)
+
+    class Meta:
+        verbose_name = _("audit event")
+        verbose_name_plural = _("audit events")
+        indexes = [models.Index(fields=["object_type", "object_id"], name="audit_by_object")]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.object_type} {self.object_id}"

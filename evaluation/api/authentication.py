@@ -1,0 +1,43 @@
+"""REST tokens: hashed, scoped, expiring."""
+
+from __future__ import annotations
+
+import hashlib
+
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from evaluation.accounts.models import ApiToken, User
+
+
+class TokenAuthentication(BaseAuthentication):
+    """``Authorization: Bearer …``. A ``read`` token may only use safe methods; every token ends with its date."""
+
+    keyword = "Bearer"
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        """The token's owner; ``None`` where the request carries no token.
+
+        :raises AuthenticationFailed: for an unknown, expired or revoked token, or a write with a read token.
+        """
+        parts = get_authorization_header(request).split()
+        if len(parts) != 2 or parts[0].lower() != b"bearer":
+            return None
+        digest = hashlib.sha256(parts[1]).hexdigest()
+        token = ApiToken.objects.select_related("user", "project").filter(sha256=digest).first()
+        if (
+            token is None
+            or token.revoked_at is not None
+            or token.expires_at <= timezone.now()
+            or not token.user.is_active
+        ):
+            raise AuthenticationFailed("unknown, revoked or expired token")
+        if token.scope == "read" and request.method not in {"GET", "HEAD", "OPTIONS"}:
+            raise AuthenticationFailed("this token may only read")
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """Makes DRF answer 401 instead of 403 to a missing token."""
+        return self.keyword

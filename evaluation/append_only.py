@@ -1,0 +1,99 @@
+"""The triggers that make append-only tables append-only, on SQLite and PostgreSQL.
+
+SQLite drops a table's triggers whenever a migration rebuilds it, so every migration that touches such a table ends
+with :func:`install`, and ``evaluation/checks.py`` looks whether they are all there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.apps import apps
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from evaluation.rows import AppendOnly
+
+_VERBS = ("update", "delete")
+_PG_FUNCTION = """
+CREATE OR REPLACE FUNCTION concord_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'append-only table % refuses %', TG_TABLE_NAME, TG_OP USING ERRCODE = 'integrity_constraint_violation'; END $$
+"""
+
+
+def tables() -> list[str]:
+    """Names of all append-only tables, sorted."""
+    return sorted(m._meta.db_table for m in apps.get_models() if issubclass(m, AppendOnly))
+
+
+def _trigger(table: str, verb: str) -> str:
+    return f"append_only_{verb}_{table}"
+
+
+def install(_apps: object = None, schema_editor: Any = None) -> None:
+    """Create the missing triggers of every append-only table that exists; safe to repeat.
+
+    Takes what ``RunPython`` passes, so that a migration can name it directly.
+    """
+    database = connection if schema_editor is None else schema_editor.connection
+    with database.cursor() as cursor:
+        existing = set(database.introspection.table_names(cursor))
+        if database.vendor == "postgresql":
+            cursor.execute(_PG_FUNCTION)
+        for table in set(tables()) & existing:
+            for verb in _VERBS:
+                _create(database, cursor, table, verb)
+
+
+def _create(database: BaseDatabaseWrapper, cursor: Any, table: str, verb: str) -> None:
+    name = _trigger(table, verb)
+    if database.vendor == "postgresql":
+        cursor.execute(
+            f'CREATE OR REPLACE TRIGGER "{name}" BEFORE {verb.upper()} ON "{table}" '
+            "FOR EACH ROW EXECUTE FUNCTION concord_refuse()"
+        )
+        if verb == "delete":
+            cursor.execute(
+                f'CREATE OR REPLACE TRIGGER "{_trigger(table, "truncate")}" BEFORE TRUNCATE ON "{table}" '
+                "FOR EACH STATEMENT EXECUTE FUNCTION concord_refuse()"
+            )
+    else:
+        cursor.execute(
+            f'CREATE TRIGGER IF NOT EXISTS "{name}" BEFORE {verb.upper()} ON "{table}" '
+            f"BEGIN SELECT RAISE(ABORT, 'append-only table {table} refuses {verb.upper()}'); END"
+        )
+
+
+def uninstall() -> None:
+    """Remove all triggers. For tests that flush the database, and for ``purge``."""
+    with connection.cursor() as cursor:
+        existing = set(connection.introspection.table_names(cursor))
+        for table in set(tables()) & existing:
+            for verb in (*_VERBS, "truncate"):
+                suffix = f' ON "{table}"' if connection.vendor == "postgresql" else ""
+                cursor.execute(f'DROP TRIGGER IF EXISTS "{_trigger(table, verb)}"{suffix}')
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """The one maintenance door: triggers are away inside and back after, whatever happens."""
+    uninstall()
+    try:
+        yield
+    finally:
+        install()
+
+
+def missing() -> list[str]:
+    """Append-only tables whose triggers are not all there."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT tgname FROM pg_trigger WHERE tgname LIKE 'append_only_%%' AND tgenabled <> 'D'")
+        else:
+            cursor.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        # PostgreSQL cuts identifiers at 63 bytes.
+        present = {row[0] for row in cursor.fetchall()}
+        existing = set(connection.introspection.table_names(cursor))
+    return [t for t in tables() if t in existing and any(_trigger(t, v)[:63] not in present for v in _VERBS)]

@@ -1,0 +1,89 @@
+"""Question sets and their questions: versions that never change."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.accounts.models import Project
+from evaluation.rows import AppendOnly, Authored, Row
+from evaluation.samples import QuestionSpec
+
+
+class QuestionSet(AppendOnly, Authored):
+    """One version of a named set. Editing makes a successor; equal content selects the version that has it.
+
+    ``content_hash`` covers every field of every question but ``metadata``, questions sorted by id.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="question_sets")
+    name = models.CharField(_("name"), max_length=200)
+    version = models.PositiveIntegerField(_("version"))
+    content_hash = models.CharField(max_length=64, editable=False)
+    predecessor = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="successors")
+    metadata = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        verbose_name = _("question set")
+        verbose_name_plural = _("question sets")
+        constraints = [models.UniqueConstraint(fields=["project", "name", "version"], name="one_set_per_version")]
+        indexes = [models.Index(fields=["project", "name", "content_hash"], name="set_by_content")]
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+
+class Question(AppendOnly):
+    """A question of one version of a set. ``spec`` is read through :meth:`read` only."""
+
+    question_set = models.ForeignKey(QuestionSet, on_delete=models.PROTECT, related_name="questions")
+    external_id = models.CharField(_("id"), max_length=200)
+    position = models.PositiveIntegerField()
+    category = models.CharField(_("category"), max_length=200)
+    difficulty = models.CharField(_("difficulty"), max_length=100, blank=True)
+    group = models.CharField(_("group"), max_length=200, blank=True)
+    text = models.TextField(_("question"))
+    spec = models.JSONField()
+    metadata = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        verbose_name = _("question")
+        verbose_name_plural = _("questions")
+        ordering = ["question_set", "position"]
+        constraints = [models.UniqueConstraint(fields=["question_set", "external_id"], name="one_question_per_id")]
+        indexes = [models.Index(fields=["question_set", "category"], name="question_by_category")]
+
+    def __str__(self) -> str:
+        return self.external_id
+
+    def read(self) -> QuestionSpec:
+        """The question as metrics and judges see it."""
+        return QuestionSpec.model_validate(self.spec)
+
+
+class ImportBatch(Row, Authored):
+    """An upload between its preview and its confirmation. The file stays under ``uuid``; its name is only shown."""
+
+    class State(models.TextChoices):
+        PARSED = "parsed", _("waiting for confirmation")
+        CONFIRMED = "confirmed", _("confirmed")
+        EXPIRED = "expired", _("expired")
+
+    uuid = models.UUIDField(unique=True, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=20)
+    name = models.CharField(max_length=200)
+    file_name = models.CharField(max_length=300)
+    file_sha256 = models.CharField(max_length=64)
+    content = models.BinaryField()
+    options = models.JSONField(default=dict)
+    rows = models.PositiveIntegerField(default=0)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PARSED)
+    result_id = models.PositiveBigIntegerField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("upload")
+        verbose_name_plural = _("uploads")
+
+    def __str__(self) -> str:
+        return self.file_name

@@ -1,0 +1,37 @@
+"""Base classes of tables: rows that may change, and rows that only ever get added."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+
+class Row(models.Model):
+    """A row that knows when it was made."""
+
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class AppendOnly(Row):
+    """A row that is inserted and never changed or deleted; triggers in the database refuse both.
+
+    ``evaluation/append_only.py`` installs the triggers for every subclass.
+    """
+
+    class Meta:
+        abstract = True
+
+
+class Authored(models.Model):
+    """A row that a person made; empty where the product itself did."""
+
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="+"
+    )
+
+    class Meta:
+        abstract = True

@@ -1,0 +1,190 @@
+"""Answers of a system to a question set, and runs: an answer set scored under a profile."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.accounts.models import Project
+from evaluation.judges.models import JudgeVersion, RubricVersion
+from evaluation.profiles.models import ProfileVersion
+from evaluation.questions.models import Question, QuestionSet
+from evaluation.rows import AppendOnly, Authored, Row
+from evaluation.samples import AnswerSpec, ContextSpec
+from evaluation.systems.models import SystemVersion
+
+
+class AnswerSet(Row, Authored):
+    """One asking of a system. ``content_hash`` is filled once when the set is complete and stays."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="answer_sets")
+    question_set = models.ForeignKey(QuestionSet, on_delete=models.PROTECT, related_name="answer_sets")
+    system_version = models.ForeignKey(SystemVersion, on_delete=models.PROTECT, related_name="answer_sets")
+    k = models.PositiveIntegerField(default=5)
+    evaluation_type = models.CharField(max_length=20, default="full_rag")
+    source = models.CharField(_("source"), max_length=300, blank=True)
+    file_sha256 = models.CharField(max_length=64, blank=True)
+    content_hash = models.CharField(max_length=64, null=True, blank=True, editable=False)
+
+    class Meta:
+        verbose_name = _("answer set")
+        verbose_name_plural = _("answer sets")
+        constraints = [
+            models.CheckConstraint(condition=Q(k__gte=1, k__lte=50), name="k_in_range"),
+            models.CheckConstraint(condition=Q(evaluation_type__in=["full_rag", "retrieval_only"]), name="known_type"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.question_set} · {self.system_version}"
+
+
+class Answer(AppendOnly):
+    """What the system answered, or why it did not. ``retrieves`` tells no contexts from none found."""
+
+    answer_set = models.ForeignKey(AnswerSet, on_delete=models.PROTECT, related_name="answers")
+    question = models.ForeignKey(Question, on_delete=models.PROTECT, related_name="answers")
+    sample = models.PositiveIntegerField(default=1)
+    round = models.PositiveIntegerField(default=0)
+    status = models.CharField(max_length=10, choices=[("ok", _("answered")), ("failed", _("failed"))])
+    text = models.TextField(_("answer"), blank=True)
+    text_hash = models.CharField(max_length=64, db_index=True)
+    reason = models.TextField(blank=True)
+    latency_seconds = models.FloatField(null=True, blank=True)
+    confidence = models.FloatField(null=True, blank=True)
+    retrieves = models.BooleanField(default=False)
+    retrieved_ids = models.JSONField(null=True, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        verbose_name = _("answer")
+        verbose_name_plural = _("answers")
+        constraints = [
+            models.UniqueConstraint(fields=["answer_set", "question", "sample", "round"], name="one_answer_per_sample"),
+            models.CheckConstraint(
+                condition=Q(status="ok") | (Q(status="failed") & ~Q(reason="")), name="failed_says_why"
+            ),
+            models.CheckConstraint(
+                condition=Q(latency_seconds__isnull=True) | Q(latency_seconds__gte=0, latency_seconds__lt=1e9),
+                name="latency_in_range",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.question_id}#{self.sample}"
+
+    def read(self) -> AnswerSpec:
+        """The answer as metrics and judges see it; contexts are read from the prefetched relation."""
+        contexts = tuple(c.read() for c in self.contexts.all()) if self.retrieves else None
+        ids = None if self.retrieved_ids is None else tuple(self.retrieved_ids)
+        return AnswerSpec(self.text, contexts, ids, self.latency_seconds)
+
+
+class Context(AppendOnly):
+    """A retrieved passage, in the order the system used it."""
+
+    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="contexts")
+    position = models.PositiveIntegerField()
+    chunk_id = models.CharField(max_length=300, blank=True)
+    text = models.TextField(blank=True)
+    score = models.FloatField(null=True, blank=True)
+    source = models.CharField(max_length=500, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ["answer", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["answer", "position"], name="one_context_per_place"),
+            models.CheckConstraint(
+                condition=Q(score__isnull=True) | Q(score__gt=-1e12, score__lt=1e12), name="context_score_bounded"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.chunk_id or str(self.position)
+
+    def read(self) -> ContextSpec:
+        """The context as metrics and judges see it."""
+        return ContextSpec(self.text, self.chunk_id, self.score, self.source, self.metadata)
+
+
+class Run(Row, Authored):
+    """An answer set scored under a profile. ``config`` is frozen when the run starts and is read through
+    ``evaluation.runs.config``; ``reason`` says why a run is paused or incomplete."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft", _("draft")
+        PREFLIGHT = "preflight", _("checking")
+        RUNNING = "running", _("running")
+        PAUSED = "paused", _("paused")
+        CANCELLED = "cancelled", _("cancelled")
+        COMPLETED = "completed", _("complete")
+        INCOMPLETE = "incomplete", _("incomplete")
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="runs")
+    answer_set = models.ForeignKey(AnswerSet, on_delete=models.PROTECT, related_name="runs")
+    profile_version = models.ForeignKey(ProfileVersion, on_delete=models.PROTECT, related_name="runs")
+    name = models.CharField(_("name"), max_length=300, blank=True)
+    config = models.JSONField(default=dict)
+    config_hash = models.CharField(max_length=64, editable=False)
+    seed = models.PositiveBigIntegerField(default=0)
+    budget = models.DecimalField(max_digits=12, decimal_places=4, null=True, blank=True)
+    state = models.CharField(_("state"), max_length=12, choices=State.choices, default=State.DRAFT)
+    reason = models.TextField(blank=True)
+    start_token = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    baseline = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+
+    class Meta:
+        verbose_name = _("run")
+        verbose_name_plural = _("runs")
+        indexes = [models.Index(fields=["state"], name="run_by_state")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(
+                    state__in=["draft", "preflight", "running", "paused", "cancelled", "completed", "incomplete"]
+                ),
+                name="known_run_state",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name or f"#{self.pk}"
+
+
+class RunJudge(AppendOnly):
+    """A judge of a run with its pinned rubric. The primary one counts; others are compared only."""
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="judges")
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    primary = models.BooleanField(default=True)
+    repeat_count = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "judge_version", "rubric_version"], name="one_judge_per_run"),
+            models.UniqueConstraint(
+                fields=["run", "rubric_version"], condition=Q(primary=True), name="one_primary_judge"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.judge_version} · {self.rubric_version}"
+
+
+class RunEvent(AppendOnly, Authored):
+    """What happened to a run: started, paused, resumed, cancelled, retried, completed, and why."""
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="events")
+    verb = models.CharField(max_length=30)
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["run", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.verb}"

@@ -1,0 +1,114 @@
+"""Metric definitions, scores and the parts of a score that a person can check."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.judges.models import JudgeVersion, RubricVersion
+from evaluation.rows import AppendOnly
+from evaluation.runs.models import Answer, Run
+from evaluation.scales import Scale
+from evaluation.work.models import WorkUnit
+
+
+class MetricDefinition(AppendOnly):
+    """A metric as ratings and scores refer to it. ``scale`` is the text that ``Scale.parse`` reads.
+
+    A new rubric version is a new metric version only if scale, levels or review form change.
+    """
+
+    name = models.CharField(_("name"), max_length=100)
+    version = models.PositiveIntegerField(_("version"))
+    kind = models.CharField(max_length=10)
+    scale = models.CharField(_("scale"), max_length=500)
+    direction = models.CharField(max_length=10, default="higher")
+    review_form = models.CharField(max_length=10, default="level")
+    rubric_family = models.CharField(max_length=100, blank=True)
+    title = models.JSONField(default=dict)
+    content_hash = models.CharField(max_length=64, editable=False)
+
+    class Meta:
+        verbose_name = _("metric")
+        verbose_name_plural = _("metrics")
+        constraints = [models.UniqueConstraint(fields=["name", "version"], name="one_metric_version")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def read_scale(self) -> Scale:
+        """The metric's scale."""
+        return Scale.parse(self.scale)
+
+
+class Score(AppendOnly):
+    """One metric of one answer by one scorer: a value or label, else a status with its reason.
+
+    ``origin`` identifies the unit and repeat (or the imported row) that gave it; of several rounds with one
+    origin the highest counts. ``author`` is the label of an imported judge.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="scores")
+    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="scores")
+    metric = models.ForeignKey(MetricDefinition, on_delete=models.PROTECT, related_name="scores")
+    unit = models.ForeignKey(WorkUnit, on_delete=models.PROTECT, null=True, related_name="scores")
+    origin = models.CharField(max_length=64)
+    round = models.PositiveIntegerField(default=0)
+    repeat = models.PositiveIntegerField(default=1)
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, null=True, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, null=True, related_name="+")
+    author = models.CharField(max_length=200, blank=True)
+    status = models.CharField(max_length=15)
+    value = models.FloatField(null=True)
+    label = models.CharField(max_length=200, null=True)
+    reason = models.TextField(blank=True)
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        verbose_name = _("score")
+        verbose_name_plural = _("scores")
+        constraints = [
+            models.UniqueConstraint(fields=["origin", "metric", "round"], name="one_score_per_origin"),
+            models.CheckConstraint(
+                condition=~Q(status="scored")
+                | Q(value__isnull=False, label__isnull=True, value__gt=-1e12, value__lt=1e12)
+                | Q(value__isnull=True, label__isnull=False),
+                name="scored_has_one_value",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="scored") | (Q(value__isnull=True, label__isnull=True) & ~Q(reason="")),
+                name="unscored_has_a_reason",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["scored", "failed", "not_applicable"]), name="known_score_status"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["run", "metric", "status"], name="scores_of_run"),
+            models.Index(fields=["answer", "metric", "-id"], name="scores_of_answer"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric_id}: {self.label if self.value is None else self.value}"
+
+
+class Finding(AppendOnly):
+    """A claim, statement, context verdict, nugget, keyword or flag behind a score."""
+
+    score = models.ForeignKey(Score, on_delete=models.PROTECT, related_name="findings")
+    kind = models.CharField(max_length=20)
+    position = models.PositiveIntegerField()
+    text = models.TextField()
+    verdict = models.CharField(max_length=40, blank=True)
+    context = models.PositiveIntegerField(null=True)
+    start = models.PositiveIntegerField(null=True)
+    end = models.PositiveIntegerField(null=True)
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["score", "kind", "position"]
+        constraints = [models.UniqueConstraint(fields=["score", "kind", "position"], name="one_finding_per_place")]
+
+    def __str__(self) -> str:
+        return self.text[:60]

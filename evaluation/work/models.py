@@ -1,0 +1,128 @@
+"""The ledger of work: units that are claimed, the calls made for them, and what came back."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.questions.models import Question
+from evaluation.rows import AppendOnly, Row
+from evaluation.runs.models import Answer, Run, RunJudge
+
+
+class WorkUnit(Row):
+    """One step of a run for one answer, done effectively once.
+
+    ``key`` folds step, question, sample, repeat and configuration into one non-null text, because a unique
+    constraint over nullable columns would not hold. ``fence`` rises with each claim, so that a worker whose lease
+    lapsed cannot commit; ``tries`` counts claims that did not end, before any call is made, so that a unit which
+    kills its workers is parked; ``round`` is an explicit retry after failure.
+    """
+
+    class State(models.TextChoices):
+        BLOCKED = "blocked", _("waiting for another step")
+        TODO = "todo", _("waiting")
+        LEASED = "leased", _("in work")
+        DONE = "done", _("done")
+        FAILED = "failed", _("failed")
+        SKIPPED = "skipped", _("skipped")
+
+    class Kind(models.TextChoices):
+        ASK = "ask", _("ask the system")
+        RULES = "rules", _("rules")
+        JUDGE = "judge", _("judge")
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="units")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    question = models.ForeignKey(Question, on_delete=models.PROTECT, related_name="+")
+    sample = models.PositiveIntegerField(default=1)
+    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, null=True, related_name="units")
+    run_judge = models.ForeignKey(RunJudge, on_delete=models.PROTECT, null=True, related_name="units")
+    repeat = models.PositiveIntegerField(default=1)
+    needs = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="dependents")
+    key = models.CharField(max_length=64)
+    round = models.PositiveIntegerField(default=0)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.TODO)
+    reason = models.TextField(blank=True)
+    fence = models.PositiveIntegerField(default=0)
+    tries = models.PositiveIntegerField(default=0)
+    lease_token = models.UUIDField(null=True, db_index=True)
+    lease_until = models.DateTimeField(null=True)
+    not_before = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "key"], name="one_unit_per_step"),
+            models.CheckConstraint(
+                condition=~Q(state__in=["failed", "skipped"]) | ~Q(reason=""), name="unit_failure_says_why"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="leased") | Q(lease_token__isnull=False, lease_until__isnull=False),
+                name="leased_has_lease",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["blocked", "todo", "leased", "done", "failed", "skipped"]),
+                name="known_unit_state",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["run", "id"], name="claimable_units", condition=Q(state__in=["todo", "leased"])),
+            models.Index(fields=["run", "state"], name="units_by_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}/{self.kind}/{self.question_id}"
+
+
+class Attempt(AppendOnly):
+    """One HTTP call for a unit, written before it is sent: number 1 together with the claim."""
+
+    unit = models.ForeignKey(WorkUnit, on_delete=models.PROTECT, related_name="attempts")
+    fence = models.PositiveIntegerField()
+    round = models.PositiveIntegerField()
+    number = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["unit", "fence", "number"], name="one_attempt_per_call")]
+
+    def __str__(self) -> str:
+        return f"{self.unit_id}/{self.fence}.{self.number}"
+
+
+class Reply(AppendOnly):
+    """What an attempt gave. An attempt without a reply has an unknown outcome and an unknown cost.
+
+    ``outcome`` is a name of ``evaluation.judging.client`` or ``not_sent`` where the claim was given back unused.
+    Unknown tokens and costs are null, never 0. ``cost`` is in US dollars.
+    """
+
+    attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="reply")
+    outcome = models.CharField(max_length=30)
+    http_status = models.PositiveIntegerField(null=True)
+    model_returned = models.CharField(max_length=200, blank=True)
+    request_hash = models.CharField(max_length=64, blank=True, db_index=True)
+    tokens_in = models.PositiveBigIntegerField(null=True)
+    tokens_out = models.PositiveBigIntegerField(null=True)
+    tokens_cached = models.PositiveBigIntegerField(null=True)
+    tokens_reasoning = models.PositiveBigIntegerField(null=True)
+    cost = models.DecimalField(max_digits=14, decimal_places=8, null=True)
+    elapsed_seconds = models.FloatField(null=True)
+    raw = models.TextField(blank=True)
+
+    class Meta:
+        verbose_name_plural = "replies"
+
+    def __str__(self) -> str:
+        return f"{self.attempt_id} {self.outcome}"
+
+
+class Heartbeat(models.Model):
+    """When a host's cluster last executed its canary."""
+
+    host = models.CharField(max_length=200, unique=True)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.host

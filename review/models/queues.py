@@ -1,0 +1,190 @@
+"""Review queues, their items, and who holds which item."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.accounts.models import Project
+from evaluation.judges.models import RubricVersion
+from evaluation.rows import AppendOnly, Authored, Row
+from evaluation.runs.models import Answer, Run
+from evaluation.scores.models import MetricDefinition
+
+
+class ReviewQueue(Row, Authored):
+    """Answers waiting for experts, and the rules under which they rate.
+
+    ``reveal_threshold`` is the distance on the metric's scale from which a difference is shown; ``reveal_share``
+    the share of the others that is shown at random. ``seed`` fixes the order and that share. ``example`` marks
+    ratings made for show.
+    """
+
+    class Mode(models.TextChoices):
+        BLIND = "blind", _("blind")
+        ASSISTED = "assisted", _("assisted")
+
+    class Reveal(models.TextChoices):
+        ON_DIFFERENCE = "on_difference", _("where they differ")
+        ALWAYS = "always", _("always")
+        NEVER = "never", _("never")
+
+    class State(models.TextChoices):
+        OPEN = "open", _("open")
+        CLOSED = "closed", _("closed")
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="queues")
+    name = models.CharField(_("name"), max_length=200)
+    guideline = models.TextField(_("guideline"), blank=True)
+    mode = models.CharField(_("mode"), max_length=10, choices=Mode.choices, default=Mode.BLIND)
+    reviews_needed = models.PositiveIntegerField(_("reviewers per answer"), default=1)
+    reveal = models.CharField(_("show the judge"), max_length=15, choices=Reveal.choices, default=Reveal.ON_DIFFERENCE)
+    reveal_threshold = models.FloatField(_("difference that shows the judge"), default=2)
+    reveal_share = models.FloatField(default=0.1)
+    hide_system = models.BooleanField(_("hide the system"), default=True)
+    lease_minutes = models.PositiveIntegerField(_("minutes an answer stays reserved"), default=30)
+    example = models.BooleanField(default=False)
+    deadline = models.DateTimeField(_("deadline"), null=True, blank=True)
+    seed = models.PositiveBigIntegerField(default=0)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
+
+    class Meta:
+        verbose_name = _("review queue")
+        verbose_name_plural = _("review queues")
+        constraints = [
+            models.CheckConstraint(condition=Q(reviews_needed__gte=1, reviews_needed__lte=10), name="sane_overlap"),
+            models.CheckConstraint(condition=Q(lease_minutes__gte=1), name="sane_lease"),
+            models.CheckConstraint(condition=Q(reveal_share__gte=0, reveal_share__lte=1), name="share_in_range"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class QueueMetric(Row):
+    """A metric that the queue asks for, with the rubric whose level texts the reviewers see."""
+
+    queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="metrics")
+    metric = models.ForeignKey(MetricDefinition, on_delete=models.PROTECT, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, null=True, related_name="+")
+    position = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["queue", "position"]
+        constraints = [models.UniqueConstraint(fields=["queue", "metric"], name="one_metric_per_queue")]
+
+    def __str__(self) -> str:
+        return str(self.metric)
+
+
+class QueueMember(Row):
+    """A person who may rate the queue's items."""
+
+    queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="members")
+    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="queue_memberships")
+    offset = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["queue", "reviewer"], name="one_membership")]
+
+    def __str__(self) -> str:
+        return f"{self.reviewer} · {self.queue}"
+
+
+class ReviewItem(Row):
+    """An answer in a queue. ``run`` is the run whose judge is shown after the rating. ``shuffle_key`` is random:
+    a reviewer walks the ring of keys from an offset of their own, so that order tells nothing.
+
+    ``occasion`` is 1 for the first time an answer stands in the queue and higher for hidden repeats.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open", _("open")
+        DONE = "done", _("done")
+        WITHDRAWN = "withdrawn", _("withdrawn")
+        DISPUTED = "disputed", _("in dispute")
+
+    queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="items")
+    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="items")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="items")
+    occasion = models.PositiveIntegerField(default=1)
+    shuffle_key = models.PositiveBigIntegerField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["queue", "answer", "occasion"], name="one_item_per_occasion")]
+        indexes = [models.Index(fields=["queue", "state", "shuffle_key"], name="next_items")]
+
+    def __str__(self) -> str:
+        return f"{self.queue_id}/{self.pk}"
+
+
+class Assignment(Row):
+    """An item in one reviewer's hands. ``slot`` counts the reviewers of the item from 1; the unique constraint on
+    live slots is what keeps two people from colliding."""
+
+    class State(models.TextChoices):
+        LEASED = "leased", _("open")
+        SUBMITTED = "submitted", _("rated")
+        REVEALED = "revealed", _("judge shown")
+        FINISHED = "finished", _("finished")
+        SKIPPED = "skipped", _("skipped")
+        FLAGGED = "flagged", _("flagged")
+        EXPIRED = "expired", _("expired")
+
+    GONE = ("skipped", "expired", "flagged")
+
+    item = models.ForeignKey(ReviewItem, on_delete=models.PROTECT, related_name="assignments")
+    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="assignments")
+    slot = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.LEASED)
+    lease_until = models.DateTimeField()
+    fence = models.PositiveIntegerField(default=1)
+    opened_at = models.DateTimeField(null=True)
+    submitted_at = models.DateTimeField(null=True)
+    revealed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["item", "reviewer"], name="one_assignment_per_reviewer"),
+            models.UniqueConstraint(
+                fields=["item", "slot"],
+                condition=~Q(state__in=["skipped", "expired", "flagged"]),
+                name="one_reviewer_per_slot",
+            ),
+            models.CheckConstraint(condition=Q(slot__gte=1, slot__lte=10), name="slot_in_range"),
+            models.CheckConstraint(
+                condition=Q(revealed_at__isnull=True)
+                | Q(submitted_at__isnull=False, revealed_at__gte=F("submitted_at")),
+                name="blind_before_reveal",
+            ),
+        ]
+        indexes = [models.Index(fields=["reviewer", "state"], name="assignments_of_reviewer")]
+
+    def __str__(self) -> str:
+        return f"{self.item_id}/{self.reviewer_id}"
+
+
+class Draft(Row):
+    """What a reviewer has entered and not yet submitted."""
+
+    assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="draft")
+    payload = models.JSONField(default=dict)
+    saved_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return str(self.assignment)
+
+
+class ItemEvent(AppendOnly):
+    """What a reviewer did with an item other than rating it."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="events")
+    verb = models.CharField(max_length=20)
+    kind = models.CharField(max_length=30, blank=True)
+    comment = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.assignment_id} {self.verb}"

@@ -1,0 +1,129 @@
+"""What experts said: ratings, overrides, and who saw the judge before rating."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.judges.models import RubricVersion
+from evaluation.rows import AppendOnly
+from evaluation.runs.models import Answer
+from evaluation.scores.models import MetricDefinition
+from review.models.queues import Assignment
+
+
+class Rating(AppendOnly):
+    """An expert's value, label or "cannot judge" for one metric of one answer.
+
+    ``initial`` ratings come before the judge was seen; ``final`` ones after a reveal. ``seq`` orders several rows
+    of one phase: the last before the reveal counts. Imported ratings have an ``author`` instead of an assignment.
+    ``active_ms`` is the time spent looking, in milliseconds. ``probability`` is that of an imported sample.
+    """
+
+    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="ratings")
+    metric = models.ForeignKey(MetricDefinition, on_delete=models.PROTECT, related_name="ratings")
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, null=True, related_name="ratings")
+    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="ratings")
+    author = models.CharField(max_length=200, blank=True)
+    source = models.CharField(max_length=10, choices=[("review", _("review")), ("import", _("import"))])
+    phase = models.CharField(max_length=10, choices=[("initial", _("first")), ("final", _("final"))])
+    blind = models.BooleanField()
+    seq = models.PositiveIntegerField(default=1)
+    value = models.FloatField(null=True)
+    label = models.CharField(max_length=200, null=True)
+    cannot_judge = models.BooleanField(default=False)
+    reason_code = models.CharField(max_length=40, blank=True)
+    comment = models.TextField(blank=True)
+    parts = models.JSONField(null=True)
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, null=True, related_name="+")
+    probability = models.FloatField(null=True)
+    sampling = models.CharField(max_length=10, blank=True)
+    active_ms = models.PositiveIntegerField(null=True)
+    idempotency_key = models.CharField(max_length=100, unique=True)
+
+    class Meta:
+        verbose_name = _("rating")
+        verbose_name_plural = _("ratings")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["assignment", "metric", "phase", "seq"],
+                condition=Q(assignment__isnull=False),
+                name="one_rating_per_turn",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    value__isnull=False, label__isnull=True, cannot_judge=False, value__gt=-1e12, value__lt=1e12
+                )
+                | Q(value__isnull=True, label__isnull=False, cannot_judge=False)
+                | Q(value__isnull=True, label__isnull=True, cannot_judge=True),
+                name="rating_has_one_value",
+            ),
+            models.CheckConstraint(
+                condition=Q(assignment__isnull=False, reviewer__isnull=False, source="review")
+                | (Q(assignment__isnull=True, source="import") & ~Q(author="")),
+                name="rating_has_an_author",
+            ),
+            models.CheckConstraint(condition=~Q(phase="final", blind=True), name="final_is_never_blind"),
+            models.CheckConstraint(condition=Q(phase__in=["initial", "final"]), name="known_phase"),
+            models.CheckConstraint(
+                condition=Q(probability__isnull=True) | Q(probability__gt=0, probability__lte=1),
+                name="rating_probability_in_range",
+            ),
+        ]
+        indexes = [models.Index(fields=["answer", "metric"], name="ratings_of_answer")]
+
+    def __str__(self) -> str:
+        return f"{self.answer_id}/{self.metric_id}"
+
+
+class Override(AppendOnly):
+    """A decision above the ratings: an override, an adjudication, or the revert of the newest one before it."""
+
+    class Kind(models.TextChoices):
+        OVERRIDE = "override", _("override")
+        ADJUDICATION = "adjudication", _("adjudication")
+        REVERT = "revert", _("revert")
+
+    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="overrides")
+    metric = models.ForeignKey(MetricDefinition, on_delete=models.PROTECT, related_name="overrides")
+    seq = models.PositiveIntegerField()
+    kind = models.CharField(max_length=15, choices=Kind.choices)
+    value = models.FloatField(null=True)
+    label = models.CharField(max_length=200, null=True)
+    judge_seen = models.BooleanField(default=True)
+    reason = models.TextField(_("reason"))
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="overrides")
+
+    class Meta:
+        verbose_name = _("override")
+        verbose_name_plural = _("overrides")
+        constraints = [
+            models.UniqueConstraint(fields=["answer", "metric", "seq"], name="one_override_per_turn"),
+            models.CheckConstraint(condition=~Q(reason=""), name="override_says_why"),
+            models.CheckConstraint(
+                condition=Q(kind="revert", value__isnull=True, label__isnull=True)
+                | (~Q(kind="revert") & Q(value__isnull=False, label__isnull=True, value__gt=-1e12, value__lt=1e12))
+                | (~Q(kind="revert") & Q(value__isnull=True, label__isnull=False)),
+                name="override_has_one_value",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.answer_id}/{self.metric_id}"
+
+
+class Exposure(AppendOnly):
+    """Somebody saw the judge's value of an answer (or of a whole run, in an export) before rating it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="exposures")
+    scope = models.CharField(max_length=10, choices=[("answer", "answer"), ("run", "run")])
+    object_id = models.PositiveBigIntegerField()
+    via = models.CharField(max_length=30)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "scope", "object_id"], name="exposed_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} {self.scope} {self.object_id}"
