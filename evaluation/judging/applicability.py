@@ -1,0 +1,42 @@
+"""Which metrics of a rubric family apply to an answer: a metric without its input is not applicable, not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from evaluation.registry import MetricSpec
+from evaluation.samples import AnswerSpec, QuestionSpec, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Applicability:
+    """The metrics to ask the judge for, and the result of each that needs no asking."""
+
+    metrics: tuple[str, ...]
+    not_applicable: dict[str, Result]
+
+
+def applicability(specs: Iterable[MetricSpec], question: QuestionSpec, answer: AnswerSpec) -> Applicability:
+    """Split a family's metrics by whether their declared inputs are there."""
+    asked: list[str] = []
+    left_out: dict[str, Result] = {}
+    for spec in specs:
+        if reason := missing_input(spec, question, answer):
+            left_out[spec.name] = Result.not_applicable(reason)
+        else:
+            asked.append(spec.name)
+    return Applicability(tuple(asked), left_out)
+
+
+def missing_input(spec: MetricSpec, question: QuestionSpec, answer: AnswerSpec) -> str:
+    """The reason why the metric does not apply, or an empty text.
+
+    Expected keywords stand in for a missing reference. An empty list of contexts is an input: the system
+    retrieves and found nothing.
+    """
+    if "reference" in spec.inputs and not (question.references or question.keywords):
+        return "no_reference"
+    if "contexts" in spec.inputs and answer.contexts is None:
+        return "does_not_retrieve"
+    return ""

@@ -1,0 +1,105 @@
+"""What goes to a judge and what comes back: one call is one request, one reply is its outcome, good or bad."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType, TracebackType
+from typing import Any, Protocol, Self
+
+from evaluation.judging.rubric import Rubric
+from evaluation.samples import AnswerSpec, QuestionSpec
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Outcome(StrEnum):
+    """How one call ended. The value is also the reason code of the failed results it leads to."""
+
+    OK = "ok"
+    TIMEOUT = "timeout"  # one of the deadlines passed; the provider may bill it all the same
+    CONNECTION = "connection"  # no connection, name not found, or it broke
+    TLS = "tls"  # the certificate does not hold
+    BLOCKED = "blocked"  # the address is not allowed; nothing was sent
+    RATE_LIMITED = "rate_limited"
+    OVERLOADED = "overloaded"
+    SERVER_ERROR = "server_error"
+    UNAUTHORISED = "unauthorised"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not_found"  # path or model
+    NO_CREDIT = "no_credit"
+    BAD_REQUEST = "bad_request"
+    REDIRECT = "redirect"  # refused, never followed
+    TOO_LARGE = "too_large"
+    WRONG_CONTENT = "wrong_content"  # not JSON, or not a chat completion
+    REFUSED = "refused"
+    FILTERED = "filtered"
+    TRUNCATED = "truncated"
+    PARSE = "parse"  # given by the reading, never by a client: the reply holds no verdict
+    NOT_SENT = "not_sent"  # given by the ledger, never by a client: released before it was sent
+
+
+class Rung(StrEnum):
+    """How structured output is asked for. Local validation is always done, whatever the server promises."""
+
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A request's content: chat messages, the reply's JSON schema, and what its hash is made of."""
+
+    messages: tuple[Mapping[str, str], ...]
+    schema: Mapping[str, Any]
+    request_hash_material: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCall:
+    """One request to a judge. A remote judge reads ``rendered``; the offline baseline reads the fields the
+    rubric declares from ``question`` and ``answer``. ``parameters`` go into the request body as they are."""
+
+    rubric: Rubric
+    question: QuestionSpec
+    answer: AnswerSpec
+    metrics: tuple[str, ...]
+    rendered: Rendered
+    model: str
+    parameters: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    rung: Rung = Rung.JSON_SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeReply:
+    """How a call ended. ``raw`` is the judge's text, or the first part of an error's body; both can be stored
+    as they are (no NUL, no lone surrogate). Token counts are ``None`` where the server did not say, or said
+    nonsense. ``retry_after`` is in seconds from the reply. ``detail`` is one line for logs, without secrets."""
+
+    outcome: Outcome
+    raw: str = ""
+    http_status: int | None = None
+    retry_after: float | None = None
+    model_returned: str = ""
+    fingerprint: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_cached: int | None = None
+    tokens_reasoning: int | None = None
+    elapsed_seconds: float = 0.0
+    detail: str = ""
+
+
+class JudgeClient(Protocol):
+    """A judge. ``call`` makes exactly one request and never raises for a fault of the judge; retrying is the
+    caller's, so that every attempt can be written down before it is made."""
+
+    async def call(self, request: JudgeCall) -> JudgeReply: ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

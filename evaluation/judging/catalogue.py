@@ -1,0 +1,50 @@
+"""The judge metrics that exist: one file per rubric family, listed here by hand."""
+
+from __future__ import annotations
+
+from evaluation.errors import UnknownName
+from evaluation.judging.families import answer_quality
+from evaluation.registry import MetricSpec
+
+_FAMILIES: dict[str, tuple[MetricSpec, ...]] = {
+    answer_quality.FAMILY: answer_quality.METRICS,
+}
+
+
+def families() -> tuple[str, ...]:
+    """The names of the rubric families."""
+    return tuple(_FAMILIES)
+
+
+def judge_metrics() -> tuple[MetricSpec, ...]:
+    """Every judge metric, family by family in the order of the rubrics."""
+    return tuple(spec for specs in _FAMILIES.values() for spec in specs)
+
+
+def family_metrics(family: str) -> tuple[MetricSpec, ...]:
+    """The metrics that one call of the family gives.
+
+    :raises UnknownName: for a family that does not exist.
+    """
+    if family not in _FAMILIES:
+        raise UnknownName("rubric family", family, families())
+    return _FAMILIES[family]
+
+
+def judge_metric(name: str) -> MetricSpec:
+    """The metric's description.
+
+    :raises UnknownName: when no family has it.
+    """
+    for spec in judge_metrics():
+        if spec.name == name:
+            return spec
+    raise UnknownName("judge metric", name, [spec.name for spec in judge_metrics()])
+
+
+def family_of(metric: str) -> str:
+    """The rubric family whose call gives the metric.
+
+    :raises UnknownName: when no family has it.
+    """
+    return judge_metric(metric).rubric_family

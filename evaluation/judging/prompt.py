@@ -1,0 +1,107 @@
+"""The judge's request: the rubric as system message, the data as marked JSON blocks, the instruction after them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from evaluation.canonical import content_hash
+from evaluation.judging.calls import JudgeCall, Outcome, Rendered, Rung
+from evaluation.judging.catalogue import judge_metric
+from evaluation.judging.rubric import Rubric
+from evaluation.samples import AnswerSpec, QuestionSpec
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# Format characters and separators that a reader does not see; as escapes they cannot hide words from the judge.
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_MOST_OUTPUT_TOKENS = 32_000
+
+
+def render(rubric: Rubric, question: QuestionSpec, answer: AnswerSpec, metrics: Sequence[str]) -> Rendered:
+    """The request that asks for ``metrics``; only the fields that these metrics declare are shown.
+
+    :raises UnknownName: for a metric that the rubric does not hold.
+    """
+    names = tuple(rubric.metric(name).name for name in metrics)
+    blocks = {name: _encoded(value) for name, value in _fields(question, answer, names).items()}
+    mark = _mark(rubric, blocks)
+    data = "\n\n".join(f"BEGIN {name} {mark}\n{text}\nEND {name} {mark}" for name, text in blocks.items())
+    closing = rubric.closing.strip().replace("{metrics}", ", ".join(names))
+    messages = (
+        {"role": "system", "content": rubric.system_text(names)},
+        {"role": "user", "content": f"{data}\n\n{closing}"},
+    )
+    schema = rubric.reply_schema(names)
+    material = {"rubric": rubric.content_hash, "messages": [dict(m) for m in messages], "schema": schema}
+    return Rendered(messages, schema, material)
+
+
+def judge_call(
+    rubric: Rubric,
+    question: QuestionSpec,
+    answer: AnswerSpec,
+    metrics: Sequence[str],
+    *,
+    model: str,
+    parameters: Mapping[str, Any],
+    rung: Rung = Rung.JSON_SCHEMA,
+) -> JudgeCall:
+    """A rendered request for a model with its parameters."""
+    rendered = render(rubric, question, answer, metrics)
+    return JudgeCall(rubric, question, answer, tuple(metrics), rendered, model, parameters, rung)
+
+
+def request_hash(call: JudgeCall, *, repeat: int = 0) -> str:
+    """SHA-256 of all that decides a reply: content, model, parameters, rung and the number of the repeat."""
+    return content_hash(
+        [call.rendered.request_hash_material, call.model, dict(call.parameters), str(call.rung), repeat]
+    )
+
+
+def repaired(call: JudgeCall, outcome: Outcome) -> JudgeCall:
+    """The request of the one repair try: a reminder after a reply without a verdict, twice the output budget
+    after a truncated one. The broken reply itself is not shown to the judge again."""
+    if outcome is Outcome.TRUNCATED:
+        budget = {k: min(v * 2, _MOST_OUTPUT_TOKENS) for k, v in call.parameters.items() if k in _BUDGETS}
+        return replace(call, parameters={**call.parameters, **budget})
+    messages = (*call.rendered.messages, {"role": "user", "content": call.rubric.repair.strip()})
+    material = {**call.rendered.request_hash_material, "messages": [dict(m) for m in messages]}
+    return replace(call, rendered=replace(call.rendered, messages=messages, request_hash_material=material))
+
+
+_BUDGETS = frozenset({"max_tokens", "max_completion_tokens"})
+
+
+def _fields(question: QuestionSpec, answer: AnswerSpec, metrics: Sequence[str]) -> dict[str, Any]:
+    inputs = {name for metric in metrics for name in judge_metric(metric).inputs}
+    fields: dict[str, Any] = {"question": question.text}
+    if "reference" in inputs and question.references:
+        fields["reference"] = list(question.references)
+    elif "reference" in inputs:
+        fields["required_points"] = [list(alternatives) for alternatives in question.keywords]
+    if "contexts" in inputs:
+        fields["contexts"] = [context.text for context in answer.contexts or ()]
+    return {**fields, "answer": answer.text}
+
+
+def _encoded(value: Any) -> str:
+    text = _LONE_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
+    return _INVISIBLE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1]
+
+
+def _mark(rubric: Rubric, blocks: Mapping[str, str]) -> str:
+    """Hash of the content: the same request has the same mark, and no text can hold the mark of itself."""
+    digest = hashlib.sha256(rubric.content_hash.encode())
+    for name, text in blocks.items():
+        digest.update(f"\0{name}\0{text}".encode())
+    return digest.hexdigest()[:24]

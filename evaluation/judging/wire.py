@@ -1,0 +1,140 @@
+"""The chat completion format: a request's body, and a response's body read with suspicion. Pure, no network."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
+
+_NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
+_MOST_TOKENS = 100_000_000
+_EXCERPT = 4_000
+
+_BY_STATUS = {
+    401: Outcome.UNAUTHORISED,
+    402: Outcome.NO_CREDIT,
+    403: Outcome.FORBIDDEN,
+    404: Outcome.NOT_FOUND,
+    408: Outcome.TIMEOUT,
+    429: Outcome.RATE_LIMITED,
+    503: Outcome.OVERLOADED,
+    504: Outcome.TIMEOUT,
+    529: Outcome.OVERLOADED,
+}
+_BY_ERROR_CODE = {
+    "insufficient_quota": Outcome.NO_CREDIT,
+    "billing_hard_limit_reached": Outcome.NO_CREDIT,
+    "model_not_found": Outcome.NOT_FOUND,
+    "content_filter": Outcome.FILTERED,
+    "content_policy_violation": Outcome.FILTERED,
+}
+
+
+def storable(text: str) -> str:
+    """The text with NUL and lone surrogates, which databases refuse, replaced by U+FFFD."""
+    return _NOT_STORABLE.sub("\ufffd", text)
+
+
+def request_body(call: JudgeCall) -> dict[str, Any]:
+    """The body of ``POST /chat/completions``; the judge's own parameters cannot replace model or messages."""
+    schema = dict(call.rendered.schema)
+    messages = [dict(message) for message in call.rendered.messages]
+    body: dict[str, Any] = {**call.parameters, "model": call.model, "messages": messages, "stream": False}
+    if call.rung is Rung.JSON_SCHEMA:
+        named = {"name": call.rubric.family, "strict": True, "schema": schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
+        return body
+    messages[-1]["content"] += "\n\nJSON schema: " + json.dumps(schema, ensure_ascii=False)
+    if call.rung is Rung.JSON_OBJECT:
+        body["response_format"] = {"type": "json_object"}
+    return body
+
+
+def read_error(status: int, body: bytes) -> JudgeReply:
+    """The reply for a response that is not 200; a provider's error code is more exact than the status."""
+    error = _member(_json(body), "error")
+    code = _member(error, "code") or _member(error, "type")
+    outcome = _BY_ERROR_CODE.get(code) if isinstance(code, str) else None
+    return JudgeReply(
+        outcome or _outcome_of_status(status),
+        raw=excerpt(body),
+        http_status=status,
+        detail=f"HTTP {status}" + (f" {storable(code)[:80]}" if isinstance(code, str) else ""),
+    )
+
+
+def _outcome_of_status(status: int) -> Outcome:
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if 300 <= status < 400:
+        return Outcome.REDIRECT
+    return Outcome.SERVER_ERROR if status >= 500 else Outcome.BAD_REQUEST
+
+
+def read_completion(body: bytes, content_type: str) -> JudgeReply:
+    """The reply for a response with status 200: the first choice's text, why it ended, model and usage."""
+    completion = _json(body) if "json" in content_type.lower() else None
+    choices = _member(completion, "choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = _member(choice, "message")
+    content, refusal = _member(message, "content"), _member(message, "refusal")
+    if not isinstance(message, dict) or not isinstance(content, str | None):
+        return JudgeReply(Outcome.WRONG_CONTENT, raw=excerpt(body), http_status=200, detail=content_type[:80])
+    refused = isinstance(refusal, str) and bool(refusal.strip())
+    return JudgeReply(
+        _outcome_of_ending(_member(choice, "finish_reason"), refused=refused),
+        raw=storable(content or (refusal if refused else "") or ""),
+        http_status=200,
+        model_returned=_text(_member(completion, "model")),
+        fingerprint=_text(_member(completion, "system_fingerprint")),
+        **_usage(_member(completion, "usage")),
+    )
+
+
+def _outcome_of_ending(finish_reason: Any, *, refused: bool) -> Outcome:
+    if finish_reason == "content_filter":
+        return Outcome.FILTERED
+    if refused:
+        return Outcome.REFUSED
+    return Outcome.TRUNCATED if finish_reason == "length" else Outcome.OK
+
+
+def _usage(usage: Any) -> dict[str, Any]:
+    tokens_in = _count(_member(usage, "prompt_tokens"), _MOST_TOKENS)
+    tokens_out = _count(_member(usage, "completion_tokens"), _MOST_TOKENS)
+    cached = _member(_member(usage, "prompt_tokens_details"), "cached_tokens")
+    reasoning = _member(_member(usage, "completion_tokens_details"), "reasoning_tokens")
+    return {
+        "tokens_in": tokens_in,
+        "tokens_out": tokens_out,
+        "tokens_cached": _count(cached, tokens_in or 0),
+        "tokens_reasoning": _count(reasoning, tokens_out or 0),
+    }
+
+
+def _count(value: Any, most: int) -> int | None:
+    """The count, or ``None`` where it is missing, no whole number, negative or more than it can be."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None
+
+
+def excerpt(body: bytes) -> str:
+    """The first part of a body that was not a completion, for the raw reply."""
+    return storable(body[:_EXCERPT].decode("utf-8", "replace"))
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):  # RecursionError: nested deeper than any completion
+        return None
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
+def _text(value: Any) -> str:
+    return storable(value)[:200] if isinstance(value, str) else ""
