@@ -104,7 +104,7 @@ def _point_statistics(layout: Layout, scale: Scale, binned: bool) -> dict[str, S
     found = figures(layout, scale, [name for name in NAMES if name not in barred], weight)
     pairs = layout.pairs(weight)
     return {
-        name: Statistic(None, barred[name]) if name in barred else found[name].single(undefined_reason(name, pairs))
+        name: Statistic(None, str(barred[name])) if name in barred else found[name].single(undefined_reason(name, pairs))
         for name in NAMES
     }
 
