@@ -36,6 +36,8 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("unknown, revoked or expired token")
         if token.scope == "read" and request.method not in {"GET", "HEAD", "OPTIONS"}:
             raise AuthenticationFailed("this token may only read")
+        # Read by evaluation.access: a token reaches its own project only, whatever else its owner may do.
+        token.user.token_project_id = token.project_id
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

@@ -1,0 +1,104 @@
+"""Fetch and authorise in one call: the only way views and endpoints get hold of a row.
+
+A stranger to a project is told that there is nothing (404); a member whose roles do not allow the action is
+refused (403).
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import Http404
+
+from evaluation.accounts.models import Project, RoleGrant, User
+from evaluation.accounts.roles import ALLOWED, Action, Role, allowed
+from evaluation.questions.models import ImportBatch, Question, QuestionSet
+from evaluation.runs.models import Answer, AnswerSet, Run
+from evaluation.scores.models import Score
+from evaluation.systems.models import System, SystemVersion
+
+M = TypeVar("M", bound=Model)
+Person = User | AnonymousUser
+
+#: How each table reaches its project.
+PROJECT_PATH: dict[type[Model], str] = {
+    Project: "pk",
+    QuestionSet: "project_id",
+    Question: "question_set__project_id",
+    ImportBatch: "project_id",
+    System: "project_id",
+    SystemVersion: "system__project_id",
+    AnswerSet: "project_id",
+    Answer: "answer_set__project_id",
+    Run: "project_id",
+    Score: "run__project_id",
+}
+
+
+def roles_in(user: Person, project_id: int) -> frozenset[str]:
+    """The person's roles in a project; a superuser is an administrator everywhere."""
+    if not isinstance(user, User) or not user.is_active or not _token_reaches(user, project_id):
+        return frozenset()
+    if user.is_superuser:
+        return frozenset({Role.ADMIN})
+    return frozenset(RoleGrant.objects.filter(user=user, project_id=project_id).values_list("role", flat=True))
+
+
+def may(user: Person, project_id: int, action: Action) -> bool:
+    """Whether the person may do the action in the project."""
+    return allowed(roles_in(user, project_id), action)
+
+
+def projects_with(user: Person, action: Action) -> QuerySet[Project]:
+    """The projects in which the person may do the action."""
+    if not isinstance(user, User) or not user.is_active:
+        return Project.objects.none()
+    projects = Project.objects.all()
+    if not user.is_superuser:
+        projects = projects.filter(grants__user=user, grants__role__in=ALLOWED[action]).distinct()
+    limit = getattr(user, "token_project_id", None)
+    return projects if limit is None else projects.filter(pk=limit)
+
+
+def visible(rows: QuerySet[M], user: Person, action: Action = Action.VIEW, *, path: str = "") -> QuerySet[M]:
+    """The rows of the projects in which the person may do the action."""
+    return rows.filter(**{f"{path or PROJECT_PATH[rows.model]}__in": projects_with(user, action).values("pk")})
+
+
+def fetch(rows: QuerySet[M], user: Person, action: Action, pk: int | str, *, path: str = "") -> M:
+    """One row by primary key, for an action.
+
+    :raises Http404: when there is none, or the person has no role in its project.
+    :raises PermissionDenied: when the person's roles do not allow the action.
+    """
+    lookup = path or PROJECT_PATH[rows.model]
+    found = rows.filter(pk=pk).values_list(lookup, flat=True).first()
+    if found is None:
+        raise Http404
+    held = roles_in(user, int(found))
+    if not held:
+        raise Http404
+    if not allowed(held, action):
+        raise PermissionDenied
+    return rows.get(pk=pk)
+
+
+def require(user: Person, project_id: int, action: Action) -> None:
+    """Authorise an action in a project that no row stands for yet.
+
+    :raises Http404: for a stranger to the project.
+    :raises PermissionDenied: for a member whose roles do not allow it.
+    """
+    held = roles_in(user, project_id)
+    if not held:
+        raise Http404
+    if not allowed(held, action):
+        raise PermissionDenied
+
+
+def _token_reaches(user: User, project_id: int) -> bool:
+    limit = getattr(user, "token_project_id", None)
+    return limit is None or limit == project_id

@@ -1,0 +1,32 @@
+"""Do the open units of runs in this process, without a queue."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from evaluation.runs.draining import drain
+from evaluation.runs.models import Run
+
+
+class Command(BaseCommand):
+    """``drain [RUN]``: works until no unit of the run (or of any running run) can be claimed."""
+
+    help = "Do the open units of a run, or of all running runs, in this process."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The run, and how long to work."""
+        parser.add_argument("run", type=int, nargs="?", help="id of the run; all running runs without it")
+        parser.add_argument("--seconds", type=float, default=3600, help="stop after so long")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Drain, and print the state of each run afterwards."""
+        deadline = time.monotonic() + options["seconds"]
+        wanted = (
+            Run.objects.filter(pk=options["run"]) if options["run"] else Run.objects.filter(state=Run.State.RUNNING)
+        )
+        for run_id in wanted.order_by("id").values_list("pk", flat=True):
+            run = drain(run_id, seconds=max(0.0, deadline - time.monotonic()))
+            self.stdout.write(f"run {run.pk}: {run.state} {run.reason}".rstrip())

@@ -1,0 +1,29 @@
+"""Say whether background work is alive; made for supervisors and monitoring."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from evaluation.work.health import examine
+
+
+class Command(BaseCommand):
+    """``healthcheck``: exit code 0 when healthy, 1 with the problems listed otherwise."""
+
+    help = "Exit with 1 when the cluster gives no sign of life, a run stands still or triggers are missing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Which host's cluster to look for."""
+        parser.add_argument("--host", default="", help="only count heartbeats of this host")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the problems, or that there are none."""
+        health = examine(options["host"])
+        for problem in health.problems:
+            self.stdout.write(problem)
+        if not health.healthy:
+            sys.exit(1)
+        self.stdout.write("healthy")

@@ -1,0 +1,61 @@
+"""Serve the site: web server and background cluster under one parent."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+
+from config.environment import read
+from evaluation.work import dispatch
+from evaluation.work.supervision import Child, Supervisor
+from evaluation.work.watchdog import Watchdog
+
+
+class Command(BaseCommand):
+    """``serve [--port N] [--host H] [--no-worker]``: until Ctrl-C, which ends everything it started."""
+
+    help = "Serve the site with a background worker and a watchdog, until Ctrl-C."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Address, and whether this host works in the background too."""
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--port", type=int, default=read("PORT"), help="port to listen on (PORT)")
+        parser.add_argument("--no-worker", action="store_true", help="only the web server")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Start the children and wait."""
+        web = Child("web server", _web_command(options["host"], options["port"]))
+        children, watch = [web], lambda: None
+        if not options["no_worker"] and settings.CONCORD_DISPATCHER == "django_q":
+            dispatch.ring_on_schedule()
+            dispatch.ring_canary()
+            cluster = Child("cluster", [sys.executable, "manage.py", "qcluster"])
+            children.append(cluster)
+            watch = Watchdog(cluster)
+        self.stdout.write(f"http://{options['host']}:{options['port']}/  (Ctrl-C to stop)")
+        self.stdout.flush()
+        sys.exit(Supervisor(children, web, watch, settings.CONCORD_HEARTBEAT_SECONDS).run())
+
+
+def _web_command(host: str, port: int) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "granian",
+        "--interface",
+        "wsgi",
+        "--host",
+        host,
+        "--port",
+        str(port),
+        "--workers",
+        "1",
+        "--blocking-threads",
+        "8",
+        "--log-level",
+        "warning",
+        "config.wsgi:application",
+    ]

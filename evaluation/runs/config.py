@@ -1,0 +1,25 @@
+"""The frozen configuration of a run: the typed window on ``Run.config``."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evaluation.canonical import content_hash
+
+
+class RunConfig(BaseModel):
+    """What was asked for when the run was made. ``question_ids`` empty means all questions of the set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    evaluation_type: str = "full_rag"
+    k: int = Field(default=5, ge=1, le=50)
+    rules: tuple[str, ...] = ()
+    repeat: int = Field(default=1, ge=1, le=50)
+    max_concurrency: int = Field(default=32, ge=1, le=1000)
+    use_cache: bool = True
+    question_ids: tuple[str, ...] = ()
+
+    @property
+    def hash(self) -> str:
+        """Hash of the configuration, folded into the key of every unit of the run."""
+        return content_hash(self.model_dump(mode="json"))

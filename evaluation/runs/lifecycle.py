@@ -1,0 +1,131 @@
+"""A run's life: made, started once, paused, resumed, cancelled, retried, settled.
+
+    draft -> running <-> paused -> cancelled
+                |
+                +-> completed | incomplete -> (retry_failed) -> running
+
+Every step is one conditional update, so that two people pressing the same button do it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from evaluation import audit
+from evaluation.accounts.models import User
+from evaluation.canonical import content_hash
+from evaluation.errors import Refused
+from evaluation.judges.models import JudgeVersion, RubricVersion
+from evaluation.profiles.models import ProfileVersion
+from evaluation.runs.config import RunConfig
+from evaluation.runs.models import AnswerSet, Run, RunEvent, RunJudge
+from evaluation.runs.planning import planned_units
+from evaluation.work import dispatch
+from evaluation.work.models import WorkUnit
+from evaluation.work.units import State
+
+UNIT_BATCH = 1000
+
+
+def make_run(
+    answer_set: AnswerSet,
+    profile: ProfileVersion,
+    config: RunConfig,
+    *,
+    judges: Sequence[tuple[JudgeVersion, RubricVersion, bool]] = (),
+    name: str = "",
+    by: User | None = None,
+    budget: Decimal | None = None,
+    seed: int = 0,
+) -> Run:
+    """A draft run. ``judges`` are judge, rubric and whether that judge is the primary one of its rubric."""
+    with transaction.atomic():
+        run = Run.objects.create(
+            project_id=answer_set.project_id,
+            answer_set=answer_set,
+            profile_version=profile,
+            name=name,
+            config=config.model_dump(mode="json"),
+            config_hash=content_hash([config.hash, profile.content_hash, answer_set.content_hash or ""]),
+            seed=seed,
+            budget=budget,
+            created_by=by,
+        )
+        RunJudge.objects.bulk_create(
+            RunJudge(run=run, judge_version=judge, rubric_version=rubric, primary=primary, repeat_count=config.repeat)
+            for judge, rubric, primary in judges
+        )
+    return run
+
+
+def start(run: Run, by: User | None = None) -> bool:
+    """Create the run's units and ring; false when it was started already."""
+    with transaction.atomic():
+        if not _move(run, [Run.State.DRAFT], Run.State.RUNNING, "started", by, started_at=Now()):
+            return False
+        WorkUnit.objects.bulk_create(planned_units(run), batch_size=UNIT_BATCH)
+        dispatch.ring(run.pk)
+    return True
+
+
+def pause(run: Run, by: User | None = None, reason: str = "") -> bool:
+    """Stop claiming; calls in flight end and are kept."""
+    return _move(run, [Run.State.RUNNING], Run.State.PAUSED, "paused", by, reason=reason)
+
+
+def resume(run: Run, by: User | None = None) -> bool:
+    """Go on with a paused run under its frozen configuration."""
+    with transaction.atomic():
+        moved = _move(run, [Run.State.PAUSED], Run.State.RUNNING, "resumed", by, reason="")
+        if moved:
+            dispatch.ring(run.pk)
+    return moved
+
+
+def cancel(run: Run, by: User | None = None) -> bool:
+    """End a run for good; what is done stays, what waits is skipped."""
+    with transaction.atomic():
+        moved = _move(run, [Run.State.DRAFT, Run.State.RUNNING, Run.State.PAUSED], Run.State.CANCELLED, "cancelled", by)
+        if moved:
+            WorkUnit.objects.filter(run=run, state__in=[State.BLOCKED, State.TODO]).update(
+                state=State.SKIPPED, reason="cancelled"
+            )
+    return moved
+
+
+def retry_failed(run: Run, by: User | None = None) -> int:
+    """Put every failed unit back to work in the next round; how many there were.
+
+    :raises Refused: ``nothing_failed``, or ``run_not_retryable`` for a draft or cancelled run.
+    """
+    with transaction.atomic():
+        failed = WorkUnit.objects.filter(run=run, state=State.FAILED)
+        # A failed unit whose predecessor failed too has to wait for it again.
+        waiting = failed.filter(needs__state=State.FAILED).values_list("pk", flat=True)
+        again = {"round": F("round") + 1, "tries": 0, "reason": "", "finished_at": None, "not_before": None}
+        blocked = list(waiting)
+        count = failed.exclude(pk__in=blocked).update(state=State.TODO, **again)
+        count += WorkUnit.objects.filter(pk__in=blocked).update(state=State.BLOCKED, **again)
+        if not count:
+            raise Refused("nothing_failed")
+        states = [Run.State.RUNNING, Run.State.PAUSED, Run.State.COMPLETED, Run.State.INCOMPLETE]
+        if not _move(run, states, Run.State.RUNNING, "retried", by, reason="", finished_at=None):
+            raise Refused("run_not_retryable")
+        dispatch.ring(run.pk)
+    return count
+
+
+def _move(run: Run, before: Sequence[str], after: str, verb: str, by: User | None, **fields: object) -> bool:
+    """One conditional update with its event and audit entry; the run in hand is refreshed."""
+    with transaction.atomic():
+        moved = bool(Run.objects.filter(pk=run.pk, state__in=before).update(state=after, **fields))
+        if moved:
+            RunEvent.objects.create(run=run, verb=verb, reason=str(fields.get("reason") or ""), created_by=by)
+            audit.record(by, f"run.{verb}", run)
+    run.refresh_from_db()
+    return moved

@@ -1,0 +1,54 @@
+"""Making a run from names: profile, judge and metrics, the way the command, the API and the pages ask for it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from evaluation.accounts.models import User
+from evaluation.judges.models import JudgeVersion
+from evaluation.judging.catalogue import family_of, judge_metrics
+from evaluation.metrics.catalogue import RULE_METRICS
+from evaluation.profiles.models import ProfileVersion
+from evaluation.profiles.spec import ProfileSpec
+from evaluation.runs.config import RunConfig
+from evaluation.runs.lifecycle import make_run
+from evaluation.runs.models import AnswerSet, Run
+from evaluation.shipping import shipped_rubric_row
+
+
+def metrics_of(profile: ProfileVersion) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The profile's rule metrics and its judge metrics, by name."""
+    spec = ProfileSpec.model_validate(profile.spec)
+    rules = {m.spec.name for m in RULE_METRICS}
+    judged = {s.name for s in judge_metrics()}
+    names = spec.metrics
+    return tuple(n for n in names if n in rules), tuple(n for n in names if n in judged)
+
+
+def prepare_run(
+    answer_set: AnswerSet,
+    profile: ProfileVersion,
+    *,
+    judge: JudgeVersion | None,
+    name: str = "",
+    by: User | None = None,
+    budget: Decimal | None = None,
+    repeat: int = 1,
+    max_concurrency: int = 32,
+    use_cache: bool = True,
+    question_ids: tuple[str, ...] = (),
+) -> Run:
+    """A draft run of the profile's rule metrics and, with a judge, of its judge metrics; one call per rubric family."""
+    rules, judged = metrics_of(profile)
+    config = RunConfig(
+        evaluation_type=answer_set.evaluation_type,
+        k=answer_set.k,
+        rules=rules,
+        repeat=repeat,
+        max_concurrency=max_concurrency,
+        use_cache=use_cache,
+        question_ids=question_ids,
+    )
+    families = sorted({family_of(n) for n in judged}) if judge else []
+    judges = [(judge, shipped_rubric_row(f, judge.language), True) for f in families] if judge else []
+    return make_run(answer_set, profile, config, judges=judges, name=name, by=by, budget=budget)

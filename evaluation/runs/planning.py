@@ -1,0 +1,49 @@
+"""Which units of work a run consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evaluation.canonical import content_hash
+from evaluation.runs.config import RunConfig
+from evaluation.runs.models import Answer, Run, RunJudge
+from evaluation.work.models import WorkUnit
+
+
+def answers_of(run: Run) -> list[Answer]:
+    """The newest answer to each question and sample that the run is about."""
+    wanted = RunConfig.model_validate(run.config).question_ids
+    answers = Answer.objects.filter(answer_set_id=run.answer_set_id).select_related("question")
+    if wanted:
+        answers = answers.filter(question__external_id__in=wanted)
+    newest = {(a.question_id, a.sample): a for a in answers.order_by("question__position", "sample", "round")}
+    return list(newest.values())
+
+
+def planned_units(run: Run) -> Iterator[WorkUnit]:
+    """One rules unit per answer, and one judge unit per answer, judge and repeat."""
+    config = RunConfig.model_validate(run.config)
+    judges = list(run.judges.select_related("judge_version", "rubric_version"))
+    for answer in answers_of(run):
+        if config.rules:
+            yield _unit(run, config, WorkUnit.Kind.RULES, answer)
+        for judge in judges:
+            for repeat in range(1, judge.repeat_count + 1):
+                yield _unit(run, config, WorkUnit.Kind.JUDGE, answer, judge, repeat)
+
+
+def _unit(
+    run: Run, config: RunConfig, kind: str, answer: Answer, judge: RunJudge | None = None, repeat: int = 1
+) -> WorkUnit:
+    scorer = [judge.judge_version.content_hash, judge.rubric_version.content_hash] if judge else []
+    key = content_hash([kind, answer.question.external_id, answer.sample, repeat, config.hash, scorer])
+    return WorkUnit(
+        run=run,
+        kind=kind,
+        question_id=answer.question_id,
+        sample=answer.sample,
+        answer=answer,
+        run_judge=judge,
+        repeat=repeat,
+        key=key,
+    )

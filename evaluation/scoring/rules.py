@@ -1,0 +1,35 @@
+"""The rules step: all rule metrics of a profile on an answer, in one unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db.models import prefetch_related_objects
+
+from evaluation.metrics.catalogue import rule_metric_named
+from evaluation.profiles.spec import ProfileSpec, rule_settings
+from evaluation.runs.config import RunConfig
+from evaluation.runs.models import Answer, Run
+from evaluation.samples import Result
+from evaluation.scores.models import MetricDefinition
+from evaluation.scoring.definitions import definitions
+from evaluation.scoring.writing import Outcome, write
+from evaluation.work.models import WorkUnit
+
+BATCH = 200
+
+
+def score_rules(run: Run, claimed: Sequence[WorkUnit]) -> None:
+    """Compute and write the rule metrics of the claimed units."""
+    config = RunConfig.model_validate(run.config)
+    settings = rule_settings(ProfileSpec.model_validate(run.profile_version.spec), k=config.k)
+    metrics = definitions(config.rules)
+    prefetch_related_objects(claimed, "answer__question", "answer__contexts")
+
+    def results(answer: Answer) -> dict[MetricDefinition, Result]:
+        if answer.status == "failed":
+            return {row: Result.failed("upstream: " + answer.reason) for row in metrics.values()}
+        question, spec = answer.question.read(), answer.read()
+        return {row: rule_metric_named(name)(question, spec, settings) for name, row in metrics.items()}
+
+    write([Outcome(unit, results(unit.answer)) for unit in claimed if unit.answer is not None])

@@ -1,0 +1,131 @@
+"""Rows for what ships with the product: rubrics, profiles and the offline baseline judge, made on first use."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from evaluation.accounts.models import Project
+from evaluation.canonical import content_hash
+from evaluation.errors import UnknownName
+from evaluation.judges.models import Endpoint, JudgeVersion, RubricVersion
+from evaluation.judging.baseline import BASELINE_VERSION
+from evaluation.judging.catalogue import families
+from evaluation.judging.rubric import Rubric, shipped_rubric
+from evaluation.profiles.models import ProfileVersion
+from evaluation.profiles.spec import ProfileSpec, shipped_profiles
+
+BASELINE = "baseline"
+
+
+def rubric_row(rubric: Rubric) -> RubricVersion:
+    """The row of a rubric with exactly this content; a changed content becomes the next version."""
+    same = RubricVersion.objects.filter(
+        family=rubric.family, language=rubric.language, content_hash=rubric.content_hash
+    ).first()
+    if same:
+        return same
+    with transaction.atomic():
+        newest = (
+            RubricVersion.objects.filter(family=rubric.family, language=rubric.language).order_by("-version").first()
+        )
+        return RubricVersion.objects.create(
+            family=rubric.family,
+            language=rubric.language,
+            version=max(rubric.version, newest.version + 1 if newest else 1),
+            spec=rubric.model_dump(mode="json"),
+            content_hash=rubric.content_hash,
+        )
+
+
+def shipped_rubric_row(family: str, language: str) -> RubricVersion:
+    """The row of a family's shipped rubric in a language."""
+    return rubric_row(shipped_rubric(family, language))
+
+
+def load_rubrics() -> None:
+    """Rows for every shipped rubric in both languages."""
+    for family in families():
+        for language in ("en", "ko"):
+            shipped_rubric_row(family, language)
+
+
+def profile_row(project: Project, name: str) -> ProfileVersion:
+    """The newest version of a project's profile; a shipped profile is made on first use.
+
+    :raises UnknownName: when the project has none of that name and none ships.
+    """
+    newest = ProfileVersion.objects.filter(project=project, name=name).order_by("-version").first()
+    shipped = {p.name: p for p in shipped_profiles()}
+    if name not in shipped:
+        if newest is None:
+            known = ProfileVersion.objects.filter(project=project).values_list("name", flat=True)
+            raise UnknownName("profile", name, [*shipped, *known])
+        return newest
+    if newest and newest.created_by_id is not None:
+        return newest  # edited by a person: their version wins over the shipped one
+    return save_profile(project, shipped[name])
+
+
+def save_profile(project: Project, spec: ProfileSpec) -> ProfileVersion:
+    """The version with exactly this content, made as the next version where there is none."""
+    digest = content_hash(spec.model_dump(mode="json"))
+    rows = ProfileVersion.objects.filter(project=project, name=spec.name)
+    if same := rows.filter(content_hash=digest).first():
+        return same
+    with transaction.atomic():
+        newest = rows.order_by("-version").first()
+        return ProfileVersion.objects.create(
+            project=project,
+            name=spec.name,
+            version=newest.version + 1 if newest else 1,
+            spec=spec.model_dump(mode="json"),
+            content_hash=digest,
+        )
+
+
+def baseline_judge(project: Project, language: str) -> JudgeVersion:
+    """The offline baseline judge of a project for rubrics in one language."""
+    return save_judge(project, BASELINE, None, model=f"lexical-{BASELINE_VERSION}", language=language)
+
+
+def save_judge(
+    project: Project,
+    name: str,
+    endpoint: Endpoint | None,
+    *,
+    model: str,
+    language: str,
+    params: dict[str, object] | None = None,
+) -> JudgeVersion:
+    """The judge version with exactly this content, made as the next version where there is none."""
+    digest = content_hash([name, endpoint.base_url if endpoint else "", model, language, params or {}])
+    rows = JudgeVersion.objects.filter(project=project, name=name)
+    if same := rows.filter(content_hash=digest).first():
+        return same
+    with transaction.atomic():
+        newest = rows.order_by("-version").first()
+        return JudgeVersion.objects.create(
+            project=project,
+            name=name,
+            version=newest.version + 1 if newest else 1,
+            endpoint=endpoint,
+            model=model,
+            language=language,
+            params=params or {},
+            content_hash=digest,
+        )
+
+
+def judge_row(project: Project, name: str = "") -> JudgeVersion:
+    """The newest version of a judge: the named one, else the project's own newest, else the baseline.
+
+    :raises UnknownName: for a name the project does not have.
+    """
+    rows = JudgeVersion.objects.filter(project=project).select_related("endpoint")
+    if name and name != BASELINE:
+        found = rows.filter(name=name.split("@")[0]).order_by("-version").first()
+        if found is None:
+            raise UnknownName("judge", name, [BASELINE, *rows.values_list("name", flat=True).distinct()])
+        return found
+    own = None if name == BASELINE else rows.exclude(endpoint=None).order_by("-id").first()
+    return own or baseline_judge(project, "en")

@@ -1,0 +1,27 @@
+"""What a background worker may be asked to do: three functions that take one number each."""
+
+from __future__ import annotations
+
+import socket
+
+from django.conf import settings
+from django.db.models.functions import Now
+
+from evaluation.runs.draining import drain
+from evaluation.work.models import Heartbeat
+from evaluation.work.sweep import sweep
+
+
+def drain_run(run_id: int) -> None:
+    """Work on a run for one task's time budget."""
+    drain(run_id, seconds=settings.CONCORD_BUDGET_SECONDS)
+
+
+def sweep_all(_: int = 0) -> None:
+    """Ring every run that has something to do."""
+    sweep()
+
+
+def beat(_: int = 0) -> None:
+    """A sign of life: this host's cluster executes tasks."""
+    Heartbeat.objects.update_or_create(host=socket.gethostname(), defaults={"seen_at": Now()})

@@ -1,0 +1,101 @@
+"""The parent of web server and cluster: starts both, ends both, restarts a wedged cluster.
+
+django-q2 can wedge for good when a worker is killed while idle, and then does not even end on SIGTERM; a watchdog
+outside the cluster is the only cure. Each child leads a session of its own, so that its whole group can be killed,
+and dies with the parent where the system supports it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from types import FrameType
+
+log = logging.getLogger("concord.serve")
+GRACE_SECONDS = 8.0
+_PR_SET_PDEATHSIG = 1
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to send SIGTERM to the child when its parent dies, even by SIGKILL."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class Child:
+    """A process group started from one command."""
+
+    def __init__(self, name: str, command: Sequence[str]) -> None:
+        self.name = name
+        self.command = list(command)
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(self.command, start_new_session=True, preexec_fn=_die_with_parent)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the leader of the group runs."""
+        return self.process.poll() is None
+
+    def end(self, grace: float = GRACE_SECONDS) -> None:
+        """SIGTERM to the group, SIGKILL to what is left of it after the grace."""
+        self._signal(signal.SIGTERM)
+        try:
+            self.process.wait(grace)
+        except subprocess.TimeoutExpired:
+            log.warning("%s does not end, killing it", self.name)
+        # Members may outlive their leader: a killed cluster leaves workers that go on executing.
+        self._signal(signal.SIGKILL)
+        self.process.wait()
+
+    def restart(self) -> None:
+        """End the group and start the command anew."""
+        self.end()
+        self.process = self._start()
+
+    def _signal(self, number: int) -> None:
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass
+
+
+class Supervisor:
+    """Runs children until a signal or the death of an essential one; ``watch`` is called every ``interval`` seconds
+    and sees to the others."""
+
+    def __init__(self, children: Sequence[Child], essential: Child, watch: Callable[[], None], interval: float) -> None:
+        self.children = children
+        self.essential = essential
+        self.watch = watch
+        self.interval = interval
+        self._stopping = False
+
+    def run(self) -> int:
+        """Exit code: 0 after SIGINT or SIGTERM, 1 when the essential child ended by itself."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+        due = time.monotonic() + self.interval
+        code = 0
+        while not self._stopping:
+            if not self.essential.alive:
+                log.error("%s ended with code %s", self.essential.name, self.essential.process.returncode)
+                code = 1
+                break
+            if time.monotonic() >= due or not all(c.alive for c in self.children):
+                self.watch()
+                due = time.monotonic() + self.interval
+            time.sleep(0.2)
+        for child in self.children:
+            child.end()
+        return code
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._stopping = True

@@ -1,0 +1,45 @@
+"""The sweep: what makes lost messages harmless. Rings every run that has something to do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef
+from django.db.models.functions import Now
+
+from evaluation.runs.models import Run
+from evaluation.work import dispatch
+from evaluation.work.models import WorkUnit
+from evaluation.work.units import State, claimable
+
+
+def sweep() -> list[int]:
+    """Ring each running run with claimable or stuck units; their ids.
+
+    A run without open units is rung too, so that it gets settled. Units of a cancelled run whose worker died are
+    skipped here, because nobody will claim them again.
+    """
+    WorkUnit.objects.filter(run__state=Run.State.CANCELLED, state=State.LEASED, lease_until__lt=Now()).update(
+        state=State.SKIPPED, reason="cancelled", lease_token=None, lease_until=None
+    )
+    mine = WorkUnit.objects.filter(run_id=OuterRef("pk"))
+    due = mine.filter(claimable())
+    lapsed = mine.filter(state=State.LEASED, lease_until__lt=Now())
+    waiting = mine.filter(state__in=[State.TODO, State.LEASED])
+    runs = Run.objects.filter(state=Run.State.RUNNING).filter(Exists(due) | Exists(lapsed) | ~Exists(waiting))
+    ids = list(runs.values_list("pk", flat=True))
+    for run_id in ids:
+        dispatch.ring(run_id)
+    return ids
+
+
+def stalled_runs() -> list[int]:
+    """Runs with claimable units of which none is in work although a worker should long have been at them."""
+    mine = WorkUnit.objects.filter(run_id=OuterRef("pk"))
+    quiet = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
+    runs = Run.objects.filter(state=Run.State.RUNNING, started_at__lt=quiet)
+    runs = runs.filter(Exists(mine.filter(claimable())))
+    runs = runs.exclude(Exists(mine.filter(state=State.LEASED, lease_until__gt=Now())))
+    runs = runs.exclude(Exists(mine.filter(finished_at__gt=quiet)))
+    return list(runs.values_list("pk", flat=True))
