@@ -103,10 +103,9 @@ def _point_statistics(layout: Layout, scale: Scale, binned: bool) -> dict[str, S
     weight = layout.weight
     found = figures(layout, scale, [name for name in NAMES if name not in barred], weight)
     pairs = layout.pairs(weight)
-    return {
-        name: Statistic(None, str(barred[name])) if name in barred else found[name].single(undefined_reason(name, pairs))
-        for name in NAMES
-    }
+    statistics = {name: Statistic(None, str(reason)) for name, reason in barred.items()}
+    statistics |= {name: one.single(undefined_reason(name, pairs)) for name, one in found.items()}
+    return statistics
 
 
 def _confusion(layout: Layout, weighted: bool) -> tuple[tuple[float, ...], ...] | None:

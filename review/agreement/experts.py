@@ -1,0 +1,206 @@
+"""The experts among themselves: reliability over all, every pair, and the ceiling it sets for a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from evaluation.scales import Scale
+from review.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
+from review.agreement.bootstrap import CHUNK_CELLS, FEW_GROUPS, Resampler, Resampling, percentile_interval, resampler
+from review.agreement.catalogue import NAMES, OF_COINCIDENCES, OF_YES_NO, inapplicable
+from review.agreement.ceiling import Ceiling, averaged, ceiling
+from review.agreement.coincidences import of_units
+from review.agreement.intervals import LARGEST_UNDEFINED_SHARE, Interval
+from review.agreement.pair import FEW_GROUPS_WARNING, PairAgreement, compare
+from review.agreement.rating import Item, Rating, by_item, raters_of
+from review.agreement.statistic import Array, Statistic, Undefined
+from review.agreement.units import Units, reliability, units
+
+OVER_ALL = (*OF_COINCIDENCES, "fleiss_kappa")
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertAgreement:
+    """Agreement of the experts on one metric.
+
+    ``n``: items with two or more ratings, the others being counted in ``excluded``. ``statistics``: alphas, AC and
+    Fleiss' kappa over all raters with gaps; the others are means over the pairs of raters, weighted by the items a
+    pair shares. ``coincidences[k][l]``: pairable values, each item entering with as many as it has ratings.
+    """
+
+    n: int
+    ratings: int
+    raters: tuple[str, ...]
+    excluded: Mapping[str, int]
+    statistics: Mapping[str, Statistic]
+    coincidences: tuple[tuple[float, ...], ...] | None
+    labels: tuple[str | float, ...]
+    intervals: Mapping[str, Interval]
+    interval_reasons: Mapping[str, str]
+    pairs: Mapping[str, PairAgreement]
+    ceiling: Ceiling
+    alternative_annotator: AlternativeAnnotatorTest | None
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stable form: the keys of a judge's agreement, and ``ratings, raters, fleiss_kappa, pairs, ceiling,
+        alternative_annotator``."""
+        undefined = {name: found.reason for name, found in self.statistics.items() if found.reason}
+        undefined |= {f"intervals.{name}": reason for name, reason in self.interval_reasons.items()}
+        test = self.alternative_annotator
+        return {
+            "n": self.n,
+            "ratings": self.ratings,
+            "raters": list(self.raters),
+            "excluded": dict(self.excluded),
+            **{name: self.statistics[name].value for name in (*NAMES, "fleiss_kappa")},
+            "confusion": None if self.coincidences is None else [list(row) for row in self.coincidences],
+            "labels": list(self.labels),
+            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
+            "undefined": undefined,
+            "pairs": {name: pair.to_dict() for name, pair in self.pairs.items()},
+            "ceiling": self.ceiling.to_dict(),
+            "alternative_annotator": None if test is None else test.to_dict(),
+        }
+
+
+def compare_experts(
+    ratings: Sequence[Rating],
+    scale: Scale,
+    *,
+    judge: Mapping[Item, float | str] | None = None,
+    groups: Mapping[Item, Hashable] | None = None,
+    weights: Mapping[Item, float] | None = None,
+    resampling: Resampling | None = None,
+    bins: Sequence[float] = (),
+) -> ExpertAgreement:
+    """How far the experts agree; with ``judge`` (item -> value) also the judge beside them and the
+    alternative-annotator test. ``groups`` and ``weights`` are by item; those of ``resampling`` and its
+    ``bca`` are not read.
+
+    Statistics with a direction (bias, true positive rate and the like) do not exist among equals.
+
+    :raises ValueError: for a value off the scale or an item rated twice by a rater.
+    """
+    items = by_item(ratings)
+    several = {item: values for item, values in items.items() if len(values) > 1}
+    found = units(several, scale, tuple(bins))
+    weight = _weights(several, weights)
+    pairs = _pairs(several, scale, bins)
+    statistics = _statistics(found, scale, bool(bins), weight, list(pairs.values()))
+    points = [name for name in OVER_ALL if statistics[name].value is not None]
+    intervals: dict[str, Interval] = {}
+    reasons: dict[str, str] = {}
+    warnings: tuple[str, ...] = ()
+    if resampling is not None and points:
+        drawn = _resampler(several, groups, resampling)
+        intervals, reasons = _intervals(found, scale, points, weight, drawn, resampling)
+        warnings = (FEW_GROUPS_WARNING,) if drawn.groups < FEW_GROUPS else ()
+    return ExpertAgreement(
+        n=len(several),
+        ratings=len(ratings),
+        raters=tuple(raters_of(items)),
+        excluded={"single_rating": len(items) - len(several)} if len(items) > len(several) else {},
+        statistics=statistics,
+        coincidences=_coincidences(found, weight),
+        labels=found.labels,
+        intervals=intervals,
+        interval_reasons=reasons,
+        pairs=pairs,
+        ceiling=ceiling(ratings, scale, judge, bins),
+        alternative_annotator=None if judge is None else alternative_annotator_test(ratings, judge, scale),
+        warnings=warnings,
+    )
+
+
+def _weights(items: Mapping[Item, object], weights: Mapping[Item, float] | None) -> Array:
+    if weights is None or not items:
+        return np.ones(len(items))
+    chosen = np.array([weights[item] for item in items], dtype=np.float64)
+    return np.asarray(chosen / chosen.mean())
+
+
+def _pairs(
+    items: Mapping[Item, Mapping[str, float | str]], scale: Scale, bins: Sequence[float]
+) -> dict[str, PairAgreement]:
+    """Every pair of raters that shares an item, under ``first-second`` in the order of their names."""
+    pairs: dict[str, PairAgreement] = {}
+    for first, second in combinations(raters_of(items), 2):
+        shared = [values for values in items.values() if first in values and second in values]
+        if shared:
+            ours, theirs = [values[second] for values in shared], [values[first] for values in shared]
+            pairs[f"{first}-{second}"] = compare(ours, theirs, scale, bins=bins)
+    return pairs
+
+
+def _statistics(
+    found: Units, scale: Scale, binned: bool, weight: Array, pairs: Sequence[PairAgreement]
+) -> dict[str, Statistic]:
+    barred: dict[str, Undefined] = {"bias": Undefined.NO_DIRECTION}
+    barred |= dict.fromkeys(OF_YES_NO, Undefined.NO_DIRECTION)
+    barred |= {name: why for name, why in inapplicable(scale, binned).items() if name not in barred}
+    if not found.labels:
+        barred["fleiss_kappa"] = Undefined.NEEDS_BINNING
+    over_all = reliability(found, scale, [name for name in OVER_ALL if name not in barred], weight)
+    means = averaged(pairs)
+    statistics: dict[str, Statistic] = {}
+    for name in (*NAMES, "fleiss_kappa"):
+        if name in barred:
+            statistics[name] = Statistic(None, str(barred[name]))
+        elif name in over_all:
+            reason = Undefined.ONE_VALUE_ONLY if len(weight) else Undefined.TOO_FEW_RATERS
+            statistics[name] = over_all[name].single(reason)
+        else:
+            statistics[name] = _mean_of_pairs(name, means[name], pairs)
+    return statistics
+
+
+def _mean_of_pairs(name: str, mean: float | None, pairs: Sequence[PairAgreement]) -> Statistic:
+    if mean is not None:
+        return Statistic(mean)
+    return Statistic(None, pairs[0].statistics[name].reason if pairs else str(Undefined.TOO_FEW_RATERS))
+
+
+def _coincidences(found: Units, weight: Array) -> tuple[tuple[float, ...], ...] | None:
+    if not found.labels:
+        return None
+    counts = of_units(found.counts, weight, found.category_values).counts
+    return tuple(tuple(float(cell) for cell in row) for row in counts.tolist())
+
+
+def _resampler(
+    items: Mapping[Item, object], groups: Mapping[Item, Hashable] | None, resampling: Resampling
+) -> Resampler:
+    by_order = list(items) if groups is None else [groups[item] for item in items]
+    plan = Resampling(resampling.resamples, resampling.seed, by_order)
+    return resampler(len(items), plan, np.arange(len(items), dtype=np.int64))
+
+
+def _intervals(
+    found: Units, scale: Scale, names: list[str], weight: Array, drawn: Resampler, resampling: Resampling
+) -> tuple[dict[str, Interval], dict[str, str]]:
+    if drawn.groups < 2:
+        return {}, dict.fromkeys(names, str(Undefined.TOO_FEW_GROUPS))
+    chunk = max(1, CHUNK_CELLS // max(len(weight), 1))
+    batches = [
+        reliability(found, scale, names, multiplicities[:, drawn.group] * weight)
+        for multiplicities in drawn.multiplicities(resampling.resamples, resampling.seed, chunk)
+    ]
+    intervals: dict[str, Interval] = {}
+    reasons: dict[str, str] = {}
+    for name in names:
+        values = np.concatenate([batch[name].values[batch[name].defined] for batch in batches])
+        if len(values) < (1.0 - LARGEST_UNDEFINED_SHARE) * resampling.resamples:
+            reasons[name] = str(Undefined.OFTEN_UNDEFINED)
+            continue
+        low, high = percentile_interval(values, resampling.confidence)
+        if high - low > 1e-12:
+            intervals[name] = (low, high)
+        else:
+            reasons[name] = str(Undefined.NO_VARIATION)
+    return intervals, reasons
