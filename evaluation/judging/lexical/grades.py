@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from evaluation.judging.lexical.refusals import negates, refuses, states_absence
+from evaluation.judging.lexical.refusals import denies, negates, refuses, states_ignorance
 from evaluation.judging.lexical.words import Word, content_words, coverage, numbers, sentences, shares
 from evaluation.registry import Bilingual
 from evaluation.samples import AnswerSpec, QuestionSpec
@@ -68,13 +68,13 @@ def completeness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
 
 def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     """Mean over the answer's claiming sentences of the share of their new words found in the contexts; a number
-    that is in no context halves its sentence. Sentences that only state an absence claim nothing."""
+    that is in no context halves its sentence. Sentences that only say that something is not known claim nothing."""
     asked = content_words(question.text)
     evidence = [word for context in answer.contexts or () for word in content_words(context.text)]
     supports = [
         _support(words, evidence, asked)
         for sentence in sentences(answer.text)
-        if not states_absence(sentence) and (words := _new_words(sentence, asked))
+        if not states_ignorance(sentence) and (words := _new_words(sentence, asked))
     ]
     if not supports:
         return Grade(5, Bilingual("The answer makes no factual claim.", "답변에 사실 주장이 없습니다."))
@@ -98,13 +98,13 @@ GRADERS: dict[str, Grader] = {"correctness": correctness, "faithfulness": faithf
 
 def _refusal_grade(question: QuestionSpec, answer: AnswerSpec) -> Grade | None:
     """The grade where reference or answer says that there is no answer; ``None`` where words decide."""
-    expected = bool(question.references) and all(refuses(reference) for reference in question.references)
-    refused = refuses(answer.text)
-    if expected and question.category == NEGATIVE:
+    negative = question.category == NEGATIVE
+    refused = denies(answer.text) if negative else refuses(answer.text)
+    if negative and question.references and all(denies(reference) for reference in question.references):
         if refused:
             return Grade(5, Bilingual("Refuses as the reference does.", "기대 답변처럼 답이 없다고 말합니다."))
         return Grade(1, Bilingual("Answers where the reference refuses.", "답이 없다고 해야 하는데 답을 내놓습니다."))
-    if refused and not expected and _best_share(question, answer) < _LOWER_ENDS[2][0]:
+    if refused and _best_share(question, answer) < _LOWER_ENDS[2][0]:
         return Grade(1, Bilingual("Refuses although there is an answer.", "답이 있는데도 없다고 말합니다."))
     return None
 

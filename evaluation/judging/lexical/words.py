@@ -9,24 +9,26 @@ from dataclasses import dataclass
 
 from evaluation.metrics.normalise import folded
 
-_RUN = re.compile(r"\d+(?:[.,]\d+)*|[가-힣]+|[^\W\d_가-힣]+")
+_RUN = re.compile(r"(?<=\d)[가-힣]+|\d+(?:[.,]\d+)*|[가-힣]+|[^\W\d_가-힣]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+|(?<=다\.)|[\n;]+")
 _SOURCE_MARK = re.compile(r"\[[^\]\n]{0,200}\]|\(출처[^)\n]{0,200}\)")
 _HALF_FOUND = 0.5
 
 _ENDING_LIST = (
-    "입니다 합니다 됩니다 습니다 했습니다 되었습니다 하였습니다 이다 한다 된다 하는 되는 하여 하고 되고 하며 되며 "
-    "하면 되면 이라고 이라는 이며 이고 이나 으로부터 에서는 에서도 에게서 까지는 부터는 에서 에게 으로 까지 부터 보다 "
-    "처럼 만큼 마다 이란 에는 에도 로는 은 는 이 가 을 를 의 에 로 와 과 도 만 며"
+    "입니다 합니다 됩니다 습니다 했습니다 되었습니다 하였습니다 이다 한다 된다 하는 되는 하여 "
+    "하고 되고 하며 되며 하면 되면 하지 되지 하지만 되지만 할 될 이라고 이라는 이며 이고 이나 "
+    "으로부터 에서는 에서도 에게서 까지는 부터는 에서 에게 으로 까지 부터 보다 처럼 만큼 마다 "
+    "이란 에는 에도 로는 은 는 이 가 을 를 의 에 로 와 과 도 만 며"
 )
 _STOP_WORD_LIST = (
-    "그 이 저 것 수 등 및 또 또는 그리고 그러나 따라서 대한 대해 대하여 위한 통해 경우 있 있습니다 있는 있다 없 "
+    "그 이 저 것 수 등 및 또 할 한 될 된 때 또는 그리고 그러나 따라서 대한 대해 대하여 위한 통해 경우 "
     "a an the of in on at to for from by with and or but is are was were be been being it its this that these those "
     "as into than then there their they he she his her him has have had do does did will would can could should may "
     "which who whom whose what when where why how also s"
 )
-# Longest first, so that 에서는 goes before 는. An ending is dropped only where two syllables remain.
+# Longest first, so that 에서는 goes before 는.
 _ENDINGS = tuple(sorted(_ENDING_LIST.split(), key=len, reverse=True))
+_FUNCTION_VERBS = ("있", "없", "않", "아니", "아닙", "합니", "됩니", "입니", "해당")
 _STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
 
 
@@ -41,9 +43,10 @@ class Word:
 def content_words(text: str) -> tuple[Word, ...]:
     """The distinct content words in order; numbers without grouping commas, Hangul without particles."""
     found: dict[str, Word] = {}
-    for run in _RUN.findall(folded(text)):
-        stem = _stem(run)
-        if stem and stem not in _STOP_WORDS:
+    for match in _RUN.finditer(compared := folded(text)):
+        behind_a_digit = compared[match.start() - 1 : match.start()].isdigit()
+        stem = _stem(match[0], shortest=1 if behind_a_digit else 2)
+        if stem not in _STOP_WORDS and not stem.startswith(_FUNCTION_VERBS):
             found.setdefault(stem, Word(stem, _pieces(stem)))
     return tuple(found.values())
 
@@ -72,17 +75,18 @@ def sentences(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part and part.strip())
 
 
-def _stem(run: str) -> str:
+def _stem(run: str, *, shortest: int) -> str:
     if run[0].isdigit():
         return run.replace(",", "")
     if "가" <= run[0] <= "힣":
-        return _without_ending(run)
+        return _without_ending(run, shortest)
     return run[:-1] if len(run) > 3 and run.endswith("s") and not run.endswith("ss") else run
 
 
-def _without_ending(run: str) -> str:
+def _without_ending(run: str, shortest: int) -> str:
+    """The word without one ending, where ``shortest`` syllables remain (one behind a digit: 3년까지)."""
     for ending in _ENDINGS:
-        if run.endswith(ending) and len(run) - len(ending) >= 2:
+        if run.endswith(ending) and len(run) - len(ending) >= shortest:
             return run[: -len(ending)]
     return run
 
