@@ -1,0 +1,165 @@
+"""A tree to the answers of one system."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluation.errors import Problem
+from evaluation.files.answer_names import ANSWER, CONTEXTS, QUESTION_ID, RETRIEVED_IDS
+from evaluation.files.context_values import read_contexts
+from evaluation.files.problems import Problems
+from evaluation.files.question_fields import TEXT
+from evaluation.files.row import Row, rows_of
+from evaluation.files.tree import FileTree, Kind, Node, plain
+from evaluation.files.values import expand_cell, read_integer, read_number, read_text, read_texts
+from evaluation.samples import VALUE_BOUND, AnswerSpec
+
+LONGEST_LATENCY = 86_400.0
+MOST_SAMPLES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """One answer. ``question_id`` is empty where the row names its question only by ``question``, its text.
+    ``answered`` is false where the row holds only what was retrieved, or only an ``error``. ``confidence`` is the
+    system's own, as it stands. The text is kept to the letter: findings point into it."""
+
+    question_id: str
+    question: str
+    answer: AnswerSpec
+    answered: bool
+    sample: int
+    confidence: float | None
+    error: str
+    metadata: Mapping[str, Any]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFile:
+    """The answers in the file's order. ``system``: the name the rows give their system, empty without one."""
+
+    answers: tuple[AnswerRow, ...]
+    system: str
+    set_metadata: Mapping[str, Any]
+    metadata_keys: tuple[str, ...]
+    remarks: tuple[Problem, ...]
+    format: str
+    encoding: str
+
+
+def answer_file(tree: FileTree, problems: Problems) -> AnswerFile:
+    """Read the answers of a tree: a list, or a map whose ``answers`` or ``results`` is one.
+
+    :raises InvalidFile: with every problem of every row.
+    """
+    nodes, facts = list_in(tree.root, ("answers", "results"), problems)
+    rows = [Row(node, problems) for node in rows_of(nodes, problems)]
+    if not rows:
+        problems.add("no_rows", tree.root.line)
+    system = _one_system(rows, problems)
+    answers = [_read(row) for row in rows]
+    _refuse_duplicates(answers, problems)
+    problems.refuse_if_any()
+    keys = tuple(sorted({key for answer in answers for key in answer.metadata}))
+    if keys:
+        problems.remark("metadata_kept", keys=", ".join(keys))
+    return AnswerFile(tuple(answers), system, facts, keys, tuple(problems.remarks), tree.format, tree.encoding)
+
+
+def list_in(root: Node, names: Sequence[str], problems: Problems) -> tuple[Node, dict[str, Any]]:
+    """The list of rows: the root itself, or the first named entry of a map, whose other entries are facts.
+
+    :raises InvalidFile: where there is no such list.
+    """
+    if root.kind is Kind.LIST:
+        return root, {}
+    found = next((name for name in names if name in root.entries), None)
+    if found is None or root.entries[found].kind is not Kind.LIST:
+        problems.stop("shape_rows", root.line, found=root.kind.value)
+    return root.entries[found], {key: plain(node) for key, node in root.entries.items() if key != found}
+
+
+def _one_system(rows: Sequence[Row], problems: Problems) -> str:
+    """A file makes one answer set, so its rows may name one system at most."""
+    systems: dict[str, int] = {}
+    for row in rows:
+        node = row.peek("system")
+        if node is not None and node.kind in {Kind.TEXT, Kind.CELL}:
+            systems.setdefault(str(node.value).strip(), row.line)
+    if len(systems) > 1:
+        names = list(systems)
+        problems.add("several_systems", systems[names[1]], "system", systems=", ".join(names[:5]))
+    return next(iter(systems), "")
+
+
+def _read(row: Row) -> AnswerRow:
+    id_ = row.name(*QUESTION_ID)
+    question = row.text(*TEXT)
+    if not id_ and not question:
+        id_ = row.name("id")
+    if not id_ and not question:
+        row.problems.add("missing", row.line, "question_id", names="question_id, question")
+    contexts, retrieved = row.take(*CONTEXTS), row.take(*RETRIEVED_IDS)
+    error = row.text("error")
+    text = _answer_text(row, bool(error), bool(error) or contexts is not None or retrieved is not None)
+    spec = AnswerSpec(
+        text=text or "",
+        contexts=None if contexts is None else read_contexts(contexts, "contexts", row.problems),
+        retrieved_ids=None if retrieved is None else _ids(retrieved, row),
+        latency_seconds=_number(row, "latency_seconds", 0, LONGEST_LATENCY),
+    )
+    sample = row.take("sample")
+    return AnswerRow(
+        question_id=id_,
+        question=question,
+        answer=spec,
+        answered=text is not None,
+        sample=0 if sample is None else read_integer(sample, "sample", row.problems, 0, MOST_SAMPLES) or 0,
+        confidence=_number(row, "confidence", -VALUE_BOUND, VALUE_BOUND),
+        error=error,
+        metadata=row.rest(),
+        line=row.line,
+    )
+
+
+def _answer_text(row: Row, failed: bool, may_lack: bool) -> str | None:
+    """The answer to the letter, ``None`` where there is none. An empty cell in a table's answer column is an empty
+    answer, unless the row has an error."""
+    empty_cell = row.named_cell(*ANSWER) and not failed
+    node = row.take(*ANSWER)
+    if node is not None:
+        return read_text(node, "answer", row.problems)
+    if empty_cell:
+        return ""
+    if not may_lack:
+        row.problems.add("answer_missing", row.line, "answer")
+    return None
+
+
+def _ids(node: Node, row: Row) -> tuple[str, ...]:
+    """Ids in the order of retrieval; a repeated one keeps its place."""
+    node = expand_cell(node, "retrieved_context_ids", row.problems)
+    return read_texts(node, "retrieved_context_ids", row.problems)
+
+
+def _number(row: Row, name: str, low: float, high: float) -> float | None:
+    node = row.take(name)
+    return None if node is None else read_number(node, name, row.problems, low, high)
+
+
+def _refuse_duplicates(answers: Sequence[AnswerRow], problems: Problems) -> None:
+    first: dict[tuple[str, str, int], AnswerRow] = {}
+    for answer in answers:
+        name = answer.question_id or answer.question
+        if not name:
+            continue
+        question = "" if answer.question_id else unicodedata.normalize("NFC", answer.question)
+        key = (unicodedata.normalize("NFC", answer.question_id), question, answer.sample)
+        earlier = first.setdefault(key, answer)
+        if earlier is not answer:
+            about = {"question": name[:80], "sample": answer.sample, "first_line": earlier.line}
+            problems.add("duplicate_answer", answer.line, "sample", **about)

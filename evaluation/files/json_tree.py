@@ -1,0 +1,181 @@
+"""JSON to a tree with lines: a scanner without recursion, stricter than the standard library's."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import NoReturn
+
+from evaluation.files.limits import Limits
+from evaluation.files.problems import Problems
+from evaluation.files.tree import Kind, Node
+from evaluation.files.tree_builder import TreeBuilder
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"')
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<fraction>\.[0-9]+)?(?P<exponent>[eE][-+]?[0-9]+)?")
+_WORD = re.compile(r"-?[A-Za-z]+")
+_WORDS = {"true": (Kind.BOOLEAN, True), "false": (Kind.BOOLEAN, False), "null": (Kind.NULL, None)}
+_NOT_FINITE = {"NaN", "Infinity", "-Infinity", "nan", "inf", "-inf", "-nan"}
+_LARGEST = 2**63 - 1
+_LONGEST_DIGITS = 19  # of 2**63 - 1; longer ones are not even converted, which takes quadratic time
+
+
+class JSONSyntax(Exception):
+    """The text is not JSON from here on."""
+
+    def __init__(self, detail: str, line: int, column: int) -> None:
+        self.detail, self.line, self.column = detail, line, column
+        super().__init__(detail)
+
+
+def read_json(text: str, problems: Problems, limits: Limits) -> Node | None:
+    """The tree of the one JSON value in the text.
+
+    :raises InvalidFile: on a syntax error, too deep a nesting or too many values; NaN, numbers out of range,
+        duplicate keys and unstorable texts are collected in ``problems`` and the reading goes on.
+    """
+    builder = TreeBuilder(problems, limits)
+    try:
+        scan_json(text, 1, builder)
+    except JSONSyntax as error:
+        problems.stop("json_syntax", error.line, detail=error.detail, column=error.column)
+    return builder.root
+
+
+def scan_json(text: str, first_line: int, builder: TreeBuilder) -> None:
+    """Feed the builder with the one JSON value in the text, whose first line has the number given.
+
+    :raises JSONSyntax: where the text is not one JSON value.
+    """
+    _Scanner(text, first_line, builder).run()
+
+
+class _Scanner:
+    """``at``: the next character. ``closers``: the brackets still to come. ``fresh``: just behind an opening one."""
+
+    def __init__(self, text: str, first_line: int, builder: TreeBuilder) -> None:
+        self.text, self.builder = text, builder
+        self.at = 0
+        self.closers: list[str] = []
+        self.fresh = False
+        self._line, self._counted = first_line, 0
+
+    def run(self) -> None:
+        self.value()
+        while self.closers:
+            self.step()
+        if self.peek():
+            self.fail("something follows the end of the value")
+
+    def step(self) -> None:
+        """Inside a collection, behind a value or an opening bracket: the end, or one more member."""
+        found = self.peek()
+        if found == self.closers[-1]:
+            self.at += 1
+            self.closers.pop()
+            self.fresh = False
+            self.builder.close()
+        elif self.fresh:
+            self.member()
+        elif found == ",":
+            self.at += 1
+            self.member()
+        else:
+            self.fail(f"a comma or {self.closers[-1]} is missing")
+
+    def member(self) -> None:
+        """One element of a list, or key and value of an object."""
+        if self.closers[-1] == "}":
+            if self.peek() != '"':
+                self.fail("a key in double quotes is expected")
+            line = self.line()
+            self.builder.key(self.string(), line)
+            if self.peek() != ":":
+                self.fail("a colon is missing behind the key")
+            self.at += 1
+        self.value()
+
+    def value(self) -> None:
+        """A scalar, or only the opening bracket of a collection: the loop in ``run`` does the rest."""
+        found = self.peek()
+        self.fresh = found in {"{", "["}
+        if found == "{":
+            self.builder.open_map(self.line())
+            self.at += 1
+            self.closers.append("}")
+        elif found == "[":
+            self.builder.open_list(self.line())
+            self.at += 1
+            self.closers.append("]")
+        elif found == '"':
+            line = self.line()
+            self.builder.scalar(Kind.TEXT, self.string(), line)
+        elif match := _NUMBER.match(self.text, self.at):
+            self.number(match)
+        else:
+            self.word()
+
+    def string(self) -> str:
+        match = _STRING.match(self.text, self.at)
+        if match is None:
+            self.fail("a text is not closed on its line, or holds a raw control character")
+        self.at = match.end()
+        token = match[0]
+        if "\\" not in token:
+            return token[1:-1]
+        try:
+            return str(json.loads(token))
+        except json.JSONDecodeError as error:
+            self.fail(error.msg)
+
+    def number(self, match: re.Match[str]) -> None:
+        line, spelling = self.line(), match[0]
+        self.at = match.end()
+        if match["fraction"] is None and match["exponent"] is None:
+            digits = len(spelling.lstrip("-"))
+            if digits > _LONGEST_DIGITS or abs(int(spelling)) > _LARGEST:
+                self.problem("number_too_large", line, digits=digits)
+            else:
+                self.builder.scalar(Kind.INTEGER, int(spelling), line, spelling)
+            return
+        value = float(spelling)
+        if math.isfinite(value):
+            self.builder.scalar(Kind.REAL, value, line, spelling)
+        else:
+            self.problem("number_too_large", line, digits=len(spelling))
+
+    def word(self) -> None:
+        match = _WORD.match(self.text, self.at)
+        word = match[0] if match else ""
+        line = self.line()
+        if word in _WORDS:
+            kind, value = _WORDS[word]
+            self.builder.scalar(kind, value, line, word)
+        elif word in _NOT_FINITE:
+            self.problem("number_not_finite", line, value=word)
+        else:
+            self.fail(f"{word or self.peek() or 'the end of the text'!r} is no JSON value")
+        self.at += len(word)
+
+    def problem(self, code: str, line: int, **params: object) -> None:
+        """A value that JSON or a database cannot hold; a null keeps its place so that the reading can go on."""
+        self.builder.problems.add(code, line, self.builder.field, **params)
+        self.builder.scalar(Kind.NULL, None, line)
+
+    def peek(self) -> str:
+        """The next character that is not white space, empty at the end."""
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+        return self.text[self.at : self.at + 1]
+
+    def line(self) -> int:
+        """The line of the next character."""
+        self._line += self.text.count("\n", self._counted, self.at)
+        self._counted = self.at
+        return self._line
+
+    def fail(self, detail: str) -> NoReturn:
+        column = self.at - self.text.rfind("\n", 0, self.at)
+        raise JSONSyntax(detail, self.line(), column)

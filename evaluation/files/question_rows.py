@@ -1,0 +1,216 @@
+"""A tree to a question set: every row read, every problem listed, nothing given back unless there is none."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from evaluation.canonical import content_hash
+from evaluation.errors import Problem
+from evaluation.files.answer_names import SYSTEM_FIELDS
+from evaluation.files.problems import Problems
+from evaluation.files.question_fields import (
+    BUILT_IN_CHECKS,
+    ID,
+    REFERENCE,
+    TEXT,
+    read_difficulty,
+    read_fields,
+)
+from evaluation.files.question_shapes import Placed, place_rows
+from evaluation.files.row import Row, folded
+from evaluation.files.tree import FileTree, Kind
+from evaluation.files.values import read_name
+from evaluation.samples import QuestionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFile:
+    """A question set as a file gives it, in the file's order.
+
+    ``lines``, ``metadata``: by question id. ``set_metadata``: what the file says about the set (name, version, notes
+    of categories). ``metadata_keys``: the fields of rows that no part of the product knows, for the preview.
+    ``remarks`` refuse nothing and belong into the preview too. ``encoding``: ``cp949`` wants a confirmation.
+    """
+
+    questions: tuple[QuestionSpec, ...]
+    lines: Mapping[str, int]
+    metadata: Mapping[str, Mapping[str, Any]]
+    set_metadata: Mapping[str, Any]
+    metadata_keys: tuple[str, ...]
+    remarks: tuple[Problem, ...]
+    format: str
+    encoding: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A row that was read: the question, whether its id was derived, and what is left."""
+
+    question: QuestionSpec
+    line: int
+    derived: bool
+    metadata: dict[str, Any]
+
+
+def is_negative(category: str) -> bool:
+    """Whether questions of the category ask for a refusal or correction (source 000: ``negative``)."""
+    return category.strip().casefold() == "negative"
+
+
+def derive_id(category: str, text: str) -> str:
+    """The id of a question that has none: stable from category and text, whatever the order of the file."""
+    return "q-" + content_hash([category, text])[:16]
+
+
+def question_file(tree: FileTree, problems: Problems, *, group_by: str) -> QuestionFile:
+    """Read the questions of a tree. ``group_by`` names the field whose equal values make questions dependent.
+
+    :raises InvalidFile: with every problem of every row.
+    """
+    placed, set_metadata = place_rows(tree.root, problems)
+    if not placed:
+        problems.add("no_rows", tree.root.line)
+    rows = [(place, Row(place.node, problems)) for place in placed]
+    _refuse_answers([row for _, row in rows], problems)
+    _check_group(rows, group_by, problems)
+    read = [found for place, row in rows if (found := _read(place, row, group_by))]
+    _refuse_duplicates(read, problems)
+    problems.refuse_if_any()
+    keys = sorted({key for found in read for key in found.metadata})
+    _remark(read, keys, problems)
+    return QuestionFile(
+        questions=tuple(found.question for found in read),
+        lines={found.question.id: found.line for found in read},
+        metadata={found.question.id: found.metadata for found in read},
+        set_metadata=set_metadata,
+        metadata_keys=tuple(keys),
+        remarks=tuple(problems.remarks),
+        format=tree.format,
+        encoding=tree.encoding,
+    )
+
+
+def _refuse_answers(rows: Sequence[Row], problems: Problems) -> None:
+    """``answer`` is the reference only where nothing else could be, and nothing a system gave stands beside it."""
+    guilty = [row for row in rows if row.has("answer") and row.has(*REFERENCE, *SYSTEM_FIELDS)]
+    if guilty:
+        names = ", ".join(guilty[0].has(*REFERENCE, *SYSTEM_FIELDS))
+        problems.add("looks_like_answers", guilty[0].line, "answer", rows=len(guilty), names=names)
+
+
+def _check_group(rows: Sequence[tuple[Placed, Row]], group_by: str, problems: Problems) -> None:
+    name = folded(group_by)
+    if not name or name == "category":
+        return
+    missing = sum(row.peek(name) is None for _, row in rows)
+    if rows and missing == len(rows):
+        problems.add("group_field_unknown", None, group_by, name=group_by)
+    elif missing:
+        problems.remark("group_missing", None, group_by, name=group_by, rows=missing)
+
+
+def _read(place: Placed, row: Row, group_by: str) -> _Read | None:
+    group = _group(row, folded(group_by))
+    text = row.text(*TEXT)
+    if not text:
+        row.problems.add("missing", row.line, "question", names=", ".join(TEXT))
+    category = _category(place, row)
+    group = category if folded(group_by) == "category" else group
+    given = row.name(*ID)
+    difficulty = read_difficulty(row, place.difficulty)
+    fields = _fields(row)
+    _check_rules(category, fields, row)
+    if not text:
+        return None
+    question = QuestionSpec(
+        id=given or derive_id(category, text),
+        category=category,
+        text=text,
+        difficulty=difficulty,
+        group=group,
+        **fields,
+    )
+    return _Read(question, row.line, not given, row.rest())
+
+
+def _fields(row: Row) -> dict[str, Any]:
+    """The optional fields; ``answer`` is the reference (:func:`_refuse_answers` looked for what speaks against it)."""
+    references = () if row.has(*REFERENCE) else row.texts("answer")
+    fields = read_fields(row)
+    return fields | {"references": references} if references else fields
+
+
+def _category(place: Placed, row: Row) -> str:
+    """The section's name; in flat lists ``category``, else ``question_type``."""
+    own = row.name("category")
+    if place.category is None:
+        return own or row.name("question_type")
+    if own and own != place.category:
+        row.problems.add("category_conflict", row.line, "category", section=place.category, category=own)
+    return place.category
+
+
+def _group(row: Row, group_by: str) -> str:
+    """The value of the field named by ``group_by``, which keeps its place; without one the row's ``group``."""
+    if group_by in {"", "group"}:
+        return row.name("group")
+    node = row.peek(group_by)
+    if node is None or group_by == "category":
+        return ""
+    if group_by in {*ID, *TEXT, *REFERENCE} and len(row.has(*_aliases(group_by))) > 1:
+        row.set_aside(group_by)
+    return node.spelling if node.kind is Kind.INTEGER else read_name(node, group_by, row.problems)
+
+
+def _aliases(name: str) -> tuple[str, ...]:
+    return next(names for names in (ID, TEXT, REFERENCE) if name in names)
+
+
+def _check_rules(category: str, fields: Mapping[str, Any], row: Row) -> None:
+    check = fields["check"]
+    if is_negative(category) and not check:
+        row.problems.add("check_missing", row.line, "check")
+    if check == "should_correct_premise" and fields["check_phrases"] is None:
+        row.problems.add("check_phrases_missing", row.line, "check_phrases", check=check)
+
+
+def _refuse_duplicates(read: Sequence[_Read], problems: Problems) -> None:
+    """Ids are compared composed (NFC). Equal texts under different ids are allowed."""
+    first: dict[str, _Read] = {}
+    for found in read:
+        id_ = unicodedata.normalize("NFC", found.question.id)
+        earlier = first.setdefault(id_, found)
+        if earlier is found:
+            continue
+        if found.derived and earlier.derived:
+            problems.add("duplicate_question", found.line, "question", first_line=earlier.line)
+        else:
+            problems.add("duplicate_id", found.line, "id", id=found.question.id, first_line=earlier.line)
+
+
+def _remark(read: Sequence[_Read], keys: Sequence[str], problems: Problems) -> None:
+    """What the preview should say about a set that has no problem."""
+    counts = {
+        "category_empty": sum(not found.question.category for found in read),
+        "ids_derived": sum(found.derived for found in read),
+        "hops_kept": sum("hops" in found.metadata for found in read),
+    }
+    for code, rows in counts.items():
+        if rows:
+            problems.remark(code, rows=rows)
+    if keys:
+        problems.remark("metadata_kept", keys=", ".join(keys))
+    if system := [key for key in keys if folded(key) in SYSTEM_FIELDS]:
+        problems.remark("system_fields_kept", names=", ".join(system))
+    checks = {found.question.check for found in read} - {"", *BUILT_IN_CHECKS}
+    if checks:
+        problems.remark("check_not_built_in", checks=", ".join(map(_with_near, sorted(checks))))
+
+
+def _with_near(check: str) -> str:
+    near = get_close_matches(check, BUILT_IN_CHECKS, n=1)
+    return f"{check} ({near[0]}?)" if near else check

@@ -1,0 +1,130 @@
+"""What a file is, by its content first and its name second, and its text in the right encoding."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evaluation.files.file_name import ending
+from evaluation.files.limits import Limits
+from evaluation.files.problems import Problems
+
+_ENDINGS = {
+    "yaml": "yaml",
+    "yml": "yaml",
+    "json": "json",
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "csv": "csv",
+    "tsv": "csv",
+    "xlsx": "xlsx",
+}
+_ARCHIVES = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+_BOM = b"\xef\xbb\xbf"
+_UNICODE_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_HANGUL = re.compile("[가-힣]")
+_NOT_ASCII = re.compile("[^\x00-\x7f]")
+
+
+class FileFormat(StrEnum):
+    """The formats that are read."""
+
+    YAML = "yaml"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    XLSX = "xlsx"
+
+
+@dataclass(frozen=True, slots=True)
+class Sniffed:
+    """``text`` without a byte order mark, empty for workbooks. ``encoding`` is ``utf-8``, ``utf-8-sig``, ``cp949``
+    (recognised, so the preview says so) or empty for workbooks."""
+
+    format: FileFormat
+    text: str
+    encoding: str
+
+
+def sniff(data: bytes, name: str, problems: Problems, limits: Limits) -> Sniffed:
+    """Recognise format and encoding.
+
+    :raises InvalidFile: for an empty, too large or binary file, an unknown format, a content that is not what the
+        name says, and an encoding that cannot be read without guessing.
+    """
+    if len(data) > limits.bytes:
+        problems.stop("file_too_large", size=len(data), limit=limits.bytes)
+    if not data.strip():
+        problems.stop("file_empty")
+    given = _ENDINGS.get(ending(name), "")
+    if given == FileFormat.XLSX and data.startswith(b"PK\x03\x04"):
+        return Sniffed(FileFormat.XLSX, "", "")
+    _refuse_binary(data, problems)
+    if given == FileFormat.XLSX:
+        problems.stop("file_not_workbook")
+    text, encoding = _decode(data, problems)
+    if not text.strip():
+        problems.stop("file_empty")
+    if "\x00" in text:
+        problems.stop("nul_character", text.count("\n", 0, text.index("\x00")) + 1)
+    found = _by_content(text, given)
+    if not found:
+        problems.stop("format_unknown", known=", ".join(FileFormat))
+    return Sniffed(FileFormat(found), text, encoding)
+
+
+def _refuse_binary(data: bytes, problems: Problems) -> None:
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06", *_ARCHIVES)):
+        problems.stop("file_archive")
+    if data[:1024].lstrip().startswith(b"%PDF"):
+        problems.stop("file_pdf")
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
+        problems.stop("file_old_excel")
+    if data.startswith(_UNICODE_BOMS):
+        problems.stop("encoding_utf16")
+
+
+def _decode(data: bytes, problems: Problems) -> tuple[str, str]:
+    """UTF-8, else CP949 where it gives mostly Hangul; a damaged UTF-8 text is never read as CP949."""
+    try:
+        if data.startswith(_BOM):
+            return data.decode("utf-8-sig"), "utf-8-sig"
+        return data.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError as error:
+        line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
+    lossy = data.decode("utf-8", "replace")
+    damaged = lossy.count("\ufffd")
+    if data.startswith(_BOM) or len(_NOT_ASCII.findall(lossy)) - damaged > damaged:
+        problems.stop("encoding_damaged", line, byte=f"0x{byte:02X}")
+    if b"\x00" in data:
+        problems.stop("file_binary")
+    try:
+        text = data.decode("cp949")
+    except UnicodeDecodeError as error:
+        line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
+        problems.stop("encoding_unknown", line, byte=f"0x{byte:02X}")
+    if 2 * len(_HANGUL.findall(text)) < len(_NOT_ASCII.findall(text)):
+        problems.stop("encoding_unknown", line, byte=f"0x{byte:02X}")
+    problems.remark("encoding_cp949")
+    return text, "cp949"
+
+
+def _by_content(text: str, given: str) -> str:
+    """The format; between JSON and JSON Lines the content decides, elsewhere the name where it is known."""
+    if given in {FileFormat.YAML, FileFormat.CSV}:
+        return given
+    lines = (line.strip() for line in text.split("\n"))
+    first = next(line for line in lines if line)
+    if first.startswith("["):
+        return FileFormat.JSON
+    if first.startswith("{"):
+        second = next((line for line in lines if line), "")
+        if first.endswith("}") and (second.startswith("{") or (not second and given == FileFormat.JSONL)):
+            return FileFormat.JSONL
+        return given if given and not first.endswith("{") else FileFormat.JSON
+    if given:
+        return given
+    if re.match(r"(-\s|---|#|%YAML|[^\s,;\t][^,;\t]*:(\s|$))", first):
+        return FileFormat.YAML
+    return FileFormat.CSV if re.search(r"[,;\t]", first) else ""

@@ -1,0 +1,104 @@
+"""The first sheet of an Excel workbook to a tree, read-only, with guards against bombs and formulas."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable
+from datetime import date, datetime, time
+from typing import Any
+
+import openpyxl
+
+from evaluation.errors import InvalidFile
+from evaluation.files.limits import Limits
+from evaluation.files.problems import Problems
+from evaluation.files.table_rows import read_header, row_node
+from evaluation.files.tree import Kind, Node
+from evaluation.files.tree_builder import TreeBuilder
+
+
+def read_xlsx(data: bytes, problems: Problems, limits: Limits) -> Node:
+    """The rows below the header of the first sheet as maps of cells; the names of further sheets are remarked.
+
+    :raises InvalidFile: where the workbook is broken, unpacks to too much, or has too many rows or columns.
+        Formulas and error cells are collected: what they show is not in the file for certain.
+    """
+    try:
+        _guard(data, problems, limits)
+        workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, keep_links=False)
+        try:
+            sheets = workbook.worksheets
+            if not sheets:
+                problems.stop("no_rows")
+            if len(sheets) > 1:
+                problems.remark("sheets_not_read", sheets=", ".join(sheet.title for sheet in sheets[1:]))
+            # One column more than allowed, so that a cell beyond the limit is seen and not cut off.
+            rows = sheets[0].iter_rows(max_col=limits.columns + 1)
+            return _table(rows, problems, limits)
+        finally:
+            workbook.close()
+    except InvalidFile:
+        raise
+    except Exception as error:  # noqa: BLE001 - a foreign parser on hostile bytes raises anything (KeyError, TypeError)
+        problems.stop("workbook_broken", detail=f"{type(error).__name__}: {str(error)[:200]}")
+
+
+def _guard(data: bytes, problems: Problems, limits: Limits) -> None:
+    """Refuse what unpacks to too much and what declares entities, before any XML is parsed."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        if len(members) > limits.members or sum(member.file_size for member in members) > limits.inflated:
+            problems.stop("workbook_too_large", limit=limits.inflated)
+        for member in members:
+            if not member.filename.endswith((".xml", ".rels")):
+                continue
+            content = archive.read(member)
+            if b"<!DOCTYPE" in content or b"<!ENTITY" in content or content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+                problems.stop("workbook_entities")
+
+
+def _table(rows: Iterable[Any], problems: Problems, limits: Limits) -> Node:
+    builder = TreeBuilder(problems, limits)
+    header: list[str] = []
+    nodes: list[Node] = []
+    for number, cells in enumerate(rows, start=1):
+        if number > limits.rows:
+            problems.stop("too_many_rows", number, limit=limits.rows)
+        read = [_cell(cell, number, header, position, builder) for position, cell in enumerate(cells)]
+        if number == 1:
+            header = read_header(["" if cell.absent else cell.spelling for cell in read], problems)
+            if len(header) > limits.columns:
+                problems.stop("too_many_columns", 1, limit=limits.columns)
+            continue
+        while len(read) > len(header) and read[-1].absent:
+            read.pop()
+        if len(read) > len(header):
+            problems.add("ragged_row", number, found=len(read), expected=len(header))
+        if not all(cell.absent for cell in read):
+            nodes.append(row_node(header, read, number))
+    return Node(Kind.LIST, nodes, 1)
+
+
+def _cell(cell: Any, row: int, header: list[str], position: int, builder: TreeBuilder) -> Node:
+    value = cell.value
+    if value is None:
+        return Node(Kind.CELL, "", row)
+    field = header[position] if position < len(header) else ""
+    if cell.data_type == "f":
+        builder.problems.add("formula", row, field, cell=cell.coordinate)
+        return Node(Kind.CELL, "", row)
+    if cell.data_type == "e":
+        builder.problems.add("error_cell", row, field, cell=cell.coordinate, value=str(value))
+        return Node(Kind.CELL, "", row)
+    if isinstance(value, bool):
+        return Node(Kind.BOOLEAN, value, row, str(value).upper())
+    if isinstance(value, int):
+        return Node(Kind.INTEGER, value, row, str(value))
+    if isinstance(value, float):
+        return Node(Kind.REAL, value, row, repr(value))
+    if isinstance(value, datetime | date | time):
+        return Node(Kind.AMBIGUOUS, value.isoformat(), row, value.isoformat())
+    text = str(value)
+    builder.check_text(text, row)
+    return Node(Kind.CELL, text, row, text)
