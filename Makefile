@@ -1,0 +1,52 @@
+# Two commands matter: `make demo` and `make test`. Everything else is for the people who build Concord.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help setup setup-dev demo test test-browser lint test-faults bench screenshots crosscheck simulate messages
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+$(VENV)/.run: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Concord needs Python 3.11 or newer (set PYTHON=...)"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv is missing; on Debian: apt-get install python3-venv"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.run
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@touch $@
+
+setup: $(VENV)/.run            ## install what running needs into .venv
+setup-dev: $(VENV)/.dev        ## and what testing needs
+
+demo: setup                    ## load the demo, evaluate it, serve it with a worker (PORT, default 8000)
+	$(BIN)/python manage.py demo --serve
+
+test: setup-dev                ## all tests; PostgreSQL and the browser where there are any
+	$(BIN)/python -m tests.lanes
+
+test-faults: setup-dev         ## kills, locks, lost connections with real processes (minutes)
+	$(BIN)/pytest -m faults tests/faults
+
+lint: setup-dev                ## style, types, import contracts, missing migrations
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy config evaluation review
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+bench: setup-dev               ## ratios measured in one run; asserts nothing about time
+	$(BIN)/python -m tests.bench
+
+screenshots: setup-dev         ## pictures of the demo's pages into docs/screenshots
+	$(BIN)/python -m tests.screenshots
+
+crosscheck: setup-dev          ## statistics against reference libraries in an environment of their own
+	$(BIN)/python -m tests.crosscheck
+
+messages: setup-dev            ## collect and compile the Korean and English catalogues (needs gettext)
+	$(BIN)/python -m tests.catalogues

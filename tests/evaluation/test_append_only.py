@@ -1,0 +1,98 @@
+"""Append-only tables refuse change and deletion by every way, and a lost trigger is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.core.checks import Error
+from django.db import DatabaseError, IntegrityError, connection, transaction
+
+from evaluation import append_only, audit
+from evaluation.accounts.models import AuditEvent, Project
+from evaluation.checks import append_only_triggers_are_installed
+from tests.factories import make_project, make_question_set
+
+pytestmark = pytest.mark.django_db
+
+
+def raw(sql: str) -> Callable[[AuditEvent], object]:
+    def run(event: AuditEvent) -> object:
+        with connection.cursor() as cursor:
+            return cursor.execute(sql.format(id=event.pk))
+
+    return run
+
+
+def resave(event: AuditEvent) -> None:
+    event.verb = "forged"
+    event.save()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        resave,
+        lambda e: AuditEvent.objects.filter(pk=e.pk).update(verb="forged"),
+        lambda e: e.delete(),
+        lambda e: AuditEvent.objects.filter(pk=e.pk).delete(),
+        raw("UPDATE evaluation_auditevent SET verb = 'forged' WHERE id = {id}"),
+        raw("DELETE FROM evaluation_auditevent WHERE id = {id}"),
+    ],
+)
+def test_a_row_is_neither_changed_nor_deleted(change: Callable[[AuditEvent], object]) -> None:
+    event = audit.record(None, "test.made", make_project())
+    with pytest.raises(DatabaseError), transaction.atomic():
+        change(event)
+    assert AuditEvent.objects.get(pk=event.pk).verb == "test.made"
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="INSERT OR REPLACE is SQLite's")
+def test_replacing_a_row_does_not_walk_past_the_triggers() -> None:
+    event = audit.record(None, "test.made", make_project())
+    columns = "id, created_at, verb, object_type, object_id, detail, prev_hash, hash"
+    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT OR REPLACE INTO evaluation_auditevent ({columns}) "
+            f"SELECT id, created_at, 'forged', object_type, object_id, detail, prev_hash, hash "
+            "FROM evaluation_auditevent WHERE id = %s",
+            [event.pk],
+        )
+
+
+def test_every_append_only_table_has_its_triggers() -> None:
+    assert append_only.missing() == []
+    assert {"evaluation_score", "review_rating", "review_framemember"} <= set(append_only.tables())
+
+
+def test_a_lost_trigger_is_an_error_of_the_system_check_until_it_is_installed_again() -> None:
+    with connection.cursor() as cursor:
+        on = " ON evaluation_score" if connection.vendor == "postgresql" else ""
+        cursor.execute(f"DROP TRIGGER append_only_update_evaluation_score{on}")
+    found = append_only_triggers_are_installed(databases=["default"])
+    assert [type(f) for f in found] == [Error]
+    assert "evaluation_score" in found[0].msg
+    append_only.install()
+    assert append_only_triggers_are_installed(databases=["default"]) == []
+
+
+def test_the_maintenance_door_closes_even_after_an_error() -> None:
+    event = audit.record(None, "test.made", make_project())
+    with pytest.raises(RuntimeError, match="stop"), append_only.suspended():
+        AuditEvent.objects.filter(pk=event.pk).update(verb="changed")
+        raise RuntimeError("stop")
+    assert append_only.missing() == []
+
+
+def test_the_audit_chain_names_the_row_that_was_changed() -> None:
+    events = [audit.record(None, f"test.{n}", make_project()) for n in range(4)]
+    assert list(audit.broken_events()) == []
+    with append_only.suspended():
+        AuditEvent.objects.filter(pk=events[1].pk).update(verb="forged")
+    assert [e.pk for e in audit.broken_events()] == [events[1].pk]
+
+
+def test_a_project_with_content_cannot_be_deleted() -> None:
+    kept = make_question_set()
+    with pytest.raises(DatabaseError), transaction.atomic():
+        Project.objects.filter(pk=kept.project_id).delete()

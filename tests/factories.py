@@ -1,0 +1,158 @@
+"""Builders of the core graph for tests: explicit, small, and only what a test names differs from the default."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from evaluation.accounts.models import Project, RoleGrant, User
+from evaluation.accounts.roles import Role
+from evaluation.canonical import content_hash
+from evaluation.judges.models import JudgeVersion
+from evaluation.profiles.models import ProfileVersion
+from evaluation.questions.models import Question, QuestionSet
+from evaluation.runs.config import RunConfig
+from evaluation.runs.lifecycle import make_run as make_draft
+from evaluation.runs.models import Answer, AnswerSet, Context, Run
+from evaluation.samples import QuestionSpec
+from evaluation.systems.models import System, SystemVersion
+from evaluation.work.models import WorkUnit
+
+_numbers = itertools.count(1)
+CATEGORIES = ("single_hop", "multi_hop_2", "negative")
+
+
+def unique(word: str) -> str:
+    """A name that no other test object has."""
+    return f"{word}-{next(_numbers)}"
+
+
+def make_project() -> Project:
+    """A project with a name of its own."""
+    return Project.objects.create(name=unique("project"))
+
+
+def make_user(role: Role | str | None = None, project: Project | None = None, **fields: Any) -> User:
+    """A person, with a role where one is named; without a role they are a stranger."""
+    user = User.objects.create_user(
+        username=fields.pop("username", unique("user")), password="a good password", **fields
+    )
+    if role is not None:
+        RoleGrant.objects.create(user=user, project=project or make_project(), role=role)
+    return user
+
+
+def question_spec(number: int, **fields: Any) -> QuestionSpec:
+    """The n-th question: category by turns, one keyword, one reference."""
+    defaults: dict[str, Any] = {
+        "id": f"q{number}",
+        "category": CATEGORIES[number % 3],
+        "text": f"What is the capital of country {number}?",
+        "references": (f"The capital is city {number}.",),
+        "keywords": ((f"city {number}",),),
+    }
+    if CATEGORIES[number % 3] == "negative" and "category" not in fields:
+        defaults |= {"check": "should_not_hallucinate", "keywords": ()}
+    return QuestionSpec(**(defaults | fields))
+
+
+def make_question_set(
+    project: Project | None = None, specs: Sequence[QuestionSpec] | int = 6, name: str = ""
+) -> QuestionSet:
+    """A question set of the given questions, or of so many default ones."""
+    wanted = [question_spec(n) for n in range(1, specs + 1)] if isinstance(specs, int) else list(specs)
+    made = QuestionSet.objects.create(
+        project=project or make_project(),
+        name=name or unique("questions"),
+        version=1,
+        content_hash=content_hash([s.model_dump(mode="json") for s in wanted]),
+    )
+    Question.objects.bulk_create(
+        Question(
+            question_set=made,
+            external_id=spec.id,
+            position=i,
+            category=spec.category,
+            difficulty=spec.difficulty,
+            group=spec.group,
+            text=spec.text,
+            spec=spec.model_dump(mode="json"),
+        )
+        for i, spec in enumerate(wanted)
+    )
+    return made
+
+
+def make_answer_set(
+    question_set: QuestionSet | None = None, system: str = "", texts: Sequence[str] | None = None, **fields: Any
+) -> AnswerSet:
+    """An answer to every question: the given texts in turn, else a right one with one context."""
+    asked = question_set or make_question_set()
+    owner = System.objects.create(project=asked.project, name=system or unique("system"))
+    version = SystemVersion.objects.create(system=owner, version=1, content_hash=content_hash(owner.name))
+    made = AnswerSet.objects.create(
+        project=asked.project, question_set=asked, system_version=version, content_hash="0" * 64, **fields
+    )
+    for question in asked.questions.all():
+        make_answer(made, question, texts[question.position % len(texts)] if texts else None)
+    return made
+
+
+def make_answer(answer_set: AnswerSet, question: Question, text: str | None = None, **fields: Any) -> Answer:
+    """An answer with one context that holds its text."""
+    said = f"The capital is city {question.external_id[1:]}." if text is None else text
+    answer = Answer.objects.create(
+        answer_set=answer_set,
+        question=question,
+        **(
+            {
+                "status": "ok",
+                "text": said,
+                "text_hash": hashlib.sha256(said.encode()).hexdigest(),
+                "latency_seconds": 1.5,
+                "retrieves": True,
+            }
+            | fields
+        ),
+    )
+    Context.objects.create(answer=answer, position=0, chunk_id="c1", text=said, score=0.9, source="atlas")
+    return answer
+
+
+def make_profile(project: Project, spec: dict[str, Any] | None = None, name: str = "plain") -> ProfileVersion:
+    """A profile row; the empty spec does for tests that compute no figure."""
+    return ProfileVersion.objects.create(
+        project=project, name=unique(name), version=1, spec=spec or {}, content_hash=content_hash(spec or {})
+    )
+
+
+def make_draft_run(answer_set: AnswerSet | None = None, **fields: Any) -> Run:
+    """A draft run without judges."""
+    answers = answer_set or make_answer_set()
+    profile = fields.pop("profile", None) or make_profile(answers.project)
+    config = fields.pop("config", None) or RunConfig(rules=("keyword_hit",))
+    return make_draft(answers, profile, config, **fields)
+
+
+def make_judge(project: Project, name: str = "", endpoint: Any = None, **fields: Any) -> JudgeVersion:
+    """A judge version; without an endpoint it is the baseline."""
+    return JudgeVersion.objects.create(
+        project=project,
+        name=name or unique("judge"),
+        version=1,
+        endpoint=endpoint,
+        model=fields.pop("model", "test-model"),
+        content_hash=content_hash([name, unique("j")]),
+        **fields,
+    )
+
+
+def make_units(run: Run, count: int, kind: str = WorkUnit.Kind.ASK) -> list[WorkUnit]:
+    """Open units of a run that need no answer: for tests of the ledger alone."""
+    question = run.answer_set.question_set.questions.first()
+    return [
+        WorkUnit.objects.create(run=run, kind=kind, question=question, key=content_hash([run.pk, kind, unique("unit")]))
+        for _ in range(count)
+    ]

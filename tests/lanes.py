@@ -1,0 +1,34 @@
+"""The lanes of ``make test``: everything on SQLite, then the database-bound part again on PostgreSQL where there is one.
+
+``CONCORD_TEST_POSTGRES`` is the address of a PostgreSQL server that may create databases.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+SLOW = "not faults and not bench"
+
+
+def lane(title: str, *arguments: str, **environment: str) -> int:
+    """Run pytest once with its own environment; its exit code."""
+    print(f"== {title}", flush=True)
+    command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadfile", *arguments]
+    return subprocess.run(command, env={**os.environ, **environment}, check=False).returncode
+
+
+def main() -> int:
+    """Exit code of the first failing lane, 0 when all pass."""
+    code = lane("SQLite", "-m", SLOW)
+    address = os.environ.get("CONCORD_TEST_POSTGRES", "")
+    if code or not address:
+        if not address:
+            print("== PostgreSQL: skipped, CONCORD_TEST_POSTGRES is not set")
+        return code
+    return lane("PostgreSQL", "-m", f"{SLOW} and not browser", "--ignore=tests/evaluation/metrics", DATABASE_URL=address)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
