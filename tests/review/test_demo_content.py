@@ -14,6 +14,8 @@ import yaml
 
 import review.demo
 from evaluation.files.reading import read_answers, read_questions
+from evaluation.metrics.negative_detection import negative_detection
+from evaluation.registry import RuleSettings
 
 DEMO = Path(review.demo.__file__).parent
 SYSTEMS = {"demo-graph": "answers_graph.jsonl", "demo-vector": "answers_vector.jsonl"}
@@ -200,6 +202,18 @@ def test_faultless_answers_of_the_better_system_hold_nearly_all_their_keywords()
     }
     # Written to be incomplete without being wrong, so that completeness has something between 1 and 5.
     assert missing == {"two-hop-03", "three-hop-02", "three-hop-06"}
+
+
+def test_the_better_system_passes_every_negative_check_and_the_worse_one_two_of_six() -> None:
+    specs = {q.id: q for q in read_questions((DEMO / "questions.yaml").read_bytes(), "questions.yaml").questions}
+    passed = {}
+    for system, name in SYSTEMS.items():
+        rows = [r for r in read_answers((DEMO / name).read_bytes(), name).answers if specs[r.question_id].check]
+        passed[system] = [
+            r.question_id for r in rows if negative_detection(specs[r.question_id], r.answer, RuleSettings()).value == 1
+        ]
+    assert passed["demo-graph"] == ["neg-01", "neg-02", "neg-03", "neg-04", "neg-05", "neg-06"]
+    assert passed["demo-vector"] == ["neg-03", "neg-06"]
 
 
 def test_a_phone_number_is_in_the_corpus_unless_the_fault_says_otherwise() -> None:
