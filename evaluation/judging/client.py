@@ -1,0 +1,80 @@
+"""The judge behind an OpenAI-compatible endpoint: one call is one HTTP request, and every fault is a reply."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+import httpx2
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
+
+from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
+from evaluation.judging.origins import AllowList
+from evaluation.judging.retrying import retry_after_seconds
+from evaluation.judging.transport import Deadlines, GuardedTransport, TransportFault
+from evaluation.judging.wire import read_completion, read_error, request_body
+
+__all__ = ["Deadlines", "OpenAIJudge"]
+
+MOST_BYTES = 4_000_000  # of a response body
+_UNUSED = "unused"  # the SDK wants a key; the transport sends the real one, or none
+
+
+class OpenAIJudge:
+    """Calls ``POST {base_url}/chat/completions``. Use as ``async with``; closing is the caller's.
+
+    :raises Refused: ``origin_invalid``, ``origin_not_allowed`` when the base URL may not be called.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        key: str = "",
+        allowed_origins: Iterable[str],
+        deadlines: Deadlines | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        allowed = AllowList(allowed_origins)
+        origin = allowed.check(base_url)
+        self._deadlines = deadlines or Deadlines()
+        transport = GuardedTransport(origin, allowed, key, self._deadlines, most_bytes)
+        http = DefaultAioHttpClient(transport=transport, follow_redirects=False, trust_env=False, timeout=None)
+        self._sdk = AsyncOpenAI(base_url=base_url, api_key=_UNUSED, max_retries=0, http_client=http, timeout=None)
+
+    async def call(self, request: JudgeCall) -> JudgeReply:
+        """One request, within the total deadline. Cancelling it closes its connection."""
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self._deadlines.total):
+                reply = await self._send(request)
+        except TimeoutError:
+            reply = JudgeReply(Outcome.TIMEOUT, detail=f"no complete answer in {self._deadlines.total:g} s")
+        return replace(reply, elapsed_seconds=time.monotonic() - started)
+
+    async def _send(self, request: JudgeCall) -> JudgeReply:
+        try:
+            response = await self._sdk.post("/chat/completions", cast_to=httpx2.Response, body=request_body(request))
+        except APIStatusError as error:
+            response = error.response
+        except APIConnectionError as error:
+            fault = error.__cause__
+            outcome = fault.outcome if isinstance(fault, TransportFault) else Outcome.CONNECTION
+            return JudgeReply(outcome, detail=str(fault)[:200])
+        if response.status_code == httpx2.codes.OK:
+            return read_completion(response.content, response.headers.get("content-type", ""))
+        waiting = retry_after_seconds(response.headers, datetime.now(UTC))
+        return replace(read_error(response.status_code, response.content), retry_after=waiting)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._sdk.close()

@@ -1,0 +1,139 @@
+"""What follows a failed call: the whole retry policy as a pure function, and the reading of ``Retry-After``."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from evaluation.judging.calls import Outcome
+
+MOST_TRIES = 5
+MOST_TIMEOUTS = 2  # each may be billed
+MOST_REPAIRS = 1
+BASE_SECONDS = 2.0
+CAP_SECONDS = 60.0
+LONGEST_WAIT_IN_WORKER = 20.0  # beyond it the unit is deferred and the worker freed
+LONGEST_RETRY_AFTER = 86_400.0
+
+_AGAIN = frozenset({Outcome.CONNECTION, Outcome.RATE_LIMITED, Outcome.OVERLOADED, Outcome.SERVER_ERROR})
+_REPAIRED = frozenset({Outcome.PARSE, Outcome.TRUNCATED})
+_FOR_A_PERSON = frozenset(
+    {
+        Outcome.UNAUTHORISED,
+        Outcome.FORBIDDEN,
+        Outcome.NOT_FOUND,
+        Outcome.NO_CREDIT,
+        Outcome.REDIRECT,
+        Outcome.BLOCKED,
+        Outcome.TLS,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Call again after ``seconds``, at most 20; after ``parse`` and ``truncated`` with the repaired request."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Defer:
+    """Give the unit back, not to be taken before ``seconds`` have passed."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """No further call: the reply stands as it is. ``reason`` is the outcome's code."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsPerson:
+    """No call of this run can succeed before somebody acts; the run pauses. ``reason`` is the outcome's code."""
+
+    reason: str
+
+
+Decision = Retry | Defer | GiveUp | NeedsPerson
+
+
+def decide(
+    outcome: Outcome,
+    attempt_number: int,
+    retry_after: float | None,
+    rng: random.Random,
+    *,
+    earlier: Sequence[Outcome] | None = None,
+) -> Decision:
+    """What follows the attempt that ended with ``outcome``.
+
+    :param attempt_number: the number of that attempt of the unit, from 1; at most five are made.
+    :param retry_after: the seconds the server asked to wait, if it did; obeyed, and deferred when above 20.
+    :param earlier: outcomes of the unit's attempts before this one. Without them every earlier attempt counts as a
+        timeout (a repair) when this one is (asks for) one.
+
+    Waits have full jitter: uniform between 0 and 2, 4, 8, ... seconds, at most 60. A wait the server asked for
+    gets up to a quarter, at most a second, on top, so that workers do not come back at the same moment.
+    """
+    if outcome in _FOR_A_PERSON:
+        return NeedsPerson(str(outcome))
+    if attempt_number >= MOST_TRIES or not _may_repeat(outcome, attempt_number, earlier):
+        return GiveUp(str(outcome))
+    if outcome in _REPAIRED:
+        return Retry(0.0)
+    if retry_after is not None:
+        seconds = retry_after + rng.uniform(0.0, min(1.0, retry_after / 4))
+    else:
+        seconds = rng.uniform(0.0, min(CAP_SECONDS, BASE_SECONDS * 2 ** (attempt_number - 1)))
+    return Defer(seconds) if seconds > LONGEST_WAIT_IN_WORKER else Retry(seconds)
+
+
+def _may_repeat(outcome: Outcome, attempt_number: int, earlier: Sequence[Outcome] | None) -> bool:
+    if outcome is Outcome.TIMEOUT:
+        alike = attempt_number if earlier is None else 1 + sum(o is Outcome.TIMEOUT for o in earlier)
+        return alike < MOST_TIMEOUTS
+    if outcome in _REPAIRED:
+        repairs = attempt_number - 1 if earlier is None else sum(o in _REPAIRED for o in earlier)
+        return repairs < MOST_REPAIRS
+    return outcome in _AGAIN
+
+
+def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
+    """The wait that a response's headers ask for: ``retry-after-ms``, or ``Retry-After`` as seconds or as a date.
+
+    ``None`` for none and for garbage (not finite, negative, no date); a date that has passed is 0; at most a day.
+    ``now`` is aware.
+    """
+    milliseconds = _finite(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return min(milliseconds / 1000, LONGEST_RETRY_AFTER)
+    text = headers.get("retry-after", "").strip()
+    seconds = _finite(text) if text else None
+    if seconds is None:
+        seconds = _until(text, now)
+    return None if seconds is None else min(seconds, LONGEST_RETRY_AFTER)
+
+
+def _finite(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
+
+
+def _until(text: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):  # not a date; the parser raises all three
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max((aware - now).total_seconds(), 0.0)
