@@ -1,0 +1,190 @@
+"""Keyword matching in tiers: which keyword occurs in an answer, how, and where.
+
+``exact`` on token boundaries; ``spacing`` with the spaces beside Hangul removed, from a token or morpheme start;
+``particle`` with particles and endings dropped; ``number`` as an equal value in another spelling; ``compound`` where a
+keyword of two or more Hangul syllables, or letters, goes on in Hangul (미래에셋 in 미래에셋자산운용); ``alternative``
+where a later wording of the keyword occurs; ``substring`` for the sources' plain matching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from evaluation.errors import UnknownName
+from evaluation.metrics.boundaries import is_boundary, sentence_span, sentences
+from evaluation.metrics.keywords import Keyword, compile_keyword
+from evaluation.metrics.korean import CLOSED_LIST, analysis, starts_morpheme, stems
+from evaluation.metrics.negation import is_negated
+from evaluation.metrics.prepared import PreparedText, prepare
+from evaluation.metrics.tiers import Tier, right_edge
+
+MATCHINGS = ("tiers", "substring")
+_ORDER = {tier: place for place, tier in enumerate(Tier)}
+_Place = tuple[Tier, int, int]  # tier, start and end in the folded text
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordHit:
+    """Where a keyword was found.
+
+    ``keyword`` is its first wording, ``written`` the one that occurs. ``within`` is the tier that wording was found by
+    where ``tier`` is ``alternative``, else the same. ``start`` and ``end`` are offsets into the original text.
+    ``counts`` is false only for a hit in a negated clause that a morphological analyser confirmed; ``analysis`` says
+    what Korean was read with (``kiwi`` or ``closed_list``).
+    """
+
+    keyword: str
+    written: str
+    tier: Tier
+    within: Tier
+    start: int
+    end: int
+    negated: bool
+    counts: bool
+    analysis: str
+
+
+@lru_cache(maxsize=4096)
+def find_keyword(alternatives: tuple[str, ...], original: str, matching: str = "tiers") -> KeywordHit | None:
+    """The best hit of a keyword, given by its alternative wordings, in an answer; ``None`` where it does not occur.
+
+    Hits outside negated clauses come first, then the earlier wording, the stricter tier, the earlier place.
+
+    :raises UnknownName: for a matching other than ``tiers`` and ``substring``.
+    """
+    if matching not in MATCHINGS:
+        raise UnknownName("matching", matching, MATCHINGS)
+    negated: KeywordHit | None = None
+    for position, written in enumerate(alternatives):
+        hit = _find_written(written, original, matching)
+        if hit is None:
+            continue
+        tier = hit.tier if position == 0 else Tier.ALTERNATIVE
+        named = KeywordHit(
+            alternatives[0], written, tier, hit.tier, hit.start, hit.end, hit.negated, hit.counts, hit.analysis
+        )
+        if not hit.negated:
+            return named
+        negated = negated or named
+    return negated
+
+
+def _find_written(written: str, original: str, matching: str) -> KeywordHit | None:
+    if matching == Tier.SUBSTRING:
+        start = original.find(written) if written else -1
+        end = start + len(written)
+        tier = Tier.SUBSTRING
+        return None if start < 0 else KeywordHit(written, written, tier, tier, start, end, False, True, "")
+    keyword = compile_keyword(written)
+    if not keyword.text:
+        return None
+    prepared = prepare(original)
+    best: tuple[bool, int, int, int] | None = None
+    for tier, start, end in _places(keyword, prepared):
+        negated = not keyword.is_negative and is_negated(prepared.lined, start, end)
+        rank = (negated, _ORDER[tier], start, end)
+        best = rank if best is None else min(best, rank)
+        if rank[:2] == (False, 0):
+            break
+    if best is None:
+        return None
+    negated, order, start, end = best
+    tier = tuple(Tier)[order]
+    counts = not negated or analysis() == CLOSED_LIST
+    return KeywordHit(written, written, tier, tier, *prepared.folded.span(start, end), negated, counts, analysis())
+
+
+def _places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
+    """All places by the cheap tiers; the dear ones are asked only where those found none."""
+    found = False
+    for place in _cheap_places(keyword, prepared):
+        found = True
+        yield place
+    if not found and keyword.has_hangul:
+        yield from _stem_places(keyword, prepared)
+
+
+def _cheap_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
+    text = prepared.text
+    for start in _occurrences(keyword.text, text):
+        tier = _edges(text, start, start + len(keyword.text), keyword.may_go_on)
+        if tier and not prepared.is_cut(start, start + len(keyword.text)):
+            yield tier, start, start + len(keyword.text)
+    if keyword.canonical:
+        yield from _number_places(keyword, prepared)
+    if keyword.has_hangul and keyword.may_be_split:
+        yield from _spacing_places(keyword, prepared)
+
+
+def _occurrences(needle: str, text: str) -> Iterator[int]:
+    if not needle:
+        return
+    start = text.find(needle)
+    while start >= 0:
+        yield start
+        start = text.find(needle, start + 1)
+
+
+def _edges(text: str, start: int, end: int, may_go_on: bool) -> Tier | None:
+    return right_edge(text, end, may_go_on=may_go_on) if is_boundary(text, start) else None
+
+
+def _spacing_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
+    text, squeezed = prepared.text, prepared.squeezed
+    for place in _occurrences(keyword.squeezed, squeezed.text):
+        start, end = squeezed.span(place, place + len(keyword.squeezed))
+        if text[start:end] == keyword.text or prepared.is_cut(start, end):
+            continue
+        first, last = sentence_span(text, start)
+        starts = is_boundary(text, start) or starts_morpheme(text[first:last], start - first)
+        if starts and right_edge(text, end, may_go_on=False):
+            yield Tier.SPACING, start, end
+
+
+def _number_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
+    canonical = prepared.canonical
+    for place in _occurrences(keyword.canonical, canonical.text):
+        start, end = canonical.span(place, place + len(keyword.canonical))
+        if prepared.text[start:end] != keyword.text and _is_whole(prepared, start, end):
+            yield Tier.NUMBER, start, end
+    if keyword.without_currency:
+        round_ends = {q.end for q in prepared.quantities if q.is_round and not q.unit and not q.is_counted}
+        for place in _occurrences(keyword.without_currency, canonical.text):
+            start, end = canonical.span(place, place + len(keyword.without_currency))
+            if end in round_ends and _is_whole(prepared, start, end):
+                yield Tier.NUMBER, start, end
+
+
+def _is_whole(prepared: PreparedText, start: int, end: int) -> bool:
+    """A number ends where it ends; anything else in a keyword with numbers needs its boundaries."""
+    if not is_boundary(prepared.text, start) and not any(q.start == start for q in prepared.quantities):
+        return False
+    if any(q.end == end for q in prepared.quantities):
+        return True
+    return right_edge(prepared.text, end, may_go_on=False) is not None
+
+
+def _stem_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
+    """The keyword without its own particles and endings, where those of the answer may differ."""
+    text = prepared.text
+    if analysis() == CLOSED_LIST:
+        for start in _occurrences(keyword.stem, text):
+            end = start + len(keyword.stem)
+            if _edges(text, start, end, may_go_on=False) and not prepared.is_cut(start, end):
+                yield Tier.PARTICLE, start, end
+        return
+    wanted = [m.form for m in stems(keyword.text)]
+    if not wanted:
+        return
+    for first, last in sentences(text):
+        found = stems(text[first:last])
+        for i in range(len(found) - len(wanted) + 1):
+            if [m.form for m in found[i : i + len(wanted)]] != wanted:
+                continue
+            start, end = first + found[i].start, first + found[i + len(wanted) - 1].end
+            follower = found[i + len(wanted)] if i + len(wanted) < len(found) else None
+            glued = follower is not None and not is_boundary(text, first + follower.start)
+            if is_boundary(text, start) and not glued and not prepared.is_cut(start, end):
+                yield Tier.PARTICLE, start, end

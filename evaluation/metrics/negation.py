@@ -1,0 +1,99 @@
+"""Whether a place of a text stands in a negated clause, in Korean and English.
+
+Korean negates at the end of the clause (보장되지 않는다) or right before the verb (안 된다); English before or
+behind, so there the whole clause counts. A closed list of patterns holds a negating word and negates nothing
+("뿐 아니라", "not only", "없지 않다"). Without a morphological analyser 안 (inside) and 못 (nail) cannot be told from
+the adverbs, which is why callers only report a negation then.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from evaluation.metrics.boundaries import is_hangul, sentence_span
+from evaluation.metrics.korean import morphemes
+
+_KOREAN = re.compile(
+    r"없|않|아니|아닌|아닙|아닐|아님|못|(?<![가-힣])안(?=[\s가-힣])"
+    r"|(?:(?<=지)|(?<=지\s))(?:말|마(?=[세십라요.!\s]))"
+)
+_ENGLISH = re.compile(
+    r"\b(?:not|no|never|neither|nor|none|nothing|cannot|without|\w+n't|isnt|arent|doesnt|dont|didnt|wasnt|cant)\b"
+)
+_NOT_NEGATING = re.compile(
+    r"뿐\s?만?\s?(?:이\s?)?아니|없지\s?않|(?:않|아니|아닐)(?:을)?\s?수\s?(?:가\s?)?없|못지\s?않|마지\s?않|다름\s?아닌|지\s?않을까"
+    r"|(?:문제|틀림|변함|상관|관계|다름|끊임|어김|어이|빠짐|손색|아낌)(?:이|가|은|는)?\s?없"
+    r"|\bnot (?:only|just|merely|simply|least|to mention)\b|\bno(?:\.\s?\d| doubt| less than| fewer than| later than)"
+    r"|\bnothing but\b|\bwithout (?:a )?doubt\b|\bnot un\w+|\bno\.(?=\s?\d)"
+)
+_CLAUSE_END = re.compile(
+    r",(?!\d)|[;:()]"
+    r"|(?:지만|는데|은데|인데|으나|으며|면서|니까|므로|거나|[하되이않없니있]고|[하되이]며|해서|돼서|되어서|하여|아니라|라서|없이도?)(?=[\s,])"
+    r"|\b(?:but|however|although|though|whereas|while|because|instead|rather)\b"
+)
+_NEGATING_TAGS = frozenset({"VA", "VX", "VCN", "MAG", "VV"})
+_BESIDE = 2  # characters between an adverb 안 or 못 and the verb it negates, at most
+
+
+def holds_negation(folded: str) -> bool:
+    """Whether the text itself holds a negating word, so that finding it in a negated clause is what was asked for."""
+    return bool(_KOREAN.search(folded) or _ENGLISH.search(folded))
+
+
+def is_spared(text: str, place: int) -> bool:
+    """Whether a negating word at ``place`` belongs to a pattern that negates nothing, such as 문제없습니다."""
+    first, last = sentence_span(text, place)
+    return any(match.start() <= place < match.end() for match in _NOT_NEGATING.finditer(text, first, last))
+
+
+@lru_cache(maxsize=256)
+def _negators(sentence: str) -> tuple[tuple[int, int, bool], ...]:
+    """Start, end and whether it is Korean of each negating word of a sentence."""
+    spared = [match.span() for match in _NOT_NEGATING.finditer(sentence)]
+    korean = [m.span() for m in _KOREAN.finditer(sentence)]
+    korean = [span for span in korean if _is_negating_morpheme(sentence, span[0])]
+    found = [(s, e, True) for s, e in korean] + [(*m.span(), False) for m in _ENGLISH.finditer(sentence)]
+    return tuple(n for n in sorted(found) if not any(start <= n[0] < end for start, end in spared))
+
+
+def _is_negating_morpheme(sentence: str, place: int) -> bool:
+    """True where the analyser agrees that the syllable belongs to a verb or adverb, or where there is none."""
+    found = morphemes(sentence)
+    if found is None:
+        return True
+    return any(m.tag.split("-")[0] in _NEGATING_TAGS and m.start <= place < m.end for m in found)
+
+
+def clause_span(text: str, place: int) -> tuple[int, int]:
+    """Start and end of the clause around ``place``: up to punctuation or a connecting ending, within the sentence."""
+    start, sentence_end = sentence_span(text, place)
+    for match in _CLAUSE_END.finditer(text, start, sentence_end):
+        if match.end() > place:
+            return start, match.end()
+        start = match.end()
+    return start, sentence_end
+
+
+def is_negated(text: str, start: int, end: int) -> bool:
+    """Whether ``text[start:end]`` of a folded text lies in a negated clause."""
+    first, last = sentence_span(text, start)
+    sentence = text[first:last]
+    if not (_KOREAN.search(sentence) or _ENGLISH.search(sentence)):
+        return False
+    clause_start, clause_end = (place - first for place in clause_span(text, start))
+    return any(
+        _reaches(sentence, negator, start - first, end - first)
+        for negator in _negators(sentence)
+        if clause_start <= negator[0] < clause_end
+    )
+
+
+def _reaches(sentence: str, negator: tuple[int, int, bool], start: int, end: int) -> bool:
+    place, behind, is_korean = negator
+    if not is_korean:
+        return place >= end or behind <= start
+    if place >= end:
+        return True
+    gap = sentence[behind:start]
+    return sentence[place] in "안못" and behind <= start and len(gap) < _BESIDE and not any(map(is_hangul, gap))

@@ -1,0 +1,109 @@
+"""Negative detection (source 000, 2.1 C): whether an answer refuses or corrects as the question's check asks.
+
+Phrases come from the question, else from the profile's check of that name, else from the built-in defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evaluation.metrics.checks import DEFAULT_CHECKS, SOURCE_CHECKS
+from evaluation.metrics.keyword_findings import MISSING, NEGATED, NEGATION_NOT_CONFIRMED
+from evaluation.metrics.negation import holds_negation
+from evaluation.metrics.phrases import PhraseHit, find_phrase
+from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.samples import AnswerSpec, CheckPhrases, Finding, QuestionSpec, Result
+from evaluation.scales import Scale, ScaleKind
+
+NEGATIVE = "negative"
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    passed: bool
+    findings: tuple[Finding, ...]
+
+
+@rule_metric(
+    MetricSpec(
+        name="negative_detection",
+        version=1,
+        kind=Kind.RULE,
+        scale=Scale(ScaleKind.YES_NO, 0, 1),
+        title=Bilingual("Negative detection", "부정 질문 탐지"),
+        formula=Bilingual(
+            "1 if the answer to a negative question refuses or corrects as its check asks, else 0",
+            "부정 질문에 대한 답변이 검증 유형이 요구하는 대로 거부하거나 교정하면 1, 아니면 0",
+        ),
+        source="000",
+        inputs=("check",),
+        review_form=ReviewForm.YES_NO,
+    )
+)
+def negative_detection(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
+    """1 or 0; not applicable (``not_negative``) to other questions; failed (``no_check``, ``unknown_check: NAME``,
+    ``no_check_phrases``) where the question does not say what to look for."""
+    if question.category.casefold() != NEGATIVE and not question.check:
+        return Result.not_applicable("not_negative")
+    if not question.check:
+        return Result.failed("no_check")
+    origin, phrases = _phrases(question, settings)
+    if phrases is None:
+        return Result.failed(f"unknown_check: {question.check}")
+    if not (phrases.all_of or phrases.any_of or phrases.none_of):
+        return Result.failed("no_check_phrases")
+    outcome = _judge(phrases, answer.text, settings, list_missing=origin != "default")
+    return Result.scored(
+        1.0 if outcome.passed else 0.0,
+        detail={"check": question.check, "phrases": origin, "matching": settings.matching},
+        findings=outcome.findings,
+    )
+
+
+def _phrases(question: QuestionSpec, settings: RuleSettings) -> tuple[str, CheckPhrases | None]:
+    """Where the phrases come from, and the phrases; ``None`` for a check that nobody defines."""
+    if question.check_phrases is not None:
+        return "question", question.check_phrases
+    for name, all_of, any_of, none_of in settings.checks:
+        if name == question.check:
+            return "profile", CheckPhrases(all_of=all_of, any_of=any_of, none_of=none_of)
+    defaults = SOURCE_CHECKS if settings.matching == "substring" else DEFAULT_CHECKS
+    return "default", defaults.get(question.check)
+
+
+def _find(phrase: str, text: str, settings: RuleSettings) -> PhraseHit | None:
+    if settings.matching != "substring":
+        return find_phrase(phrase, text)
+    start = text.find(phrase)
+    return None if start < 0 else PhraseHit(phrase, start, start + len(phrase), negated=False, counts=True)
+
+
+def _judge(phrases: CheckPhrases, text: str, settings: RuleSettings, *, list_missing: bool) -> _Outcome:
+    # A check that asks for a negation ("보장" with "않") names in all_of what is to be negated.
+    topics_only = any(map(holds_negation, (*phrases.all_of, *phrases.any_of)))
+    all_of = [(phrase, _find(phrase, text, settings)) for phrase in phrases.all_of]
+    any_of = [(phrase, _find(phrase, text, settings)) for phrase in phrases.any_of]
+    none_of = [(phrase, _find(phrase, text, settings)) for phrase in phrases.none_of]
+    has_all = all(hit is not None and (hit.counts or topics_only) for _, hit in all_of)
+    has_any = not any_of or any(hit is not None and hit.counts for _, hit in any_of)
+    has_none = not any(hit is not None and hit.counts for _, hit in none_of)
+    findings = (
+        *_findings("all_of", all_of, list_missing=True),
+        *_findings("any_of", any_of, list_missing=list_missing and not has_any),
+        *_findings("none_of", none_of, list_missing=False),
+    )
+    return _Outcome(has_all and has_any and has_none, findings)
+
+
+def _findings(group: str, hits: list[tuple[str, PhraseHit | None]], *, list_missing: bool) -> Iterator[Finding]:
+    """The verdict is the list the phrase stands in, ``negated`` or ``missing``."""
+    for phrase, hit in hits:
+        if hit is None:
+            if list_missing:
+                yield Finding("keyword", phrase, MISSING, reason=group)
+        elif not hit.counts:
+            yield Finding("keyword", phrase, NEGATED, start=hit.start, end=hit.end, reason=group)
+        else:
+            reason = NEGATION_NOT_CONFIRMED if hit.negated else ""
+            yield Finding("keyword", phrase, group, start=hit.start, end=hit.end, reason=reason)
