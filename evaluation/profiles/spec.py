@@ -1,0 +1,200 @@
+"""What a scoring profile is: metrics with weights, how they are put on one scale, and what happens to gaps.
+
+A profile is data, a YAML file or a row, versioned and pinned by a run. :func:`load_profile` reads one strictly: an
+unknown field, a repeated key or weights that do not sum to 1 refuse it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from evaluation.profiles.strict_yaml import read_mapping
+from evaluation.registry import Bilingual, RuleSettings
+from evaluation.samples import CheckPhrases
+
+WEIGHT_TOLERANCE = 1e-9
+OVERALL = "overall"  # the key of the overall score among thresholds and report names
+_SHIPPED = Path(__file__).parent / "shipped"
+_Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Unit(StrEnum):
+    """What the overall score is computed on."""
+
+    RUN_MEANS = "run_means"
+    PER_ANSWER = "per_answer"
+
+
+class Normalise(StrEnum):
+    """How a value comes to 0-1: ``by_max`` is value / top (1-5 then starts at 0.2), ``min_max`` uses both ends."""
+
+    BY_MAX = "by_max"
+    MIN_MAX = "min_max"
+
+
+class OnFailure(StrEnum):
+    """What a failed result does to a mean: it is left out, or it counts as 0."""
+
+    EXCLUDE = "exclude"
+    ZERO = "zero"
+
+
+class EmptyAnswer(StrEnum):
+    """What a part does that is not applicable because of the answer (no claims): it adds 0, or is left out."""
+
+    ZERO = "zero"
+    LEAVE_OUT = "leave_out"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Text(_Strict):
+    """A text in both languages of the product."""
+
+    en: str = Field(min_length=1)
+    ko: str = Field(min_length=1)
+
+    @property
+    def bilingual(self) -> Bilingual:
+        """The same as the registry's type."""
+        return Bilingual(self.en, self.ko)
+
+
+class Part(_Strict):
+    """A metric with its weight in the overall score. ``top`` is what ``by_max`` divides by, the scale's upper end
+    where it is not given. A part with ``categories`` applies to questions of these categories only."""
+
+    metric: _Name
+    weight: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+    top: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    categories: tuple[str, ...] = ()
+
+    def applies_to(self, category: str) -> bool:
+        """Whether questions of the category have this part."""
+        return not self.categories or category in self.categories
+
+
+class WholeScore(_Strict):
+    """A metric that alone decides the score of answers to questions of some categories."""
+
+    metric: _Name
+    categories: tuple[str, ...] = Field(min_length=1)
+
+
+class Band(_Strict):
+    """A named range of the overall score, from ``at_least`` up to the next band, which it does not include."""
+
+    name: _Name
+    title: Text
+    at_least: _Finite
+
+
+class ProfileSpec(_Strict):
+    """A profile. ``parts`` make the overall score with ``constant``; a profile without parts has none.
+
+    ``reported`` are metrics computed and shown beside it. ``thresholds`` are by metric, or ``overall``.
+    ``primary_judges`` names the judge whose value is *the* value of a metric. ``report_names`` are the names under
+    which reports show a metric, or ``overall``. ``checks`` are the profile's own checks of negative questions,
+    ``phrases`` its lists of phrases by purpose.
+
+    :raises ValueError: when weights and constant do not sum to 1 (within 1e-9) or names repeat or are unknown.
+    """
+
+    name: _Name
+    version: int = Field(default=1, ge=1)
+    title: Text
+    description: Text | None = None
+    source: str = ""
+    unit: Unit = Unit.RUN_MEANS
+    parts: tuple[Part, ...] = ()
+    constant: _Share = 0.0
+    reported: tuple[_Name, ...] = ()
+    whole_score: WholeScore | None = None
+    normalise: Normalise = Normalise.BY_MAX
+    on_failure: OnFailure = OnFailure.EXCLUDE
+    on_empty_answer: EmptyAnswer = EmptyAnswer.ZERO
+    matching: Literal["tiers", "substring"] = "tiers"
+    k: int = Field(default=5, ge=1, le=50)
+    checks: dict[str, CheckPhrases] = Field(default_factory=dict)
+    phrases: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    thresholds: dict[str, _Finite] = Field(default_factory=dict)
+    bands: tuple[Band, ...] = ()
+    primary_judges: dict[str, str] = Field(default_factory=dict)
+    report_names: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        total = sum(part.weight for part in self.parts) + self.constant
+        if self.parts and abs(total - 1) > WEIGHT_TOLERANCE:
+            raise ValueError(f"weights and constant sum to {total:.12g}, not 1")
+        if not self.parts and self.constant:
+            raise ValueError("a constant without parts is no score")
+        if self.whole_score and self.unit is not Unit.PER_ANSWER:
+            raise ValueError("a whole score belongs to a per-answer profile")
+        return self
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        named = [part.metric for part in self.parts] + list(self.reported)
+        repeated = sorted({name for name in named if named.count(name) > 1})
+        if repeated:
+            raise ValueError(f"named twice: {', '.join(repeated)}")
+        known = {*self.metrics, OVERALL}
+        for field, names in (
+            ("thresholds", self.thresholds),
+            ("primary_judges", self.primary_judges),
+            ("report_names", self.report_names),
+        ):
+            if unknown := sorted(set(names) - known):
+                raise ValueError(f"{field} names what the profile does not have: {', '.join(unknown)}")
+        starts = [band.at_least for band in self.bands]
+        if len(set(starts)) != len(starts):
+            raise ValueError("two bands start at the same value")
+        return self
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of all metrics a run under this profile computes, parts first, each once."""
+        names = [*(part.metric for part in self.parts), *self.reported]
+        if self.whole_score:
+            names.append(self.whole_score.metric)
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def rule_settings(self) -> RuleSettings:
+        """What the rule metrics of a run need of the profile."""
+        checks = tuple((name, c.all_of, c.any_of, c.none_of) for name, c in sorted(self.checks.items()))
+        return RuleSettings(matching=self.matching, k=self.k, checks=checks)
+
+    def report_name(self, metric: str) -> str:
+        """The name under which reports show the metric, or ``overall``."""
+        return self.report_names.get(metric, metric)
+
+    def content(self) -> dict[str, Any]:
+        """What makes the profile what it is, as JSON values: without the version number and without defaults, so
+        that a field added later does not change the hash of older profiles."""
+        return self.model_dump(mode="json", exclude_defaults=True, exclude={"version"})
+
+
+def load_profile(text: str) -> ProfileSpec:
+    """Read a profile from YAML.
+
+    :raises ValueError: when it is no YAML mapping, uses aliases, repeats a key, or is no valid profile.
+    """
+    return ProfileSpec.model_validate(read_mapping(text))
+
+
+@lru_cache(maxsize=1)
+def shipped_profiles() -> dict[str, ProfileSpec]:
+    """The profiles that come with the product, by name."""
+    profiles = (load_profile(path.read_text(encoding="utf-8")) for path in sorted(_SHIPPED.glob("*.yaml")))
+    return {profile.name: profile for profile in profiles}
