@@ -1,6 +1,6 @@
 """Every problem and remark the file readers can report, with the names of its parameters.
 
-``evaluation/messages.py`` holds the sentence of each. A problem refuses the file; a remark goes into the preview.
+``evaluation/sentences/problems.py`` holds the sentence of each. A problem refuses the file; a remark goes into the preview.
 """
 
 from __future__ import annotations
@@ -111,6 +111,7 @@ REMARKS: Mapping[str, tuple[str, ...]] = {
     "check_not_built_in": ("checks",),
     "hops_kept": ("rows",),
     "ids_derived": ("rows",),
+    "references_split": ("rows",),
     "group_missing": ("name", "rows"),
     "judge_off_scale": ("rows",),
     "ratings_without_value": ("rows",),

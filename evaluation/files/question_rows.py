@@ -23,7 +23,7 @@ from evaluation.files.question_fields import (
 from evaluation.files.question_shapes import Placed, place_rows
 from evaluation.files.row import Row, folded
 from evaluation.files.tree import FileTree, Kind
-from evaluation.files.values import read_name
+from evaluation.files.values import read_name, splits_at_bars
 from evaluation.samples import QuestionSpec
 
 
@@ -75,6 +75,7 @@ def question_file(tree: FileTree, problems: Problems, *, group_by: str) -> Quest
     if not placed:
         problems.add("no_rows", tree.root.line)
     rows = [(place, Row(place.node, problems)) for place in placed]
+    split = sum(_splits_reference(row) for _, row in rows)
     _refuse_answers([row for _, row in rows], problems)
     _check_group(rows, group_by, problems)
     read = [found for place, row in rows if (found := _read(place, row, group_by))]
@@ -82,6 +83,8 @@ def question_file(tree: FileTree, problems: Problems, *, group_by: str) -> Quest
     problems.refuse_if_any()
     keys = sorted({key for found in read for key in found.metadata})
     _remark(read, keys, problems)
+    if split:
+        problems.remark("references_split", rows=split)
     return QuestionFile(
         questions=tuple(found.question for found in read),
         lines={found.question.id: found.line for found in read},
@@ -100,6 +103,12 @@ def _refuse_answers(rows: Sequence[Row], problems: Problems) -> None:
     if guilty:
         names = ", ".join(guilty[0].has(*REFERENCE, *SYSTEM_FIELDS))
         problems.add("looks_like_answers", guilty[0].line, "answer", rows=len(guilty), names=names)
+
+
+def _splits_reference(row: Row) -> bool:
+    """Whether a table's cell stands for several expected answers, which a reader of ``P(A|B)`` should be told."""
+    nodes = [row.peek(name) for name in (*REFERENCE, "answer")]
+    return any(splits_at_bars(node) for node in nodes if node is not None)
 
 
 def _check_group(rows: Sequence[tuple[Placed, Row]], group_by: str, problems: Problems) -> None:

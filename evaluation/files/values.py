@@ -52,9 +52,17 @@ def expand_cell(node: Node, field: str, problems: Problems, *, split: bool = Tru
         return Node(Kind.NULL, None, node.line)
     if _JSON_LIST.match(text) or text.startswith("{"):
         return _cell_json(text, node, field, problems)
-    parts = text.split("|") if split and "\n" not in text else [text]
+    parts = text.split("|") if split and splits_at_bars(node) else [text]
     items = [Node(Kind.CELL, part.strip(), node.line, part.strip()) for part in parts if part.strip()]
     return Node(Kind.LIST, items, node.line)
+
+
+def splits_at_bars(node: Node) -> bool:
+    """Whether the node is a table's cell with ``|`` between several items."""
+    if node.kind is not Kind.CELL:
+        return False
+    text = str(node.value).strip()
+    return "|" in text.strip("|") and "\n" not in text and not _JSON_LIST.match(text) and not text.startswith("{")
 
 
 def _cell_json(text: str, node: Node, field: str, problems: Problems) -> Node:

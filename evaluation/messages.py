@@ -1,0 +1,65 @@
+"""Codes to sentences, in the reader's language. The sentences are in ``sentences/``; this is how they are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.template.defaultfilters import filesizeformat
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+
+from evaluation.errors import Problem, Refused
+from evaluation.sentences import problems, reasons, refusals
+
+_BYTES = {"file_too_large", "workbook_too_large"}
+_TABLES = (".csv", ".tsv", ".xlsx")
+
+
+def explain(problem: Problem) -> str:
+    """File, line (row, in a table) and field, then what is wrong and what to do."""
+    place = ", ".join(part for part in (problem.file, _line(problem), problem.field) if part)
+    sentence = _filled(problems.SENTENCES, problem.code, _readable(problem))
+    return f"{place}: {sentence}" if place else sentence
+
+
+def explain_reason(reason: str) -> str:
+    """Why there is no value: the sentence of the code in front of ``": "``, then the detail behind it. A detail that is
+    a reason itself (``upstream: timeout``) is explained too."""
+    code, _colon, detail = reason.partition(": ")
+    if code not in reasons.SENTENCES:
+        return reason
+    sentence = str(reasons.SENTENCES[code])
+    return f"{sentence} ({explain_reason(detail)})" if detail else sentence
+
+
+def explain_refusal(refused: Refused) -> str:
+    """Why an action was refused and what to do instead."""
+    params = {key: ", ".join(map(str, v)) if isinstance(v, list | tuple) else v for key, v in refused.params.items()}
+    return _filled(refusals.SENTENCES, refused.code, params)
+
+
+def _line(problem: Problem) -> str:
+    if problem.line is None:
+        return ""
+    if problem.file.lower().endswith(_TABLES):
+        return _("row %(number)s") % {"number": problem.line}
+    return _("line %(number)s") % {"number": problem.line}
+
+
+def _readable(problem: Problem) -> Mapping[str, Any]:
+    """The parameters with kinds of values named in the language and sizes in bytes made readable."""
+    params = dict(problem.params)
+    if "found" in params:
+        params["found"] = problems.KINDS.get(params["found"], params["found"])
+    if problem.code in _BYTES:
+        params |= {key: filesizeformat(params[key]) for key in ("size", "limit") if key in params}
+    return params
+
+
+def _filled(sentences: Mapping[str, str | Promise], code: str, params: Mapping[str, Any]) -> str:
+    """The sentence with its parameters; a code without a sentence is shown as it is rather than hidden."""
+    if code not in sentences:
+        details = ", ".join(f"{key} = {value}" for key, value in params.items())
+        return _("Problem “%(code)s” (%(details)s).") % {"code": code, "details": details}
+    return str(sentences[code]) % params

@@ -1,0 +1,168 @@
+"""The sentence of every problem and remark about a file: what is wrong and what to do. Parameters: ``files/codes.py``."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+FILE = {
+    "file_empty": _("The file is empty."),
+    "file_too_large": _("The file has %(size)s; at most %(limit)s can be read. Split it into several files."),
+    "file_archive": _(
+        "The content is a ZIP archive or an Excel workbook under another name. Archives are not read; "
+        "give a workbook the ending .xlsx."
+    ),
+    "file_pdf": _("The content is a PDF, whatever the name says. Export the table as CSV or XLSX."),
+    "file_old_excel": _("This is an old or encrypted Excel file. Save it as .xlsx without a password."),
+    "file_not_workbook": _("The name ends in .xlsx, but the content is no Excel workbook."),
+    "file_binary": _("The content is no text in any encoding that is read here (UTF-8, CP949)."),
+    "format_unknown": _(
+        "The format cannot be told from name or content. Give the file one of these endings: %(known)s."
+    ),
+    "format_not_accepted": _("This import takes %(accepted)s, not %(format)s."),
+    "encoding_utf16": _("The file is in UTF-16. Save it as UTF-8 (in Excel: “CSV UTF-8”)."),
+    "encoding_damaged": _("The text is UTF-8 but damaged here (byte %(byte)s). Save it again as UTF-8."),
+    "encoding_unknown": _("The encoding is neither UTF-8 nor CP949 (first odd byte %(byte)s). Save the file as UTF-8."),
+}
+
+TREE = {
+    "nul_character": _("The text holds a NUL character, which no database stores. Remove it."),
+    "lone_surrogate": _(
+        "The text holds half of a surrogate pair (\\ud800 to \\udfff alone). Write the whole character."
+    ),
+    "too_deep": _("Lists and mappings are nested deeper than %(limit)s levels."),
+    "too_many_values": _("The file holds more than %(limit)s values. Split it."),
+    "text_too_long": _("The text has %(length)s characters; at most %(limit)s are read."),
+    "duplicate_key": _("The key “%(key)s” stands twice; first in line %(first_line)s. Keep one."),
+    "number_too_large": _(
+        "The number has %(digits)s digits, too many to be kept exactly. Write it in quotes as a text."
+    ),
+    "number_not_finite": _("%(value)s is no JSON. Write null, or leave the field out."),
+    "yaml_syntax": _("This is no valid YAML: %(detail)s."),
+    "yaml_alias": _("Aliases (*%(name)s) are not allowed. Write the value out."),
+    "yaml_merge_key": _("Merge keys (<<) are not allowed. Write the fields out."),
+    "yaml_tag": _("The tag %(tag)s is not allowed. Remove it."),
+    "yaml_documents": _("A second document begins here (---). Put it into a file of its own."),
+    "yaml_complex_key": _("A list or mapping cannot be a key."),
+    "quote_key": _("The key %(key)s would be read as a number, date or truth value. Write it in quotes."),
+    "json_syntax": _("This is no valid JSON at column %(column)s: %(detail)s."),
+    "csv_syntax": _(
+        "The quotes in this row do not fit: %(detail)s. Close every quoted cell; double a quote inside one."
+    ),
+    "ragged_row": _("The row has %(found)s cells, the header %(expected)s. Quote cells that contain the separator."),
+    "header_empty": _("Column %(column)s of the header has no name."),
+    "header_twice": _("The column “%(name)s” stands twice in the header."),
+    "too_many_rows": _("The table has more than %(limit)s rows. Split it."),
+    "too_many_columns": _("The table has more than %(limit)s columns. Remove those that are not needed."),
+    "workbook_broken": _("The workbook cannot be read (%(detail)s). Save it anew in Excel, or as CSV UTF-8."),
+    "workbook_too_large": _("The workbook unpacks to more than %(limit)s. Save the sheet as CSV UTF-8."),
+    "workbook_entities": _("The workbook declares XML entities, which no spreadsheet writes. It is not read."),
+    "formula": _("Cell %(cell)s holds a formula. Replace it by its value (copy, then paste values only)."),
+    "error_cell": _("Cell %(cell)s shows the error %(value)s. Correct or empty it."),
+}
+
+ROWS = {
+    "no_rows": _("There is not one row in the file."),
+    "shape_questions": _(
+        "No question set was found in this %(found)s. Expected: categories with their questions, or a list of questions."
+    ),
+    "shape_rows": _("A list of rows is expected, not this %(found)s."),
+    "row_not_mapping": _("A row with named fields is expected here, not a %(found)s."),
+    "missing": _("The field is missing or empty. It may be called: %(names)s."),
+    "alias_twice": _("“%(first)s” and “%(second)s” name the same field and differ. Keep one, or rename the other."),
+    "quote_value": _(
+        "A text is expected: write “%(value)s” in quotes, else it is read as a number, date or truth value."
+    ),
+    "format_as_text": _("A text is expected: format the cell with %(value)s as text and enter it again."),
+    "not_text": _("A text is expected here, not a %(found)s."),
+    "not_list": _("A list is expected here, not a %(found)s."),
+    "not_mapping": _("Named fields are expected here, not a %(found)s."),
+    "not_integer": _("“%(value)s” is no whole number."),
+    "not_number": _("“%(value)s” is no number."),
+    "not_boolean": _("“%(value)s” is neither true nor false."),
+    "not_a_date": _("“%(value)s” is no date. Write it as 2026-01-31 or 2026-01-31T09:30:00+09:00."),
+    "out_of_range": _("%(value)s lies outside %(low)s to %(high)s."),
+    "too_long": _("The text has %(length)s characters; this field holds at most %(limit)s."),
+    "empty_item": _("An item of the list is empty. Remove it or fill it in."),
+    "cell_json": _("The cell begins like a JSON list but is none: %(detail)s."),
+    "unknown_choice": _("“%(value)s” is not one of: %(known)s."),
+    "unknown_key": _("“%(key)s” is not known here. Known: %(known)s."),
+}
+
+QUESTIONS = {
+    "looks_like_answers": _(
+        "This looks like an answer file: %(rows)s row(s) hold “answer” beside %(names)s. Import it as answers, "
+        "or call the reference “expected_answer”."
+    ),
+    "category_conflict": _("The row says category “%(category)s” but stands under “%(section)s”."),
+    "check_missing": _(
+        "A negative question needs “check”: should_not_hallucinate, should_correct_premise, "
+        "should_not_fabricate_data, should_provide_accurate_disclaimer, or a check of the profile."
+    ),
+    "check_phrases_missing": _(
+        "The check %(check)s needs “check_phrases”: the words a right correction contains (any_of, all_of or none_of)."
+    ),
+    "duplicate_id": _("The id “%(id)s” stands twice; first in line or row %(first_line)s."),
+    "duplicate_question": _(
+        "The same question stands in the same category in line or row %(first_line)s, both without an id. "
+        "Remove one or give them ids."
+    ),
+    "group_field_unknown": _("No row has the field “%(name)s” by which questions should be grouped."),
+}
+
+ANSWERS = {
+    "answer_missing": _("The row has no answer, no retrieved contexts or ids, and no error."),
+    "context_empty": _("A context has neither text nor id."),
+    "duplicate_answer": _(
+        "A second answer to “%(question)s” with sample %(sample)s; the first is in line or row %(first_line)s. "
+        "Number several answers to one question with “sample”."
+    ),
+    "several_systems": _("The file holds answers of several systems (%(systems)s). Import one file per system."),
+}
+
+RATINGS = {
+    "metric_unknown": _(
+        "The metric “%(metric)s” of %(rows)s row(s) is not known. Define its scale: --define %(metric)s=1..5 "
+        "(or 0..1:real, bool, class:a|b)."
+    ),
+    "value_missing": _("Without a value a “reason” is needed: why the judge failed or the person could not judge."),
+    "off_scale": _("A person's value %(value)s is not on the scale %(scale)s."),
+    "duplicate_rating": _(
+        "The same rater rates the same answer, metric and phase in line or row %(first_line)s. Keep the one that counts."
+    ),
+    "part_range": _("The part runs from %(start)s to %(end)s: both are needed, the end not before the start."),
+}
+
+RUBRICS = {
+    "rubric_not_yaml": _("The rubric is no valid YAML: %(error)s"),
+    "rubric_invalid": _("The rubric does not have the required form: %(error)s"),
+}
+
+REMARKS = {
+    "encoding_cp949": _("The file is in CP949 (Korean Excel). Check that Hangul looks right below before you confirm."),
+    "delimiter": _("The columns are separated by “%(delimiter)s” instead of commas."),
+    "sheets_not_read": _("Only the first sheet is read. Not read: %(sheets)s."),
+    "metadata_kept": _("Kept as metadata, without influence on any figure: %(keys)s."),
+    "system_fields_kept": _("Fields of an answer file are only kept as metadata here: %(names)s."),
+    "category_empty": _("%(rows)s question(s) have no category."),
+    "check_not_built_in": _("Checks that only a profile can define: %(checks)s."),
+    "hops_kept": _("“hops” of %(rows)s question(s) is a list of paths, not a number: kept as metadata."),
+    "ids_derived": _("%(rows)s question(s) got an id derived from category and text."),
+    "references_split": _("“|” separates several expected answers in %(rows)s row(s)."),
+    "group_missing": _("%(rows)s row(s) lack the field “%(name)s” and count as independent questions."),
+    "judge_off_scale": _("%(rows)s value(s) of judges are off the scale: kept as failures and counted."),
+    "ratings_without_value": _("%(rows)s rating(s) have no value but a reason: kept as failed or not judged."),
+}
+
+SENTENCES = {**FILE, **TREE, **ROWS, **QUESTIONS, **ANSWERS, **RATINGS, **RUBRICS, **REMARKS}
+
+KINDS = {
+    "text": _("text"),
+    "integer": _("whole number"),
+    "real": _("number"),
+    "boolean": _("truth value"),
+    "null": _("null"),
+    "ambiguous": _("number or date"),
+    "cell": _("cell"),
+    "list": _("list"),
+    "map": _("mapping"),
+}

@@ -1,0 +1,66 @@
+"""The sentence of every reason why a result, a unit of work or a run has no value. Part of the product adds its
+reasons to the section they belong to; details after ``": "`` are appended by ``messages.explain_reason``."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+NOT_APPLICABLE = {
+    "no_keywords": _("The question has no expected keywords."),
+    "no_reference": _("The question has no expected answer."),
+    "no_check": _("The question has no check for negative questions."),
+    "not_negative": _("The question is not a negative one."),
+    "no_nuggets": _("The question has no nuggets."),
+    "no_required_info": _("The question lists no required information."),
+    "no_relevant_chunks": _("The question names no relevant passages."),
+    "does_not_retrieve": _("The system does not retrieve."),
+    "no_contexts": _("Nothing was retrieved."),
+    "no_claims": _("The answer makes no claim that could be checked."),
+    "no_latency": _("No response time was recorded."),
+    "no_answer": _("The system gave no answer."),
+    "not_generated": _("Only retrieval was evaluated."),
+    "flag_confirmed": _("A lead confirmed that the question or its reference is bad."),
+}
+
+CALLS = {
+    "timeout": _("The call took longer than allowed."),
+    "connection": _("No connection to the endpoint, or it broke."),
+    "tls": _("The endpoint's certificate does not hold."),
+    "blocked": _("The endpoint's address is not allowed; nothing was sent."),
+    "rate_limited": _("The endpoint refused for too many requests."),
+    "overloaded": _("The endpoint is overloaded."),
+    "server_error": _("The endpoint reported an error of its own."),
+    "unauthorised": _("The endpoint did not accept the key."),
+    "forbidden": _("The key may not use this model."),
+    "not_found": _("The endpoint does not know the path or the model."),
+    "no_credit": _("The account has no credit left."),
+    "bad_request": _("The endpoint did not accept the request."),
+    "redirect": _("The endpoint redirected the request, which is never followed."),
+    "too_large": _("The reply was larger than allowed."),
+    "not_json": _("The endpoint's reply was no JSON."),
+    "not_sent": _("The call was given back before it was sent."),
+}
+
+JUDGE = {
+    "scale": _("The value is not on the metric's scale."),
+    "parse": _("The reply does not have the form that was asked for."),
+    "truncated": _("The reply was cut off."),
+    "refused": _("The judge refused to answer."),
+    "filtered": _("The provider's content filter stopped the reply."),
+    "empty": _("The reply was empty."),
+    "reported": _("Reported by the imported file."),
+    "cannot_judge": _("The expert could not judge."),
+}
+
+WORK = {
+    "upstream": _("A step this one needs has failed."),
+    "crash_loop": _("The worker broke down on it several times; it was parked."),
+    "cancelled": _("The run was cancelled."),
+    "paused": _("The run was paused."),
+    "budget": _("The run's budget is used up."),
+    "key_missing": _("The key of the endpoint is not set."),
+    "failed_share": _("More than a tenth of a part's results failed."),
+    "no_value": _("There is no value yet."),
+}
+
+SENTENCES = {**NOT_APPLICABLE, **CALLS, **JUDGE, **WORK}
