@@ -18,7 +18,7 @@ RULE_METRICS: tuple[RuleMetric, ...] = (
 _BY_NAME = {metric.spec.name: metric for metric in RULE_METRICS}
 
 
-def rule_metric(name: str) -> RuleMetric:
+def rule_metric_named(name: str) -> RuleMetric:
     """The rule metric of that name.
 
     :raises UnknownName: with near matches and the names that exist.

@@ -169,12 +169,6 @@ class ProfileSpec(_Strict):
             names.append(self.whole_score.metric)
         return tuple(dict.fromkeys(names))
 
-    @property
-    def rule_settings(self) -> RuleSettings:
-        """What the rule metrics of a run need of the profile."""
-        checks = tuple((name, c.all_of, c.any_of, c.none_of) for name, c in sorted(self.checks.items()))
-        return RuleSettings(matching=self.matching, k=self.k, checks=checks)
-
     def report_name(self, metric: str) -> str:
         """The name under which reports show the metric, or ``overall``."""
         return self.report_names.get(metric, metric)
@@ -193,8 +187,13 @@ def load_profile(text: str) -> ProfileSpec:
     return ProfileSpec.model_validate(read_mapping(text))
 
 
+def rule_settings(profile: ProfileSpec, *, k: int | None = None) -> RuleSettings:
+    """What the rule metrics of a run need of the profile; ``k`` is the run's own, else the profile's."""
+    checks = tuple((name, c.all_of, c.any_of, c.none_of) for name, c in sorted(profile.checks.items()))
+    return RuleSettings(matching=profile.matching, k=profile.k if k is None else k, checks=checks)
+
+
 @lru_cache(maxsize=1)
-def shipped_profiles() -> dict[str, ProfileSpec]:
+def shipped_profiles() -> tuple[ProfileSpec, ...]:
     """The profiles that come with the product, by name."""
-    profiles = (load_profile(path.read_text(encoding="utf-8")) for path in sorted(_SHIPPED.glob("*.yaml")))
-    return {profile.name: profile for profile in profiles}
+    return tuple(load_profile(path.read_text(encoding="utf-8")) for path in sorted(_SHIPPED.glob("*.yaml")))
