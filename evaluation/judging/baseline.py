@@ -14,7 +14,7 @@ from evaluation.judging.lexical.grades import GRADERS
 from evaluation.registry import Bilingual
 
 NAME = "baseline"
-VERSION = 1  # rises when its levels would move
+BASELINE_VERSION = 1  # rises when its levels would move
 TITLE = Bilingual("Offline baseline", "오프라인 기준선")
 DESCRIPTION = Bilingual(
     "Offline baseline: compares words with the reference and the contexts, without a model. "
@@ -50,12 +50,13 @@ def judged(request: JudgeCall) -> JudgeReply:
         Outcome.OK,
         raw=json.dumps(verdicts, ensure_ascii=False),
         model_returned=NAME,
-        fingerprint=f"{NAME}@{VERSION}",
+        fingerprint=f"{NAME}@{BASELINE_VERSION}",
         tokens_in=0,
         tokens_out=0,
         tokens_cached=0,
         tokens_reasoning=0,
         elapsed_seconds=time.monotonic() - started,
+        free=True,
     )
 
 

@@ -76,7 +76,8 @@ class JudgeCall:
 class JudgeReply:
     """How a call ended. ``raw`` is the judge's text, or the first part of an error's body; both can be stored
     as they are (no NUL, no lone surrogate). Token counts are ``None`` where the server did not say, or said
-    nonsense. ``retry_after`` is in seconds from the reply. ``detail`` is one line for logs, without secrets."""
+    nonsense. ``retry_after`` is in seconds from the reply. ``detail`` is one line for logs, without secrets.
+    ``free`` marks replies that no provider was asked for."""
 
     outcome: Outcome
     raw: str = ""
@@ -90,6 +91,7 @@ class JudgeReply:
     tokens_reasoning: int | None = None
     elapsed_seconds: float = 0.0
     detail: str = ""
+    free: bool = False
 
 
 class JudgeClient(Protocol):

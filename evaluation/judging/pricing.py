@@ -1,0 +1,99 @@
+"""What a call cost: exact decimals from a table by model and day. Unknown tokens or prices give an unknown cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evaluation.errors import InvalidFile, Problem
+from evaluation.judging.calls import JudgeReply, Outcome
+
+SHIPPED = Path(__file__).parent / "prices.yaml"
+_PER = Decimal(1_000_000)
+_FREE = Decimal(0)
+Money = Annotated[Decimal, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class Price(BaseModel):
+    """US dollars per million tokens of one model from a day on. Without ``cached``, cached input costs as other input.
+
+    Reasoning tokens are part of the output and cost the same.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    model: Annotated[str, Field(min_length=1)]
+    since: date
+    input: Money
+    output: Money
+    cached: Money | None = None
+
+    def cost(self, reply: JudgeReply) -> Decimal | None:
+        """Input, cached input and output of the reply; unknown where one of the counts that matter is."""
+        if reply.tokens_in is None or reply.tokens_out is None:
+            return None
+        cached_price = self.input if self.cached is None else self.cached
+        cached = 0 if self.cached is None else reply.tokens_cached
+        if cached is None:
+            return None
+        fresh = reply.tokens_in - cached
+        return (fresh * self.input + cached * cached_price + reply.tokens_out * self.output) / _PER
+
+
+class PriceTable:
+    """Prices of several models over time."""
+
+    def __init__(self, prices: Iterable[Price]) -> None:
+        self._prices = sorted(prices, key=lambda price: price.since)
+
+    def price(self, model: str, on: date) -> Price | None:
+        """The newest price of exactly this model that holds on the day."""
+        holding = [price for price in self._prices if price.model == model and price.since <= on]
+        return holding[-1] if holding else None
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    prices: tuple[Price, ...] = ()
+
+
+def read_prices(path: Path = SHIPPED) -> PriceTable:
+    """The table of a YAML file; the shipped one is empty, which makes every cost unknown.
+
+    :raises InvalidFile: when it is not YAML or an entry is not a price; each problem names its field.
+    """
+    try:
+        return PriceTable(_File.model_validate(yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)).prices)
+    except yaml.YAMLError as error:
+        raise InvalidFile([Problem("prices_not_yaml", path.name, params={"error": str(error)})]) from error
+    except ValidationError as error:
+        problems = [
+            Problem("prices_invalid", path.name, field=".".join(map(str, e["loc"])), params={"error": e["msg"]})
+            for e in error.errors()
+        ]
+        raise InvalidFile(problems) from error
+
+
+@cache
+def _shipped() -> PriceTable:
+    return read_prices()
+
+
+def cost_of(
+    model: str, reply: JudgeReply, *, on: date | None = None, table: PriceTable | None = None
+) -> Decimal | None:
+    """US dollars of one call on a day (today in UTC), by the model the reply names, else the one that was called.
+
+    0 where nothing was sent or no provider was asked (the offline baseline); ``None`` = unknown.
+    """
+    if reply.free or reply.outcome in {Outcome.BLOCKED, Outcome.NOT_SENT}:
+        return _FREE
+    table, on = table or _shipped(), on or datetime.now(UTC).date()
+    price = table.price(reply.model_returned, on) or table.price(model, on)
+    return price.cost(reply) if price else None
