@@ -24,7 +24,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_DISPATCHER": (str, "django_q", "Who wakes workers: `django_q`, or `local` (the calling process works)."),
     "CONCORD_WORKERS": (int, 2, "Worker processes of one cluster."),
     "CONCORD_JUDGE_ORIGINS": (list, [], "Origins judges may be called at, such as `https://llm.example:8000`."),
-    "CONCORD_LEASE_SECONDS": (int, 240, "How long a claimed unit of work stays claimed."),
+    "CONCORD_LEASE_SECONDS": (int, 90, "How long a claimed unit stays claimed after its worker's last sign of life."),
     "CONCORD_BUDGET_SECONDS": (int, 45, "How long one background task works before it hands over to the next."),
     "CONCORD_CALL_SECONDS": (int, 60, "Deadline of one call to a judge, from connecting to the last byte."),
     "CONCORD_HEARTBEAT_SECONDS": (int, 30, "How often `serve` rings the canary of the cluster."),

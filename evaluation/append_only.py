@@ -19,7 +19,8 @@ from evaluation.rows import AppendOnly
 _VERBS = ("update", "delete")
 _PG_FUNCTION = """
 CREATE OR REPLACE FUNCTION concord_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN RAISE EXCEPTION 'append-only table % refuses %', TG_TABLE_NAME, TG_OP USING ERRCODE = 'integrity_constraint_violation'; END $$
+BEGIN RAISE EXCEPTION 'append-only table % refuses %', TG_TABLE_NAME, TG_OP
+  USING ERRCODE = 'integrity_constraint_violation'; END $$
 """
 
 

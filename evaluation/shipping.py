@@ -68,7 +68,7 @@ def profile_row(project: Project, name: str) -> ProfileVersion:
 
 def save_profile(project: Project, spec: ProfileSpec) -> ProfileVersion:
     """The version with exactly this content, made as the next version where there is none."""
-    digest = content_hash(spec.model_dump(mode="json"))
+    digest = content_hash(spec.content())
     rows = ProfileVersion.objects.filter(project=project, name=spec.name)
     if same := rows.filter(content_hash=digest).first():
         return same

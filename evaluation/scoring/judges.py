@@ -43,6 +43,7 @@ class InFlight:
     call: JudgeCall
     left_out: dict[str, Result]
     claimed_at: float
+    earlier: tuple[Outcome, ...] = ()
 
 
 @dataclass
@@ -129,7 +130,7 @@ class JudgeSession:
             results = read_reply(reply, self.rubric, flying.call.metrics)
             outcome = reading_outcome(reply, results)
             replies.append(reply_row(flying.attempt, flying.call, reply, outcome, self.judge))
-            decision = decide(outcome, flying.attempt.number, reply.retry_after, self.rng)
+            decision = decide(outcome, flying.attempt.number, reply.retry_after, self.rng, earlier=flying.earlier)
             if outcome is Outcome.OK or isinstance(decision, GiveUp):
                 finished.append(self._outcome(flying.unit, {**flying.left_out, **results}))
             else:
@@ -173,7 +174,8 @@ class JudgeSession:
             unit=unit, fence=unit.fence, number=number, defaults={"round": unit.round}
         )
         call = repaired(flying.call, outcome) if outcome in {Outcome.PARSE, Outcome.TRUNCATED} else flying.call
-        self._flying[unit.pk] = InFlight(unit, attempt, call, flying.left_out, flying.claimed_at)
+        earlier = (*flying.earlier, outcome)
+        self._flying[unit.pk] = InFlight(unit, attempt, call, flying.left_out, flying.claimed_at, earlier)
         self.pool.submit(unit.pk, call, delay=seconds)
         self.calls += 1
 

@@ -7,6 +7,7 @@ and dies with the parent where the system supports it.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 import os
@@ -37,7 +38,7 @@ class Child:
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self.command, start_new_session=True, preexec_fn=_die_with_parent)
+        return subprocess.Popen(self.command, start_new_session=True, preexec_fn=_die_with_parent)  # noqa: S603 -- our own commands
 
     @property
     def alive(self) -> bool:
@@ -61,10 +62,8 @@ class Child:
         self.process = self._start()
 
     def _signal(self, number: int) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
-        except ProcessLookupError:
-            pass
 
 
 class Supervisor:

@@ -15,19 +15,22 @@ from evaluation.work.units import State, claimable
 
 
 def sweep() -> list[int]:
-    """Ring each running run with claimable or stuck units; their ids.
+    """Ring each running run that nobody works on although it has claimable or stuck units; their ids.
 
-    A run without open units is rung too, so that it gets settled. Units of a cancelled run whose worker died are
-    skipped here, because nobody will claim them again.
+    A run in somebody's hands is left alone: its worker rings again by itself, and a second ring a minute would
+    pile up messages that keep other runs waiting. A run without open units is rung too, so that it gets settled.
+    Units of a cancelled run whose worker died are skipped here, because nobody will claim them again.
     """
     WorkUnit.objects.filter(run__state=Run.State.CANCELLED, state=State.LEASED, lease_until__lt=Now()).update(
         state=State.SKIPPED, reason="cancelled", lease_token=None, lease_until=None
     )
     mine = WorkUnit.objects.filter(run_id=OuterRef("pk"))
     due = mine.filter(claimable())
-    lapsed = mine.filter(state=State.LEASED, lease_until__lt=Now())
+    held = mine.filter(state=State.LEASED, lease_until__gt=Now())
+    lapsed = mine.filter(state=State.LEASED, lease_until__lte=Now())
     waiting = mine.filter(state__in=[State.TODO, State.LEASED])
-    runs = Run.objects.filter(state=Run.State.RUNNING).filter(Exists(due) | Exists(lapsed) | ~Exists(waiting))
+    runs = Run.objects.filter(state=Run.State.RUNNING).exclude(Exists(held))
+    runs = runs.filter(Exists(due) | Exists(lapsed) | ~Exists(waiting))
     ids = list(runs.values_list("pk", flat=True))
     for run_id in ids:
         dispatch.ring(run_id)

@@ -12,6 +12,7 @@ from django.db import DatabaseError, connection
 from evaluation.work import dispatch
 from evaluation.work.health import heartbeat_is_fresh
 from evaluation.work.supervision import Child
+from evaluation.work.sweep import sweep
 
 log = logging.getLogger("concord.serve")
 
@@ -25,7 +26,7 @@ class Watchdog:
         self.restarts = 0
 
     def __call__(self) -> None:
-        """One look: ring, and restart the cluster where the last sign of life is too old."""
+        """One look: ring the canary and idle runs, and restart the cluster where the last sign of life is too old."""
         if not self.cluster.alive:
             # The leader died; what is left of its group must not go on executing.
             log.error("the cluster died with code %s, starting it again", self.cluster.process.returncode)
@@ -36,6 +37,7 @@ class Watchdog:
                 socket.gethostname()
             )
             dispatch.ring_canary()
+            sweep()
         except DatabaseError as error:
             # The database is away: the workers wait for it too, and a restart would not bring it back.
             log.warning("watchdog cannot reach the database: %s", error)

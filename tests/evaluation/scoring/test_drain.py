@@ -1,0 +1,120 @@
+"""A run from start to end: rules and the offline baseline, every score once, every call in the ledger."""
+
+from __future__ import annotations
+
+import pytest
+from django.db.models import Count
+
+from evaluation.runs.draining import drain
+from evaluation.runs.lifecycle import cancel, pause, resume, retry_failed, start
+from evaluation.runs.making import prepare_run
+from evaluation.runs.models import AnswerSet, Run
+from evaluation.samples import Status
+from evaluation.scores.models import Score
+from evaluation.shipping import baseline_judge, profile_row
+from evaluation.work.models import Attempt, Reply, WorkUnit
+from evaluation.work.sweep import sweep
+from tests.factories import make_answer, make_answer_set, make_question_set
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def no_queue(settings: object) -> None:
+    settings.CONCORD_DISPATCHER = "local"  # type: ignore[attr-defined]
+
+
+def baseline_run(answers: AnswerSet | None = None) -> Run:
+    answers = answers or make_answer_set()
+    return prepare_run(answers, profile_row(answers.project, "graphrag"), judge=baseline_judge(answers.project, "en"))
+
+
+def test_a_run_gives_every_metric_of_every_answer_once() -> None:
+    run = baseline_run()
+    assert start(run)
+    drained = drain(run.pk, seconds=30)
+    assert drained.state == Run.State.COMPLETED
+    per_answer = (
+        Score.objects.filter(run=run).values("answer").annotate(n=Count("metric", distinct=True), m=Count("id"))
+    )
+    assert {(row["n"], row["m"]) for row in per_answer} == {(7, 7)}  # 4 rules and 3 judged metrics
+    assert set(WorkUnit.objects.values_list("state", flat=True)) == {"done"}
+
+
+def test_every_judge_unit_has_one_attempt_and_one_reply_that_cost_nothing() -> None:
+    run = baseline_run()
+    start(run)
+    drain(run.pk, seconds=30)
+    assert Attempt.objects.count() == Reply.objects.count() == 6
+    assert {(r.outcome, r.cost, r.tokens_in) for r in Reply.objects.all()} == {("ok", 0, 0)}
+
+
+def test_draining_again_or_twice_changes_nothing() -> None:
+    run = baseline_run()
+    start(run)
+    for _ in range(3):
+        drain(run.pk, seconds=30)
+    assert Score.objects.filter(run=run).count() == 42
+
+
+def test_starting_twice_makes_one_run() -> None:
+    run = baseline_run()
+    same = Run.objects.get(pk=run.pk)
+    assert start(run)
+    assert not start(same)
+    assert WorkUnit.objects.filter(run=run).count() == 12
+
+
+def test_a_paused_run_is_left_alone_and_a_resumed_one_completes() -> None:
+    run = baseline_run()
+    start(run)
+    assert pause(run)
+    assert drain(run.pk, seconds=30).state == Run.State.PAUSED
+    assert not Score.objects.filter(run=run).exists()
+    assert resume(run)
+    assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
+
+
+def test_a_cancelled_run_skips_what_waits_and_says_so() -> None:
+    run = baseline_run()
+    start(run)
+    assert cancel(run)
+    drain(run.pk, seconds=30)
+    assert set(WorkUnit.objects.values_list("state", "reason")) == {("skipped", "cancelled")}
+    assert not resume(run)
+
+
+def test_an_answer_the_system_failed_on_fails_every_metric_with_the_systems_reason() -> None:
+    questions = make_question_set(specs=1)
+    answers = make_answer_set(make_question_set(project=questions.project, specs=0))
+    AnswerSet.objects.filter(pk=answers.pk).update(question_set=questions)
+    answers.refresh_from_db()
+    make_answer(answers, questions.questions.get(), "", status="failed", reason="connection reset")
+    run = baseline_run(answers)
+    start(run)
+    assert drain(run.pk, seconds=30).state == Run.State.INCOMPLETE
+    scores = Score.objects.filter(run=run)
+    assert {(s.status, s.value) for s in scores} == {("failed", None)}
+    assert {s.reason for s in scores} == {"upstream: connection reset"}
+
+
+def test_a_retry_raises_the_round_and_never_replaces_a_good_score() -> None:
+    run = baseline_run()
+    start(run)
+    drain(run.pk, seconds=30)
+    unit = WorkUnit.objects.filter(run=run, kind="judge").first()
+    assert unit is not None
+    WorkUnit.objects.filter(pk=unit.pk).update(state="failed", reason="timeout")
+    assert retry_failed(run) == 1
+    drained = drain(run.pk, seconds=30)
+    assert drained.state == Run.State.COMPLETED
+    assert Score.objects.filter(unit=unit).count() == 3
+    assert set(Score.objects.filter(unit=unit).values_list("round", "status")) == {(0, Status.SCORED)}
+
+
+def test_the_sweep_rings_a_run_that_nobody_works_on() -> None:
+    run = baseline_run()
+    start(run)
+    assert sweep() == [run.pk]
+    drain(run.pk, seconds=30)
+    assert sweep() == []
