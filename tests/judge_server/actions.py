@@ -1,0 +1,181 @@
+"""What the server does with a call: an action turns the request into a response, or into a fault."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from tests.judge_server.answering import answer
+from tests.judge_server.received import Received
+
+Action = Callable[[Received, web.Request], Awaitable[web.StreamResponse]]
+USAGE: Mapping[str, Any] = {
+    "prompt_tokens": 900,
+    "completion_tokens": 60,
+    "total_tokens": 960,
+    "prompt_tokens_details": {"cached_tokens": 0},
+    "completion_tokens_details": {"reasoning_tokens": 0},
+}
+
+
+def completion(request: Received, content: str | None, **changes: Any) -> dict[str, Any]:
+    """The body of a chat completion; ``changes`` replace ``usage`` (``None`` = missing), ``model``,
+    ``finish_reason``, ``refusal``."""
+    body = {
+        "id": f"chatcmpl-{request.number}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": changes.get("model", request.body.get("model", "")),
+        "system_fingerprint": "fp_local",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": changes.get("finish_reason", "stop"),
+                "message": {"role": "assistant", "content": content, "refusal": changes.get("refusal")},
+            }
+        ],
+    }
+    usage = changes.get("usage", USAGE)
+    return body if usage is None else {**body, "usage": dict(usage)}
+
+
+def fitting(**changes: Any) -> Action:
+    """A valid answer to whatever schema is asked for."""
+
+    async def act(request: Received, _: web.Request) -> web.StreamResponse:
+        return web.json_response(completion(request, answer(request), **changes))
+
+    return act
+
+
+def text(content: str | None, **changes: Any) -> Action:
+    """A completion with exactly this content."""
+
+    async def act(request: Received, _: web.Request) -> web.StreamResponse:
+        return web.json_response(completion(request, content, **changes))
+
+    return act
+
+
+def verdicts(reason: str = "Because.", **scores: Any) -> Action:
+    """A completion with one verdict per metric: ``verdicts(correctness=4)``."""
+    return text(json.dumps({name: {"reason": reason, "score": score} for name, score in scores.items()}))
+
+
+def status(code: int, *, error_code: str = "", retry_after: str | None = None, body: str | None = None) -> Action:
+    """An error response in the provider's form, or with this body."""
+
+    async def act(_: Received, __: web.Request) -> web.StreamResponse:
+        headers = {} if retry_after is None else {"Retry-After": retry_after}
+        shown = json.dumps({"error": {"message": "scripted", "code": error_code}}) if body is None else body
+        return web.Response(status=code, text=shown, headers=headers, content_type="application/json")
+
+    return act
+
+
+def html(code: int = 200) -> Action:
+    """A page in place of JSON, as proxies send it."""
+
+    async def act(_: Received, __: web.Request) -> web.StreamResponse:
+        return web.Response(status=code, text="<html><h1>Bad gateway</h1></html>", content_type="text/html")
+
+    return act
+
+
+def redirect(location: str, code: int = 307) -> Action:
+    """A redirect, which must not be followed."""
+
+    async def act(_: Received, __: web.Request) -> web.StreamResponse:
+        return web.Response(status=code, headers={"Location": location})
+
+    return act
+
+
+def hang(seconds: float = 3600.0) -> Action:
+    """No answer for a long time."""
+
+    async def act(request: Received, http: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(seconds)
+        return await fitting()(request, http)
+
+    return act
+
+
+def drip(every: float = 0.05, pieces: int = 100_000) -> Action:
+    """A body that never ends, one byte at a time: no single pause is long."""
+
+    async def act(_: Received, http: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(http)
+        for _piece in range(pieces):
+            await response.write(b" ")
+            await asyncio.sleep(every)
+        return response
+
+    return act
+
+
+def huge(megabytes: int = 50, *, announced: bool = False, code: int = 200) -> Action:
+    """A body of this size, with its length announced or not."""
+
+    async def act(_: Received, http: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=code, headers={"Content-Type": "application/json"})
+        if announced:
+            response.content_length = megabytes * 1_000_000
+        await response.prepare(http)
+        for _piece in range(megabytes):
+            await response.write(b" " * 1_000_000)
+        return response
+
+    return act
+
+
+def disconnect() -> Action:
+    """The connection closed without a response."""
+    return raw(b"")
+
+
+def raw(data: bytes) -> Action:
+    """These bytes on the wire, then the connection closed."""
+
+    async def act(_: Received, http: web.Request) -> web.StreamResponse:
+        if http.transport is not None:
+            http.transport.write(data)
+            http.transport.close()
+        return web.Response()
+
+    return act
+
+
+FAULTS: dict[str, Action] = {
+    "rate_limited": status(429, retry_after="1"),
+    "rate_limited_long": status(429, retry_after="300"),
+    "rate_limited_bare": status(429),
+    "overloaded": status(503),
+    "server_error": status(500),
+    "unauthorised": status(401),
+    "forbidden": status(403),
+    "not_found": status(404, error_code="model_not_found"),
+    "no_credit": status(429, error_code="insufficient_quota"),
+    "bad_request": status(400),
+    "hang": hang(),
+    "drip": drip(),
+    "huge": huge(),
+    "html": html(),
+    "html_502": html(502),
+    "disconnect": disconnect(),
+    "prose": text("The answer looks mostly right to me, four of five."),
+    "fenced": text('```json\n{"correctness": {"reason": "r", "score": 4}}\n```'),
+    "two_objects": text('{"correctness": {"reason": "r", "score": 1}} {"correctness": {"reason": "r", "score": 5}}'),
+    "truncated": text('{"correctness": {"reason": "The ans', finish_reason="length"),
+    "refused": text(None, refusal="I cannot help with that."),
+    "filtered": text(None, finish_reason="content_filter"),
+    "no_usage": fitting(usage=None),
+    "negative_usage": fitting(usage={"prompt_tokens": -5, "completion_tokens": 10**12}),
+    "other_model": fitting(model="another-model"),
+}
+"""Faults by name, for ``--fault`` of the standalone server and for tests that go through all of them."""

@@ -1,0 +1,40 @@
+"""A request as the server got it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+_SCHEMA_MARK = "JSON schema: "
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One request; ``number`` counts the calls to models from 1 in the order they came."""
+
+    number: int
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+    at: float
+
+    @property
+    def text(self) -> str:
+        """All message texts in one."""
+        return "\n".join(str(message.get("content", "")) for message in self.body.get("messages", []))
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON schema asked for, as response format or at the end of the prompt."""
+        wanted = self.body.get("response_format", {}).get("json_schema", {}).get("schema")
+        if wanted is None and _SCHEMA_MARK in self.text:
+            wanted = json.loads(self.text.rpartition(_SCHEMA_MARK)[2])
+        return wanted
+
+    @property
+    def digest(self) -> bytes:
+        """Hash of model and messages: the same request has the same one."""
+        essential = [self.body.get("model"), self.body.get("messages"), self.body.get("input")]
+        return hashlib.sha256(json.dumps(essential, sort_keys=True).encode()).digest()

@@ -1,0 +1,178 @@
+"""The server: a thread with its own event loop, a script that decides per call, a log and counts."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import ssl
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from tests.judge_server.actions import FAULTS, Action, fitting
+from tests.judge_server.answering import embedding
+from tests.judge_server.received import Received
+
+_LARGEST_REQUEST = 50_000_000
+_STARTING_SECONDS = 10
+
+
+class JudgeServer:
+    """Serves ``/v1/chat/completions``, ``/v1/embeddings`` and ``/v1/models`` on 127.0.0.1.
+
+    A call is answered by the next action of :meth:`enqueue`, else by the first rule of :meth:`when` that fits, else
+    by a fault drawn with the given shares, else by ``otherwise`` (a valid answer to any schema).
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        latency: float = 0.0,
+        faults: Mapping[str, float] | None = None,
+        seed: int = 0,
+        tls: ssl.SSLContext | None = None,
+        keep_log: bool = True,
+    ) -> None:
+        self.host, self.port, self.latency = host, port, latency
+        self.otherwise: Action = fitting()
+        self.requests: list[Received] = []
+        self.calls = 0
+        self.in_flight = 0
+        self.peak = 0
+        self.drawn: Counter[str] = Counter()
+        self._faults = dict(faults or {})
+        self._rng = random.Random(seed)
+        self._tls = tls
+        self._keep_log = keep_log
+        self._queue: deque[Action] = deque()
+        self._rules: list[tuple[Callable[[Received], bool], Action]] = []
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="judge-server", daemon=True)
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port."""
+        return f"{'https' if self._tls else 'http'}://{self.host}:{self.port}"
+
+    @property
+    def base_url(self) -> str:
+        """The base URL of the API."""
+        return f"{self.origin}/v1"
+
+    def enqueue(self, *actions: Action) -> None:
+        """Answer the next calls with these actions, one each."""
+        self._queue.extend(actions)
+
+    def when(self, fits: Callable[[Received], bool], action: Action) -> None:
+        """Answer every call that fits with this action; earlier rules win."""
+        self._rules.append((fits, action))
+
+    def reset(self) -> None:
+        """Forget script, log and counts."""
+        self._queue.clear()
+        self._rules.clear()
+        self.requests.clear()
+        self.otherwise = fitting()
+        self.calls = self.peak = 0
+        self.drawn.clear()
+
+    def start(self) -> None:
+        """Listen; ``port`` is the real one afterwards."""
+        self._thread.start()
+        if not self._ready.wait(_STARTING_SECONDS):
+            raise RuntimeError("the judge server did not start")
+
+    def stop(self) -> None:
+        """Close every connection and end the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stats(self) -> dict[str, Any]:
+        """Counts so far, as ``/control/stats`` gives them."""
+        return {"calls": self.calls, "peak": self.peak, "in_flight": self.in_flight, "faults": dict(self.drawn)}
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        runner = web.AppRunner(self._app(), handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
+        self._loop.run_until_complete(runner.setup())
+        site = web.TCPSite(runner, self.host, self.port, ssl_context=self._tls, backlog=1024)
+        self._loop.run_until_complete(site.start())
+        self.port = runner.addresses[0][1]
+        self._ready.set()
+        self._loop.run_forever()
+        self._loop.run_until_complete(runner.cleanup())
+        self._loop.close()
+
+    def _app(self) -> web.Application:
+        app = web.Application(client_max_size=_LARGEST_REQUEST)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/embeddings", self._embeddings)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_get("/control/stats", self._stats)
+        return app
+
+    async def _chat(self, http: web.Request) -> web.StreamResponse:
+        self.calls += 1
+        self.in_flight += 1
+        self.peak = max(self.peak, self.in_flight)
+        try:
+            request = await self._received(http)
+            if self.latency:
+                await asyncio.sleep(self.latency)
+            return await self._action(request)(request, http)
+        finally:
+            self.in_flight -= 1
+
+    async def _received(self, http: web.Request) -> Received:
+        request = Received(self.calls, http.path, dict(http.headers), await http.json(), time.monotonic())
+        if self._keep_log:
+            self.requests.append(request)
+        return request
+
+    def _action(self, request: Received) -> Action:
+        if self._queue:
+            return self._queue.popleft()
+        for fits, action in self._rules:
+            if fits(request):
+                return action
+        point = self._rng.random()
+        for name, share in self._faults.items():
+            if point < share:
+                self.drawn[name] += 1
+                return FAULTS[name]
+            point -= share
+        return self.otherwise
+
+    async def _embeddings(self, http: web.Request) -> web.StreamResponse:
+        request = await self._received(http)
+        given = request.body.get("input", [])
+        texts = [given] if isinstance(given, str) else list(given)
+        data = [
+            {"object": "embedding", "index": i, "embedding": embedding(text, request.digest)}
+            for i, text in enumerate(texts)
+        ]
+        usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
+        return web.json_response({"object": "list", "model": request.body.get("model"), "data": data, "usage": usage})
+
+    async def _models(self, _: web.Request) -> web.StreamResponse:
+        return web.json_response({"object": "list", "data": [{"id": "local-judge", "object": "model"}]})
+
+    async def _stats(self, _: web.Request) -> web.StreamResponse:
+        return web.json_response(self.stats())
