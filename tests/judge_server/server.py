@@ -137,6 +137,8 @@ class JudgeServer:
             if self.latency:
                 await asyncio.sleep(self.latency)
             return await self._action(request)(request, http)
+        except ConnectionResetError:  # the caller hung up in the middle of a body, as it should
+            return web.Response()
         finally:
             self.in_flight -= 1
 

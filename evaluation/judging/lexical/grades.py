@@ -71,13 +71,10 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     that is in no context halves its sentence. Sentences that only say that something is not known claim nothing."""
     asked = content_words(question.text)
     evidence = [word for context in answer.contexts or () for word in content_words(context.text)]
-    supports = [
-        _support(words, evidence, asked)
-        for sentence in sentences(answer.text)
-        if not states_ignorance(sentence) and (words := _new_words(sentence, asked))
-    ]
+    claims = [sentence for sentence in sentences(answer.text) if not states_ignorance(sentence)]
+    supports = [_support(words, evidence, asked) for claim in claims if (words := _new_words(claim, asked))]
     if not supports:
-        return Grade(5, Bilingual("The answer makes no factual claim.", "답변에 사실 주장이 없습니다."))
+        return _claims_nothing(answer)
     if not answer.contexts:
         return Grade(1, Bilingual("Nothing was retrieved to support it.", "검색된 문단이 없어 근거가 없습니다."))
     share = sum(supports) / len(supports)
@@ -94,6 +91,13 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
 
 
 GRADERS: dict[str, Grader] = {"correctness": correctness, "faithfulness": faithfulness, "completeness": completeness}
+
+
+def _claims_nothing(answer: AnswerSpec) -> Grade:
+    """An honest refusal claims nothing; a blank answer or an echo of the question says nothing, and earns nothing."""
+    if any(states_ignorance(sentence) for sentence in sentences(answer.text)):
+        return Grade(5, Bilingual("The answer makes no factual claim.", "답변에 사실 주장이 없습니다."))
+    return Grade(1, Bilingual("Says nothing beyond the question.", "질문 외에 말하는 것이 없습니다."))
 
 
 def _refusal_grade(question: QuestionSpec, answer: AnswerSpec) -> Grade | None:
