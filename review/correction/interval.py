@@ -1,0 +1,64 @@
+"""From an influence to an interval for a target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from review.correction.influence import Influence, clustered_variance, t_quantile
+from review.correction.outcome import Target
+
+FEW_GROUPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """An interval, whether it was cut at the scale's ends, and how many groups carried it (0 for ``this_run``)."""
+
+    low: float
+    high: float
+    clipped: bool
+    groups: int
+
+
+def interval(
+    influence: Influence,
+    groups: Sequence[Hashable],
+    labelled: Sequence[bool],
+    target: Target,
+    bounds: tuple[float, float],
+    confidence: float,
+) -> Ends | None:
+    """The interval, clipped to ``bounds``; ``None`` for questions like these with fewer than two groups.
+
+    ``this_run``: design variance, t with the estimate's degrees of freedom. ``questions_like_these``: variance of
+    the groups' summed influence, t with one less than the groups (those with a label, where labels were used) and
+    not more than the estimate's own.
+    """
+    if target is Target.THIS_RUN:
+        variance, freedom, count = influence.design_variance, influence.freedom, 0
+    else:
+        variance, count = clustered_variance(influence.population, list(groups))
+        if count < 2:
+            return None
+        freedom = _group_freedom(influence, groups, labelled, count)
+    half = t_quantile(0.5 + confidence / 2, max(1, freedom or 1)) * math.sqrt(variance) if variance > 0 else 0.0
+    low, high = influence.value - half - influence.below, influence.value + half + influence.above
+    return Ends(
+        min(max(low, bounds[0]), bounds[1]),
+        max(min(high, bounds[1]), bounds[0]),
+        low < bounds[0] - 1e-12 or high > bounds[1] + 1e-12,
+        count,
+    )
+
+
+def _group_freedom(influence: Influence, groups: Sequence[Hashable], labelled: Sequence[bool], count: int) -> int:
+    if influence.freedom is None:
+        return count - 1
+    with_label = {
+        (at if group is None else ("group", group))
+        for at, (group, has) in enumerate(zip(groups, labelled, strict=True))
+        if has
+    }
+    return max(1, min(count - 1, len(with_label) - 1, influence.freedom))
