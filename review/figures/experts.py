@@ -1,0 +1,154 @@
+"""What experts said of each answer: the ratings that count, by what they are counted for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from review.figures.judged import Key
+from review.models.ratings import Rating
+
+FIRST_OCCASION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertRating:
+    """One row of the table of ratings. ``rater`` names the person without telling who it is (imported: the author's
+    label). ``occasion`` is above 1 for hidden repeats, ``queue_id`` 0 for imported ratings."""
+
+    pk: int
+    answer_id: int
+    metric_id: int
+    rater: str
+    imported: bool
+    phase: str
+    blind: bool
+    value: float | None
+    label: str | None
+    cannot_judge: bool
+    sampling: str
+    probability: float | None
+    occasion: int
+    assignment_id: int
+    queue_id: int
+    example: bool
+
+    @property
+    def key(self) -> Key:
+        """Answer and metric."""
+        return self.answer_id, self.metric_id
+
+    @property
+    def answer(self) -> float | str | None:
+        """The value or the label; ``None`` where the expert could not judge."""
+        return self.label if self.value is None else self.value
+
+
+_FIELDS = (
+    "id",
+    "answer_id",
+    "metric_id",
+    "reviewer_id",
+    "author",
+    "source",
+    "phase",
+    "blind",
+    "value",
+    "label",
+    "cannot_judge",
+    "sampling",
+    "probability",
+    "assignment_id",
+    "assignment__item__occasion",
+    "assignment__item__queue_id",
+    "assignment__item__queue__example",
+)
+
+
+def ratings_of(answer_set_id: int) -> QuerySet[Rating]:
+    """All ratings of the answers of a set: answers are shared by the runs over it, and so are their ratings."""
+    return Rating.objects.filter(answer__answer_set_id=answer_set_id)
+
+
+def read(ratings: QuerySet[Rating]) -> list[ExpertRating]:
+    """The rows, oldest first. One query."""
+    return [
+        ExpertRating(
+            pk=pk,
+            answer_id=answer_id,
+            metric_id=metric_id,
+            rater=author if source == "import" else f"expert_{reviewer_id}",
+            imported=source == "import",
+            phase=phase,
+            blind=blind,
+            value=value,
+            label=label,
+            cannot_judge=cannot_judge,
+            sampling=sampling,
+            probability=probability,
+            occasion=occasion or FIRST_OCCASION,
+            assignment_id=assignment_id or 0,
+            queue_id=queue_id or 0,
+            example=bool(example),
+        )
+        for (
+            pk,
+            answer_id,
+            metric_id,
+            reviewer_id,
+            author,
+            source,
+            phase,
+            blind,
+            value,
+            label,
+            cannot_judge,
+            sampling,
+            probability,
+            assignment_id,
+            occasion,
+            queue_id,
+            example,
+        ) in ratings.order_by("id").values_list(*_FIELDS)
+    ]
+
+
+def effective_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:
+    """Each rater's latest final, else latest initial rating, assisted ones included (statistics.md 1.4).
+
+    Hidden repeats serve self-consistency alone and are left out. A rater whose latest word is "cannot judge" says
+    nothing.
+    """
+    latest: dict[tuple[Key, str], ExpertRating] = {}
+    for row in rows:
+        if row.occasion != FIRST_OCCASION:
+            continue
+        earlier = latest.get((row.key, row.rater))
+        if earlier is None or row.phase == "final" or earlier.phase != "final":
+            latest[row.key, row.rater] = row
+    return _by_key(row for row in latest.values() if not row.cannot_judge)
+
+
+def agreement_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:
+    """Each rater's blind first word: the first occasion on which they rated, of it the last initial row (later ones
+    supersede earlier ones before the reveal), if that row is blind and a judgement (statistics.md 1.3).
+
+    Imported ratings count as one occasion per rater: the newest row of the initial phase.
+    """
+    first: dict[tuple[Key, str], int] = {}
+    last: dict[tuple[Key, str], ExpertRating] = {}
+    initial = [row for row in rows if row.phase == "initial"]
+    for row in sorted(initial, key=lambda r: (r.occasion, r.pk)):
+        place = (row.key, row.rater)
+        if first.setdefault(place, row.assignment_id) == row.assignment_id:
+            last[place] = row
+    return _by_key(row for row in last.values() if row.blind and not row.cannot_judge)
+
+
+def _by_key(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:
+    found: dict[Key, list[ExpertRating]] = {}
+    for row in rows:
+        found.setdefault(row.key, []).append(row)
+    return found
