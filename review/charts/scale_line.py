@@ -1,0 +1,40 @@
+"""Expert and judge on the metric's scale, as the reveal shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evaluation.scales import Scale
+from review.charts.axis import Tick
+
+MARGIN = 5.0  # percent left free at both ends, so that marks and labels are not cut off
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleLine:
+    """Positions in percent of the expert's and the judge's value and of the scale's levels."""
+
+    start: str
+    end: str
+    levels: tuple[Tick, ...]
+    expert: str
+    judge: str
+    expert_text: str
+    judge_text: str
+
+
+def scale_line(scale: Scale, *, expert: float, judge: float) -> ScaleLine:
+    """Lay both values out on a scale with a width.
+
+    :raises ValueError: for a class scale, which has no order.
+    """
+    if scale.width <= 0:
+        raise ValueError(f"{scale} has no order to draw")
+
+    def at(value: float) -> str:
+        share = (min(max(value, scale.low), scale.high) - scale.low) / scale.width
+        return f"{MARGIN + share * (100 - 2 * MARGIN):.2f}%"
+
+    marks = [float(v) for v in scale.levels] or [scale.low, (scale.low + scale.high) / 2, scale.high]
+    levels = tuple(Tick(at(v), f"{v:g}") for v in marks)
+    return ScaleLine(at(scale.low), at(scale.high), levels, at(expert), at(judge), f"{expert:g}", f"{judge:g}")

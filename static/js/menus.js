@@ -1,0 +1,12 @@
+// Menus are <details data-menu>: close them on Escape and when something else is pressed.
+(() => {
+  "use strict";
+  const open = () => document.querySelectorAll("details[data-menu][open]");
+  document.addEventListener("click", (event) => {
+    open().forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; });
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    open().forEach((menu) => { menu.open = false; menu.querySelector("summary").focus(); });
+  });
+})();

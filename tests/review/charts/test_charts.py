@@ -1,0 +1,65 @@
+"""Charts are values: positions, ticks and texts, checked by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.scales import Scale
+from review.charts.axis import axis_around
+from review.charts.forest import Figure, ForestRow, Shape, forest
+from review.charts.scale_line import scale_line
+
+
+def test_the_axis_is_as_narrow_as_is_readable() -> None:
+    # 0.68 to 0.81: with steps of 0.05 it runs from 0.65 to 0.85, four steps, five ticks.
+    axis = axis_around([0.68, 0.72, 0.76, 0.79, 0.81])
+    assert (round(axis.low, 6), round(axis.high, 6)) == (0.65, 0.85)
+    assert [t.text for t in axis.ticks] == ["0.65", "0.70", "0.75", "0.80", "0.85"]
+
+
+def test_a_single_value_still_gets_a_tenth_of_the_scale() -> None:
+    axis = axis_around([0.5])
+    assert axis.high - axis.low >= 0.1 - 1e-9
+
+
+def test_positions_are_shares_of_the_axis() -> None:
+    axis = axis_around([0.0, 1.0])
+    assert (axis.low, axis.high) == (0.0, 1.0)
+    assert [axis.at(v) for v in (0.0, 0.25, 1.0, 2.0)] == ["0.00%", "25.00%", "100.00%", "100.00%"]
+
+
+@given(st.lists(st.floats(-3, 8, allow_nan=False), min_size=1, max_size=6))
+def test_every_value_within_the_scale_lies_on_the_axis(values: list[float]) -> None:
+    axis = axis_around(values, low=1, high=5)
+    held = [min(max(v, 1.0), 5.0) for v in values]
+    assert axis.low - 1e-9 <= min(held)
+    assert max(held) <= axis.high + 1e-9
+    assert 1 <= len(axis.ticks) <= 7
+
+
+def test_a_row_without_a_figure_says_why() -> None:
+    rows = [ForestRow("corrected", Shape.CORRECTED, None, withheld="12 ratings are missing")]
+    drawn = forest(rows)
+    assert drawn.rows[0].row.withheld == "12 ratings are missing"
+    assert not drawn.has_figures
+    with pytest.raises(ValueError, match="neither a figure nor a reason"):
+        forest([ForestRow("corrected", Shape.CORRECTED, None)])
+
+
+def test_a_row_shows_its_value_and_interval() -> None:
+    drawn = forest([ForestRow("all", Shape.JUDGE, Figure(0.8125, 0.784, 0.8391))]).rows[0]
+    assert (drawn.value, drawn.interval) == ("0.81", "0.78–0.84")
+
+
+def test_the_scale_line_keeps_a_margin() -> None:
+    # 1..5 with 5% free on both sides: 1 at 5%, 3 in the middle, 5 at 95%.
+    line = scale_line(Scale.parse("1..5"), expert=3, judge=5)
+    assert (line.start, line.expert, line.judge) == ("5.00%", "50.00%", "95.00%")
+    assert [level.text for level in line.levels] == ["1", "2", "3", "4", "5"]
+
+
+def test_classes_cannot_be_drawn_on_a_line() -> None:
+    with pytest.raises(ValueError, match="no order"):
+        scale_line(Scale.parse("class right|wrong"), expert=0, judge=1)
