@@ -1,0 +1,29 @@
+"""A cluster whose workers die on one answer: ``python -m tests.faults.crashing_cluster``. The fake step of T4."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from django.core.management import call_command  # noqa: E402 -- after the setup
+
+from evaluation.scoring import judges  # noqa: E402
+
+POISON = "city 7."
+_honest = judges.judge_call
+
+
+def _deadly(rubric, question, answer, *rest, **options):  # type: ignore[no-untyped-def]
+    if answer.text.endswith(POISON):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return _honest(rubric, question, answer, *rest, **options)
+
+
+judges.judge_call = _deadly
+call_command(*sys.argv[1:])

@@ -1,0 +1,77 @@
+"""The parent: a wedged cluster recovers without a person, and nothing is left behind (T2, T3, T10)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from tests.faults.site import Site, command_line, descendants, kill
+from tests.faults.test_kills import assert_each_score_once, cluster_processes, prepared
+from tests.judge_server import JudgeServer
+
+pytestmark = [pytest.mark.faults]
+
+
+def test_killing_idle_workers_until_the_cluster_is_wedged_is_cured_by_the_watchdog(
+    site: Site, judge: JudgeServer
+) -> None:
+    parent = site.serve()
+    wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
+    for _ in range(3):  # killing the workers that wait for work takes the queue's lock with them
+        for pid in cluster_processes(parent.pid)[2:]:
+            kill(pid)
+        time.sleep(1)
+    run = prepared(site, judge, 40)
+    site.wait_for(run, "completed", seconds=120)
+    assert_each_score_once(site, run, 40)
+
+
+def test_a_killed_cluster_leader_leaves_no_orphan_that_goes_on_working(site: Site, judge: JudgeServer) -> None:
+    parent = site.serve()
+    wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
+    old = cluster_processes(parent.pid)
+    kill(old[0])
+    wait_until(lambda: not any("qcluster" in command_line(pid) for pid in old))
+    wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
+    run = prepared(site, judge, 10)
+    site.wait_for(run, "completed", seconds=60)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_everything_within_the_grace_and_the_run_goes_on_later(
+    site: Site, judge: JudgeServer, number: int
+) -> None:
+    judge.latency = 0.3
+    run = prepared(site, judge, 120)
+    parent = site.serve()
+    wait_until(lambda: judge.stats()["calls"] > 10)
+    below = descendants(parent.pid)
+    os.kill(parent.pid, number)
+    assert parent.wait(20) == 0
+    assert not [pid for pid in below if "qcluster" in command_line(pid) or "granian" in command_line(pid)]
+    assert site.state(run) == "running"
+    judge.latency = 0.01
+    site.serve()
+    site.wait_for(run, "completed", seconds=90)
+    assert_each_score_once(site, run, 120)
+
+
+def test_a_killed_parent_takes_its_children_with_it(site: Site) -> None:
+    parent = site.serve()
+    wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
+    below = descendants(parent.pid)
+    kill(parent.pid)
+    parent.wait()
+    wait_until(lambda: not [pid for pid in below if "qcluster" in command_line(pid) or "granian" in command_line(pid)])
+
+
+def wait_until(condition: object, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():  # type: ignore[operator]
+            return
+        time.sleep(0.2)
+    raise AssertionError("it did not happen in time")
