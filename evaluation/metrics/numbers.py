@@ -29,7 +29,7 @@ _TAIL = rf"(?:\s?{_PLAIN}\s?{_MULTIPLIERS})*(?:\s?{_PLAIN})?"
 _NUMBER = re.compile(
     rf"(?P<dotted>{_DOTTED})"
     rf"|(?P<sign>(?<![^\s(\[])[-+])?(?P<first>(?<![\d.,]){_PLAIN})(?!\d)(?:(?P<rest>\s?{_MULTIPLIERS}{_TAIL})"
-    rf"|\s?(?P<english>thousand|million|billion|trillion)\b)?"
+    rf"|\s?(?P<english>thousand|million|billion|trillion)(?![a-z]))?"
     rf"|(?P<hangul>(?<![가-힣])[일이삼사오육칠팔구십백천만억조]{{2,}})"
 )
 _PARTS = re.compile(rf"{_PLAIN}|[일이삼사오육칠팔구십백천만억조]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from evaluation.metrics.boundaries import hangul_run
 from evaluation.metrics.particles import is_particle_chain
 
 _SAME = {
@@ -14,11 +15,12 @@ _SAME = {
     "퍼센트포인트": "%p",
 }
 _UNIT = re.compile(
-    r"\s?(%p|퍼센트포인트|%|퍼센트|프로(?![가-힣])|percent\b|bps?\b|베이시스포인트|원(?![가-힣]{2})|won\b|krw\b"
+    r"\s?(%p|퍼센트포인트|%|퍼센트|프로|(?:percent|bps?|won|krw)(?![a-z])|베이시스포인트|원"
     r"|(?:[kmgt]b|[kmg]?hz|[km]?g|[kcm]?m[23]?|ml|l|kwh?|usd)(?![a-z0-9]))"
 )
 _COUNTED = (
     "원 달러 유로 엔 위안 명 인 개 년 월 일 시 분 초 회 번 건 주 배 세 살 권 장 대 곳 종 쪽 점 위 차 조 항 호 평 톤 층 "
+    "퍼센트포인트 베이시스포인트 "
     "학기 학점 학년 개월 시간 가지 종목 퍼센트 프로 포인트 이상 이하 미만 초과 정도 지수 호실"
 )
 _COUNTERS = tuple(sorted(_COUNTED.split(), key=len, reverse=True))
@@ -28,7 +30,12 @@ _BEHIND_COUNTERS = ("간", "째", "대", "씩", "당", "짜리", "여", "쯤", "
 def unit_at(text: str, place: int) -> tuple[str, int] | None:
     """The one spelling of the unit that starts at ``place`` (after at most one space) and where it ends."""
     match = _UNIT.match(text, place)
-    return None if match is None else (_SAME.get(match[1], match[1]), match.end())
+    if match is None:
+        return None
+    run = hangul_run(text, match.start(1))
+    if run and not starts_with_counter(run):
+        return None  # 프로그램 and 원산지 are no units
+    return _SAME.get(match[1], match[1]), match.end()
 
 
 @lru_cache(maxsize=4096)

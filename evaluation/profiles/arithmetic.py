@@ -1,0 +1,166 @@
+"""The overall score of a run under a profile (the run-mean profiles; ``per_answer.py`` has the others).
+
+The weights are fixed once per run. Parts that are not applicable to the whole run are left out and the others
+renormalised, which the result names. Where parts were not computed at all (no judge), the figure is a labelled partial
+one and never the overall score. Above 10% failed results of a part there is no figure, only bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from evaluation.metrics.catalogue import is_rule_metric
+from evaluation.profiles.means import PartMean, counted_mean, on_unit_scale, worst_and_best
+from evaluation.profiles.spec import Part, ProfileSpec
+
+_NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
+
+
+class Label(StrEnum):
+    """What the figure may be called."""
+
+    OVERALL_SCORE = "overall_score"
+    RULES_ONLY = "rules_only"  # shown with its weight: "rules only, weight 0.40"
+    PARTIAL = "partial"  # likewise, where more than the rules is there
+    NONE = "none"
+
+
+class Gap(StrEnum):
+    """Why a part is not in the figure."""
+
+    ABSENT = "absent"  # the run did not compute it
+    NOT_APPLICABLE = "not_applicable"  # no question of the run has input for it
+
+
+@dataclass(frozen=True, slots=True)
+class MissingPart:
+    """A part of the profile that is not in the figure, with the weight it would have had."""
+
+    metric: str
+    weight: float
+    gap: Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """The overall figure of a run or a category.
+
+    ``value`` is ``None`` with a ``reason``: ``incomplete``, ``missing_parts``, ``no_parts`` or ``no_overall`` (the
+    profile has none), with metric names as detail. ``weight`` is the share of the profile's weight (constant
+    included) that the parts in the figure have; ``weights_used`` are their weights after renormalisation. ``low`` and
+    ``high`` are the worst and best figures had the failed results been at the ends of their scales, ``None`` where
+    nothing failed. ``failed`` names the parts with failed results.
+    """
+
+    value: float | None
+    label: Label
+    reason: str = ""
+    weight: float = 0.0
+    weights_used: Mapping[str, float] = field(default_factory=lambda: _NO_WEIGHTS)
+    missing: tuple[MissingPart, ...] = ()
+    failed: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def is_renormalised(self) -> bool:
+        """Whether the parts in the figure carry more weight than the profile gives them."""
+        return bool(self.missing) and bool(self.weights_used)
+
+
+def overall_from_means(profile: ProfileSpec, means: Sequence[PartMean], *, all_parts: bool = False) -> Overall:
+    """The overall figure from the means of a run.
+
+    ``means`` holds one entry for each metric the run computed, whether it gave results or not; metrics that are not
+    parts are passed over. ``all_parts``: give no figure unless every part is there, as for a category.
+
+    :raises ValueError: when a metric is given twice.
+    """
+    by_metric = {mean.metric: mean for mean in means}
+    if len(by_metric) != len(means):
+        raise ValueError("a metric is given twice")
+    if not profile.parts:
+        return Overall(None, Label.NONE, "no_overall")
+    present = [part for part in profile.parts if part.metric in by_metric and by_metric[part.metric].applicable]
+    missing = missing_parts(profile, present, by_metric)
+    if not present:
+        return Overall(None, Label.NONE, "no_parts", missing=missing)
+    if all_parts and missing:
+        return Overall(None, Label.NONE, named_reason("missing_parts", [m.metric for m in missing]), missing=missing)
+    weights = renormalised(profile, present)
+    failed = [part.metric for part in present if by_metric[part.metric].failed]
+    low, high = _bounds(profile, present, weights, by_metric) if failed else (None, None)
+    incomplete = [part.metric for part in present if by_metric[part.metric].too_many_failed]
+    return Overall(
+        value=None if incomplete else _value(profile, present, weights, by_metric),
+        label=label_of(present, missing),
+        reason=named_reason("incomplete", incomplete) if incomplete else "",
+        weight=weight_of(profile, present),
+        weights_used=weights,
+        missing=missing,
+        failed=tuple(failed),
+        low=low,
+        high=high,
+    )
+
+
+def renormalised(profile: ProfileSpec, present: Sequence[Part]) -> Mapping[str, float]:
+    """The weights of the parts that are there, scaled so that they sum to 1 with the constant."""
+    total = sum(part.weight for part in present)
+    if len(present) == len(profile.parts):
+        return MappingProxyType({part.metric: part.weight for part in present})
+    return MappingProxyType({part.metric: part.weight / total * (1 - profile.constant) for part in present})
+
+
+def weight_of(profile: ProfileSpec, present: Sequence[Part]) -> float:
+    """The share of the profile's weight that the parts have, the constant counted as present."""
+    return sum(part.weight for part in present) + profile.constant
+
+
+def missing_parts(
+    profile: ProfileSpec, present: Sequence[Part], computed: Mapping[str, object]
+) -> tuple[MissingPart, ...]:
+    """The parts that are not present: absent where the run did not compute them, else not applicable."""
+    there = {part.metric for part in present}
+    return tuple(
+        MissingPart(part.metric, part.weight, Gap.NOT_APPLICABLE if part.metric in computed else Gap.ABSENT)
+        for part in profile.parts
+        if part.metric not in there
+    )
+
+
+def label_of(present: Sequence[Part], missing: Sequence[MissingPart]) -> Label:
+    """What a figure of these parts may be called: the overall score only where the run computed every part."""
+    if not any(part.gap is Gap.ABSENT for part in missing):
+        return Label.OVERALL_SCORE
+    return Label.RULES_ONLY if all(is_rule_metric(part.metric) for part in present) else Label.PARTIAL
+
+
+def named_reason(code: str, names: Sequence[str]) -> str:
+    """A reason code with names as its detail."""
+    return f"{code}: {', '.join(names)}"
+
+
+def _value(
+    profile: ProfileSpec, present: Sequence[Part], weights: Mapping[str, float], by_metric: Mapping[str, PartMean]
+) -> float:
+    return profile.constant + sum(
+        weights[part.metric] * on_unit_scale(profile, part, counted_mean(profile, mean), mean.low, mean.high)
+        for part in present
+        for mean in (by_metric[part.metric],)
+    )
+
+
+def _bounds(
+    profile: ProfileSpec, present: Sequence[Part], weights: Mapping[str, float], by_metric: Mapping[str, PartMean]
+) -> tuple[float, float]:
+    low = high = profile.constant
+    for part in present:
+        mean = by_metric[part.metric]
+        worst, best = worst_and_best(profile, mean)
+        low += weights[part.metric] * on_unit_scale(profile, part, worst, mean.low, mean.high)
+        high += weights[part.metric] * on_unit_scale(profile, part, best, mean.low, mean.high)
+    return low, high

@@ -1,0 +1,192 @@
+"""The overall score of per-answer profiles: one score for each answer, then their mean.
+
+Parts that do not apply to the question or the system are left out and the others renormalised; the weights used are
+part of the result. A part that does not apply because of the *answer* (no claims) keeps its weight and adds 0 on an
+answerable question. A failed part makes that answer's score failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from evaluation.profiles.arithmetic import (
+    Label,
+    Overall,
+    label_of,
+    missing_parts,
+    named_reason,
+    renormalised,
+    weight_of,
+)
+from evaluation.profiles.means import MOST_FAILED, on_unit_scale, rounded, worst_value
+from evaluation.profiles.spec import EmptyAnswer, OnFailure, Part, ProfileSpec
+from evaluation.samples import Status
+
+_NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class PartValue:
+    """One metric's result on one answer, with the ends of the metric's scale. ``by_answer``: it is not applicable
+    because of what the answer says (no claims), not because of the question or the system.
+
+    :raises ValueError: when value and status do not fit.
+    """
+
+    metric: str
+    status: Status
+    low: float
+    high: float
+    value: float | None = None
+    by_answer: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.status is Status.SCORED):
+            raise ValueError(f"{self.metric}: a value belongs to a scored result and to no other")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOverall:
+    """The score of one answer. ``weights_used`` are the parts' weights after renormalisation, failed parts included;
+    ``contributions`` are weight x value on the unit scale of the parts that count. ``zeroed`` are parts that added 0
+    because of the answer. ``low`` and ``high`` are the bounds of a failed answer."""
+
+    status: Status
+    value: float | None = None
+    reason: str = ""
+    weights_used: Mapping[str, float] = field(default_factory=lambda: _NO_WEIGHTS)
+    contributions: Mapping[str, float] = field(default_factory=lambda: _NO_WEIGHTS)
+    zeroed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+
+def overall_of_answer(
+    profile: ProfileSpec, values: Sequence[PartValue], *, category: str = "", answerable: bool = True
+) -> AnswerOverall:
+    """The score of one answer to a question of ``category``. ``values`` holds one entry for each metric the run
+    computed; ``answerable`` is false for questions whose right answer is to abstain.
+
+    :raises ValueError: when a metric is given twice.
+    """
+    by_metric = {value.metric: value for value in values}
+    if len(by_metric) != len(values):
+        raise ValueError("a metric is given twice")
+    whole = profile.whole_score
+    if whole is not None and category in whole.categories:
+        return _whole(profile, by_metric.get(whole.metric), whole.metric)
+    present = [part for part in profile.parts if part.applies_to(category) and part.metric in by_metric]
+    kept = [part for part in present if _keeps_weight(profile, by_metric[part.metric], answerable=answerable)]
+    if not kept:
+        return AnswerOverall(Status.NOT_APPLICABLE, reason="no_parts")
+    weights = renormalised(profile, kept)
+    failed = tuple(p.metric for p in kept if by_metric[p.metric].status is Status.FAILED)
+    zeroed = tuple(p.metric for p in kept if by_metric[p.metric].status is Status.NOT_APPLICABLE)
+    low, high = (_total(profile, kept, weights, by_metric, end) for end in ("low", "high"))
+    if failed and profile.on_failure is OnFailure.EXCLUDE:
+        reason = named_reason("failed_part", failed)
+        return AnswerOverall(Status.FAILED, None, reason, weights, zeroed=zeroed, failed=failed, low=low, high=high)
+    contributions = _contributions(profile, kept, weights, by_metric)
+    return AnswerOverall(
+        Status.SCORED,
+        profile.constant + sum(contributions.values()),
+        weights_used=weights,
+        contributions=contributions,
+        zeroed=zeroed,
+        failed=failed,
+        low=low if failed else None,
+        high=high if failed else None,
+    )
+
+
+def overall_from_answers(
+    profile: ProfileSpec, answers: Sequence[AnswerOverall], computed: Sequence[str], *, all_parts: bool = False
+) -> Overall:
+    """The mean of the answers' scores, for a run or a category. ``computed`` names the metrics the run computed;
+    ``all_parts``: give no figure unless every part occurs in some answer."""
+    if not profile.parts:
+        return Overall(None, Label.NONE, "no_overall")
+    applicable = [answer for answer in answers if answer.status is not Status.NOT_APPLICABLE]
+    used = {metric for answer in applicable for metric in answer.weights_used}
+    present = [part for part in profile.parts if part.metric in used]
+    missing = missing_parts(profile, present, dict.fromkeys(computed))
+    if not applicable:
+        return Overall(None, Label.NONE, "no_parts", missing=missing)
+    if all_parts and missing:
+        return Overall(None, Label.NONE, named_reason("missing_parts", [m.metric for m in missing]), missing=missing)
+    failed = tuple(dict.fromkeys(metric for answer in applicable for metric in answer.failed))
+    incomplete = [metric for metric in failed if _share_failed(applicable, metric) > MOST_FAILED]
+    scores = [answer.value for answer in applicable if answer.value is not None]
+    return Overall(
+        value=None if incomplete or not scores else sum(scores) / len(scores),
+        label=label_of(present, missing),
+        reason=named_reason("incomplete", incomplete or failed) if incomplete or not scores else "",
+        weight=weight_of(profile, present),
+        missing=missing,
+        failed=failed,
+        low=_mean_bound(applicable, "low") if failed else None,
+        high=_mean_bound(applicable, "high") if failed else None,
+    )
+
+
+def _keeps_weight(profile: ProfileSpec, value: PartValue, *, answerable: bool) -> bool:
+    if value.status is not Status.NOT_APPLICABLE:
+        return True
+    return value.by_answer and answerable and profile.on_empty_answer is EmptyAnswer.ZERO
+
+
+def _whole(profile: ProfileSpec, value: PartValue | None, metric: str) -> AnswerOverall:
+    """The one metric that decides the whole score, between 0 and 1 over its scale."""
+    weights = MappingProxyType({metric: 1.0})
+    if value is None or value.status is Status.NOT_APPLICABLE:
+        return AnswerOverall(Status.NOT_APPLICABLE, reason=named_reason("no_parts", [metric]))
+    if value.value is None:
+        if profile.on_failure is OnFailure.ZERO:
+            return AnswerOverall(Status.SCORED, 0.0, weights_used=weights, failed=(metric,), low=0.0, high=1.0)
+        reason = named_reason("failed_part", [metric])
+        return AnswerOverall(Status.FAILED, None, reason, weights, failed=(metric,), low=0.0, high=1.0)
+    score = (value.value - value.low) / (value.high - value.low)
+    return AnswerOverall(Status.SCORED, score, weights_used=weights, contributions=MappingProxyType({metric: score}))
+
+
+def _contributions(
+    profile: ProfileSpec, kept: Sequence[Part], weights: Mapping[str, float], by_metric: Mapping[str, PartValue]
+) -> Mapping[str, float]:
+    return MappingProxyType({p.metric: weights[p.metric] * _unit(profile, p, by_metric[p.metric]) for p in kept})
+
+
+def _unit(profile: ProfileSpec, part: Part, value: PartValue, end: str = "") -> float:
+    """The part's value on the unit scale, a failed one as 0 or at the asked end, one the answer emptied as 0."""
+    if value.value is not None:
+        return on_unit_scale(profile, part, value.value, value.low, value.high)
+    if value.status is Status.NOT_APPLICABLE or not end:
+        return 0.0
+    extreme = value.high if end == "high" else worst_value(profile, value.low)
+    return on_unit_scale(profile, part, extreme, value.low, value.high)
+
+
+def _total(
+    profile: ProfileSpec,
+    kept: Sequence[Part],
+    weights: Mapping[str, float],
+    by_metric: Mapping[str, PartValue],
+    end: str,
+) -> float:
+    return profile.constant + sum(weights[p.metric] * _unit(profile, p, by_metric[p.metric], end) for p in kept)
+
+
+def _share_failed(answers: Sequence[AnswerOverall], metric: str) -> float:
+    applicable = sum(metric in answer.weights_used for answer in answers)
+    return rounded(sum(metric in answer.failed for answer in answers) / applicable)
+
+
+def _mean_bound(answers: Sequence[AnswerOverall], end: str) -> float:
+    """The mean with each answer that has bounds at one of them; the others have a value."""
+    total = 0.0
+    for answer in answers:
+        bound = answer.low if end == "low" else answer.high
+        total += bound if bound is not None else answer.value or 0.0
+    return total / len(answers)

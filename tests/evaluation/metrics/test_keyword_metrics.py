@@ -1,0 +1,110 @@
+"""Keyword hit, keyword coverage and latency on whole answers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.errors import UnknownName
+from evaluation.metrics.catalogue import RULE_METRICS, is_rule_metric, rule_metric_named
+from evaluation.metrics.keyword_coverage import keyword_coverage
+from evaluation.metrics.keyword_hit import keyword_hit
+from evaluation.metrics.latency import latency
+from evaluation.registry import Kind, RuleSettings
+from evaluation.samples import AnswerSpec, QuestionSpec, Status
+
+SETTINGS = RuleSettings()
+
+
+def _question(*keywords: str | tuple[str, ...]) -> QuestionSpec:
+    as_alternatives = tuple((k,) if isinstance(k, str) else k for k in keywords)
+    return QuestionSpec(id="q1", category="single_hop", text="?", keywords=as_alternatives)
+
+
+def test_coverage_is_the_share_of_keywords_found_and_hit_is_any_of_them() -> None:
+    question = _question("삼성전자", ("S&P500", "에스앤피500"), "0.5%", "KODEX 200")
+    answer = AnswerSpec("삼성 전자와 에스앤피500을 담고, 보수는 50bp입니다. KODEX 200TR도 있습니다.")
+    # found: 삼성전자 (spacing), S&P500 (its alternative), 0.5% (equal value); KODEX 200 is not KODEX 200TR: 3 of 4
+    result = keyword_coverage(question, answer, SETTINGS)
+    assert result.value == 3 / 4
+    assert [f.verdict for f in result.findings] == ["spacing", "alternative", "number", "missing"]
+    assert [answer.text[f.start : f.end] for f in result.findings[:3]] == ["삼성 전자", "에스앤피500", "50bp"]
+    assert keyword_hit(question, answer, SETTINGS).value == 1
+
+
+def test_no_keyword_found_is_zero_and_not_a_gap() -> None:
+    answer = AnswerSpec("")
+    assert keyword_hit(_question("a", "b"), answer, SETTINGS).value == 0
+    assert keyword_coverage(_question("a", "b"), answer, SETTINGS).value == 0
+
+
+@pytest.mark.parametrize("metric", [keyword_hit, keyword_coverage])
+@pytest.mark.parametrize("question", [_question(), _question("  ", "\u200b")])
+def test_without_keywords_the_metrics_do_not_apply(metric, question: QuestionSpec) -> None:
+    result = metric(question, AnswerSpec("anything"), SETTINGS)
+    assert (result.status, result.reason) == (Status.NOT_APPLICABLE, "no_keywords")
+
+
+def test_a_confirmed_negation_is_a_finding_and_no_hit(kiwi: None) -> None:
+    result = keyword_hit(_question("미래에셋"), AnswerSpec("운용사는 미래에셋이 아닙니다."), SETTINGS)
+    assert (result.value, result.findings[0].verdict, result.detail["negated"]) == (0, "negated", 1)
+
+
+def test_an_unconfirmed_negation_counts_and_says_so() -> None:
+    result = keyword_hit(_question("미래에셋"), AnswerSpec("운용사는 미래에셋이 아닙니다."), SETTINGS)
+    assert (result.value, result.findings[0].reason) == (1, "negation_not_confirmed")
+
+
+def test_the_detail_says_how_many_and_how_they_were_matched() -> None:
+    result = keyword_coverage(_question("규정", "학칙"), AnswerSpec("규정은 이렇다"), SETTINGS)
+    assert result.detail == {
+        "expected": 2,
+        "found": 1,
+        "negated": 0,
+        "matching": "tiers",
+        "analysis": "closed_list",
+    }
+
+
+@given(st.lists(st.text(alphabet="가나다 ab1", min_size=1, max_size=4), min_size=1, max_size=5), st.text(max_size=40))
+def test_hit_is_one_exactly_where_coverage_is_above_zero(keywords: list[str], text: str) -> None:
+    question, answer = _question(*keywords), AnswerSpec(text)
+    hit, coverage = keyword_hit(question, answer, SETTINGS), keyword_coverage(question, answer, SETTINGS)
+    assert hit.status == coverage.status
+    if hit.value is not None and coverage.value is not None:
+        assert (hit.value == 1) == (coverage.value > 0)
+        assert 0 <= coverage.value <= 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status", "reason"),
+    [
+        (1.25, Status.SCORED, ""),
+        (0.0, Status.SCORED, ""),
+        (None, Status.NOT_APPLICABLE, "no_latency"),
+        (-0.5, Status.FAILED, "scale: -0.5"),
+        (float("nan"), Status.FAILED, "scale: nan"),
+        (90_000.0, Status.FAILED, "scale: 90000.0"),
+    ],
+)
+def test_latency_is_the_measured_time_or_says_why_not(seconds: float | None, status: Status, reason: str) -> None:
+    result = latency(_question(), AnswerSpec("a", latency_seconds=seconds), SETTINGS)
+    assert (result.status, result.reason) == (status, reason)
+    assert result.value == (seconds if status is Status.SCORED else None)
+
+
+def test_the_catalogue_lists_each_rule_metric_once_under_its_own_name() -> None:
+    names = [metric.spec.name for metric in RULE_METRICS]
+    assert len(set(names)) == len(names)
+    assert {"keyword_hit", "keyword_coverage", "negative_detection", "latency"} <= set(names)
+    assert all(
+        metric.spec.kind is Kind.RULE and rule_metric_named(metric.spec.name) is metric for metric in RULE_METRICS
+    )
+    assert all(metric.spec.title.ko and metric.spec.formula.ko for metric in RULE_METRICS)
+
+
+def test_a_metric_nobody_listed_is_unknown_with_a_hint() -> None:
+    assert not is_rule_metric("correctness")
+    with pytest.raises(UnknownName, match="keyword_hit"):
+        rule_metric_named("keyword_hits")

@@ -1,0 +1,179 @@
+"""Keywords match in tiers; every sentence of the definition is a case here."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.errors import UnknownName
+from evaluation.metrics.matching import KeywordHit, find_keyword
+
+BOTH_ANALYSES = [
+    ("Cornish heath", "It is the Cornish Heath.", "exact", "Cornish Heath"),
+    ("삼성전자", "2위 삼성전자, 3위", "exact", "삼성전자"),
+    ("삼성전자", unicodedata.normalize("NFD", "삼성전자"), "exact", unicodedata.normalize("NFD", "삼성전자")),
+    ("삼성전자", "삼성 전자의 실적", "spacing", "삼성 전자"),
+    ("안됩니다", "여기에 버리면 안 됩니다", "spacing", "안 됩니다"),
+    ("원금 보장", "원금보장 상품", "spacing", "원금보장"),
+    ("규정", "규정은 다음과 같다", "particle", "규정"),
+    ("규정", "규정을 따른다", "particle", "규정"),
+    ("규정", "규정에 따라", "particle", "규정"),
+    ("규정을", "규정에 따라", "particle", "규정"),
+    ("200", "지수 200은 올랐다", "particle", "200"),
+    ("KODEX 200", "KODEX 200은 ETF입니다", "particle", "KODEX 200"),
+    ("200", "학생 200명이", "exact", "200"),
+    ("미래에셋", "미래에셋자산운용이 운용한다", "compound", "미래에셋"),
+    ("분리", "분리수거함 옆", "compound", "분리"),
+    ("ETF", "ETF상품", "compound", "ETF"),
+    ("1,000억원", "규모는 천억 원이다", "number", "천억 원"),
+    ("1,000억원", "총 1천억 규모", "number", "1천억"),
+    ("1,000억원", "100,000,000,000원", "number", "100,000,000,000원"),
+    ("0.5%", "50bp 인하했다", "number", "50bp"),
+    ("제15조", "제15조에 따라", "particle", "제15조"),
+    ("제15조", "제 15 조에 따라", "number", "제 15 조"),
+    ("제3조 제2항", "제3조제2항", "spacing", "제3조제2항"),
+    ("84m2", "전용 84㎡ 아파트", "exact", "84㎡"),
+]
+
+MISSED_BY_BOTH = [
+    ("KODEX 200", "KODEX 200TR"),
+    ("KODEX 200", "KODEX 200선물인버스"),
+    ("12", "2012년"),
+    ("규정", "중규정 참조"),
+    ("제15조", "제15조의2에 따라"),
+    ("15", "제15조에 따라"),
+    ("3", "3.5점"),
+    ("3.5%", "-3.5%"),
+    ("200", "200만원"),
+    ("9조", "경제 구조가"),
+    ("10²", "102"),
+    ("이자", "이 자동차"),
+    ("가", "가방"),
+    ("press", "express"),
+]
+
+
+@pytest.mark.parametrize(("keyword", "answer", "tier", "span"), BOTH_ANALYSES)
+def test_a_keyword_is_found_by_its_tier_and_place(keyword: str, answer: str, tier: str, span: str) -> None:
+    assert _found(keyword, answer) == (tier, span)
+
+
+@pytest.mark.parametrize(("keyword", "answer", "tier", "span"), BOTH_ANALYSES)
+def test_with_morphemes_the_same_keywords_are_found(
+    kiwi: None, keyword: str, answer: str, tier: str, span: str
+) -> None:
+    assert _found(keyword, answer) == (tier, span)
+
+
+@pytest.mark.parametrize(("keyword", "answer"), MISSED_BY_BOTH)
+def test_what_only_looks_like_the_keyword_is_not_it(keyword: str, answer: str) -> None:
+    assert find_keyword((keyword,), answer) is None
+
+
+@pytest.mark.parametrize(("keyword", "answer"), MISSED_BY_BOTH)
+def test_with_morphemes_the_same_look_alikes_are_missed(kiwi: None, keyword: str, answer: str) -> None:
+    assert find_keyword((keyword,), answer) is None
+
+
+def test_endings_differ_only_for_an_analyser(kiwi: None) -> None:
+    assert _found("보장합니다", "원금을 보장하는 상품")[0] == "particle"
+
+
+def test_an_analyser_knows_that_a_noun_is_no_particle(kiwi: None) -> None:
+    assert find_keyword(("주",), "주가가 오른다") is None
+
+
+def test_the_result_says_what_korean_was_read_with() -> None:
+    assert _hit("규정", "규정은").analysis == "closed_list"
+
+
+def test_the_result_says_that_morphemes_were_used(kiwi: None) -> None:
+    assert _hit("규정", "규정은").analysis == "kiwi"
+
+
+def test_any_alternative_counts_as_the_keyword_and_says_so() -> None:
+    hit = find_keyword(("S&P500", "에스앤피500"), "에스앤피500을 따른다")
+    assert hit is not None
+    assert (hit.keyword, hit.written, hit.tier, hit.within) == ("S&P500", "에스앤피500", "alternative", "particle")
+
+
+def test_substring_matching_is_the_sources_plain_one() -> None:
+    assert _hit("12", "2012년", "substring").tier == "substring"
+    assert find_keyword(("cornish",), "Cornish", "substring") is None
+
+
+def test_an_unknown_matching_is_refused() -> None:
+    with pytest.raises(UnknownName, match="tiers"):
+        find_keyword(("a",), "a", "fuzzy")
+
+
+@pytest.mark.parametrize(
+    ("keyword", "answer"),
+    [
+        ("미래에셋", "미래에셋이 아니라 삼성이 운용합니다"),
+        ("보장", "원금은 보장되지 않습니다"),
+        ("손실", "손실 없이 원금이 보장됩니다"),
+        ("Cornish heath", "It is not Cornish heath."),
+        ("판매", "그 상품은 못 판매합니다"),
+    ],
+)
+class TestNegatedClauses:
+    def test_without_an_analyser_they_are_reported_and_count(self, keyword: str, answer: str) -> None:
+        hit = _hit(keyword, answer)
+        assert (hit.negated, hit.counts) == (True, True)
+
+    def test_with_one_they_are_reported_and_do_not_count(self, kiwi: None, keyword: str, answer: str) -> None:
+        hit = _hit(keyword, answer)
+        assert (hit.negated, hit.counts) == (True, False)
+
+
+NOT_NEGATED = [
+    ("삼성", "미래에셋이 아니라 삼성이 운용합니다"),
+    ("보장", "손실 없이 원금이 보장됩니다"),
+    ("설명", "정보 없이도 잘 설명"),
+    ("품질", "품질뿐 아니라 가격도 좋다"),
+    ("Cornish heath", "It is not only Cornish heath but also Erica vagans."),
+    ("위험", "위험이 없지 않다"),
+    ("물건", "상자 안 물건"),
+    ("Cornish heath", "No, it is Cornish heath."),
+    ("수수료", "수수료\n원금 손실 없음"),
+    ("보장되지 않", "원금은 보장되지 않습니다"),
+]
+
+
+@pytest.mark.parametrize(("keyword", "answer"), NOT_NEGATED)
+def test_other_clauses_and_patterns_that_negate_nothing_count(kiwi: None, keyword: str, answer: str) -> None:
+    hit = _hit(keyword, answer)
+    assert (hit.negated, hit.counts) == (False, True)
+
+
+def test_a_hit_outside_the_negated_clause_is_preferred(kiwi: None) -> None:
+    answer = "미래에셋이 아닙니다. 운용사는 미래에셋입니다."
+    hit = _hit("미래에셋", answer)
+    assert (hit.start, hit.counts) == (answer.rindex("미래에셋"), True)
+
+
+@given(st.text(alphabet="가나 은는 ab 12.", max_size=30), st.text(alphabet="가나 은ab12", min_size=1, max_size=5))
+def test_a_span_always_lies_inside_the_answer(answer: str, keyword: str) -> None:
+    hit = find_keyword((keyword,), answer)
+    assert hit is None or 0 <= hit.start < hit.end <= len(answer)
+
+
+@given(st.text(alphabet="가나다 abc", max_size=12), st.sampled_from(["삼성전자", "Cornish heath"]))
+def test_a_keyword_between_full_stops_is_always_found_exactly(around: str, keyword: str) -> None:
+    answer = f"{around}. {keyword}. {around}"
+    assert _hit(keyword, answer).tier == "exact"
+
+
+def _hit(keyword: str, answer: str, matching: str = "tiers") -> KeywordHit:
+    hit = find_keyword((keyword,), answer, matching)
+    assert hit is not None
+    return hit
+
+
+def _found(keyword: str, answer: str) -> tuple[str, str]:
+    hit = _hit(keyword, answer)
+    return str(hit.tier), answer[hit.start : hit.end]

@@ -1,0 +1,140 @@
+"""Negative questions: refusals are predicates that start a token, never the syllable 없."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.metrics.negative_detection import negative_detection
+from evaluation.registry import RuleSettings
+from evaluation.samples import AnswerSpec, CheckPhrases, QuestionSpec, Result, Status
+
+HALLUCINATE = "should_not_hallucinate"
+FABRICATE = "should_not_fabricate_data"
+DISCLAIMER = "should_provide_accurate_disclaimer"
+PREMISE = "should_correct_premise"
+
+
+def _result(
+    check: str,
+    answer: str,
+    phrases: CheckPhrases | None = None,
+    settings: RuleSettings = RuleSettings(),  # noqa: B008 - frozen
+    category: str = "negative",
+) -> Result:
+    question = QuestionSpec(id="n1", category=category, text="?", check=check, check_phrases=phrases)
+    return negative_detection(question, AnswerSpec(answer), settings)
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "passes"),
+    [
+        (DISCLAIMER, "원금은 보장되지 않습니다", True),
+        (DISCLAIMER, "손실 없이 원금이 보장됩니다", False),
+        (DISCLAIMER, "원금을 보장하는 상품이 아닙니다.", True),
+        (DISCLAIMER, "원금이 보장되므로 걱정할 필요가 없습니다.", False),
+        (DISCLAIMER, "투자 손실이 발생할 수 있습니다.", True),
+        (DISCLAIMER, "The principal is not guaranteed.", True),
+        (DISCLAIMER, "The principal isn’t guaranteed.", True),
+        (DISCLAIMER, "Your money is guaranteed without any loss.", False),
+        (HALLUCINATE, "문제없습니다", False),
+        (HALLUCINATE, "문제가 없습니다", False),
+        (HALLUCINATE, "틀림 없습니다. 변함없습니다. 상관이 없습니다. 다름없습니다.", False),
+        (HALLUCINATE, "끊임없이 노력하고 어김없이 지급합니다", False),
+        (HALLUCINATE, "정보 없이도 잘 설명", False),
+        (HALLUCINATE, "어이없게도 5%입니다", False),
+        (HALLUCINATE, "없습니다", True),
+        (HALLUCINATE, unicodedata.normalize("NFD", "그런 상품은 없습니다"), True),
+        (HALLUCINATE, "해당 상품은 존재하지 않습니다.", True),
+        (HALLUCINATE, "자료에서 찾을수 없습니다.", True),
+        (HALLUCINATE, "미래에셋의 상품이 아닙니다.", True),
+        (HALLUCINATE, "That fund does not exist.", True),
+        (HALLUCINATE, "I could not find it.", True),
+        (HALLUCINATE, "The fund pays 5%.", False),
+        (FABRICATE, "2027년 수익률은 확인할 수 없습니다.", True),
+        (FABRICATE, "2027년 수익률은 7.2%입니다.", False),
+    ],
+)
+def test_the_defaults_pass_refusals_and_nothing_else(check: str, answer: str, passes: bool) -> None:
+    assert _result(check, answer).value == float(passes)
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "passes"),
+    [
+        (HALLUCINATE, "문제없습니다", True),  # the syllable 없 counts as a refusal
+        (HALLUCINATE, "정보 없이도 잘 설명", True),
+        (HALLUCINATE, unicodedata.normalize("NFD", "없습니다"), False),
+        (DISCLAIMER, "원금은 보장되지 않습니다", False),  # the ideal answer fails
+        (DISCLAIMER, "손실 없이 원금이 보장됩니다", True),  # the worst one passes
+        (DISCLAIMER, "원금을 보장하는 상품이 아닙니다", False),
+        (FABRICATE, "끊임없이 오른 수익률 표: 7%, 8%", True),
+        (PREMISE, "미래에셋이 아니라 삼성입니다", True),
+    ],
+)
+def test_substring_matching_reproduces_the_source_with_its_faults(check: str, answer: str, passes: bool) -> None:
+    assert _result(check, answer, settings=RuleSettings(matching="substring")).value == float(passes)
+
+
+def test_the_span_of_the_refusal_is_reported() -> None:
+    answer = "요청하신 펀드는  찾을수 없습니다."
+    found = {f.text: (f.verdict, answer[f.start : f.end]) for f in _result(HALLUCINATE, answer).findings}
+    assert found == {"찾을 수 없": ("any_of", "찾을수 없"), "없습니다": ("any_of", "없습니다")}
+
+
+def test_phrases_of_the_question_come_before_the_profile_and_the_defaults() -> None:
+    phrases = CheckPhrases(all_of=("TIGER",), any_of=("운용사는 미래에셋", "미래에셋이 운용"), none_of=("삼성이 운용",))
+    assert _result(PREMISE, "TIGER는 미래에셋이 운용합니다.", phrases).value == 1
+    assert _result(PREMISE, "TIGER는 삼성이 운용합니다.", phrases).value == 0
+    result = _result(PREMISE, "미래에셋이 운용합니다.", phrases)
+    assert result.value == 0
+    assert [(f.text, f.verdict) for f in result.findings] == [("TIGER", "missing"), ("미래에셋이 운용", "any_of")]
+
+
+def test_a_check_of_the_profile_has_its_own_phrases() -> None:
+    settings = RuleSettings(checks=(("should_refer_to_staff", (), ("담당자에게 문의",), ()),))
+    result = _result("should_refer_to_staff", "담당자에게 문의하세요.", settings=settings)
+    assert (result.value, result.detail["phrases"]) == (1, "profile")
+
+
+def test_a_corrected_premise_in_a_negated_clause_does_not_count(kiwi: None) -> None:
+    phrases = CheckPhrases(any_of=("미래에셋",))
+    result = _result(PREMISE, "미래에셋이 아니라 삼성이 운용합니다.", phrases)
+    assert (result.value, result.findings[0].verdict) == (0, "negated")
+
+
+def test_without_an_analyser_the_negation_is_reported_and_the_phrase_counts() -> None:
+    phrases = CheckPhrases(any_of=("미래에셋",))
+    result = _result(PREMISE, "미래에셋이 아니라 삼성이 운용합니다.", phrases)
+    assert (result.value, result.findings[0].reason) == (1, "negation_not_confirmed")
+
+
+def test_a_check_that_asks_for_a_negation_names_what_is_negated(kiwi: None) -> None:
+    phrases = CheckPhrases(all_of=("보장",), any_of=("보장되지 않", "보장하지 않"))
+    assert _result(DISCLAIMER, "원금은 보장되지 않습니다.", phrases).value == 1
+
+
+@pytest.mark.parametrize(
+    ("check", "category", "status", "reason"),
+    [
+        ("", "single_hop", Status.NOT_APPLICABLE, "not_negative"),
+        ("", "negative", Status.FAILED, "no_check"),
+        ("should_sing", "negative", Status.FAILED, "unknown_check: should_sing"),
+        (PREMISE, "negative", Status.FAILED, "no_check_phrases"),
+    ],
+)
+def test_a_question_that_cannot_be_checked_has_a_reason(check: str, category: str, status: Status, reason: str) -> None:
+    result = _result(check, "없습니다", category=category)
+    assert (result.status, result.reason) == (status, reason)
+
+
+@given(st.text(max_size=60))
+def test_every_text_can_be_checked_and_spans_lie_inside_it(answer: str) -> None:
+    result = _result(HALLUCINATE, answer)
+    assert result.value in {0, 1}
+    assert all(
+        0 <= f.start < f.end <= len(answer) for f in result.findings if f.start is not None and f.end is not None
+    )

@@ -1,0 +1,85 @@
+"""Numbers are values, articles are names."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.metrics.articles import article_references
+from evaluation.metrics.numbers import quantities, value_of
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("1,000억", "100000000000"),
+        ("천억", "100000000000"),
+        ("1천억", "100000000000"),
+        ("1천5백만", "15000000"),
+        ("3억5천만", "350000000"),
+        ("2조 3,400억", "2340000000000"),
+        ("1.5억", "150000000"),
+        ("삼천만", "30000000"),
+        ("이십", "20"),
+        ("12,345.60", "12345.60"),
+    ],
+)
+def test_korean_and_grouped_numbers_have_their_value(written: str, value: str) -> None:
+    assert value_of(written) == Decimal(value)
+
+
+def test_a_text_without_digits_is_no_number() -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        value_of("원")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("규모는 천억 원이다", [("100000000000", "원")]),
+        ("50bp 인하", [("0.5", "%")]),
+        ("0.5퍼센트", [("0.5", "%")]),
+        ("-3.5% 하락", [("-3.5", "%")]),
+        ("10-20명", [("10", ""), ("20", "")]),
+        ("5만 명", [("50000", "")]),
+        ("케이크 2조각", [("2", "")]),
+        ("3만 5,000원", [("35000", "원")]),
+        ("1.5 million users", [("1500000", "")]),
+        ("경제 구조와 이만 총총", []),
+        ("2024.05.12", []),
+        ("경제 15조 원", [("15000000000000", "원")]),
+        ("제15조의2와 제 3 조 제2항", [("제15조의2", ""), ("제3조", ""), ("제2항", "")]),
+    ],
+)
+def test_the_quantities_of_a_text(text: str, found: list[tuple[str, str]]) -> None:
+    assert [(q.canonical, q.unit) for q in quantities(text) if not q.is_code] == found
+
+
+@pytest.mark.parametrize("text", ["005930", "kodex 200tr", "s&p500"])
+def test_codes_and_glued_digits_are_not_values(text: str) -> None:
+    assert all(q.is_code for q in quantities(text))
+
+
+@pytest.mark.parametrize("text", ["경제 조건", "규정상 문제가 조금 있다", "제2조건", "제3항목", "경제15조건"])
+def test_an_article_needs_its_number_and_its_kind(text: str) -> None:
+    assert article_references(text) == ()
+
+
+def test_two_conditions_of_an_article_are_not_its_second_branch() -> None:
+    assert [a.name for a in article_references("제15조의 2가지 요건, 제15조의2가지 요건")] == ["제15조", "제15조"]
+
+
+@given(st.integers(min_value=0, max_value=10**15))
+def test_grouping_does_not_change_a_number(number: int) -> None:
+    assert value_of(f"{number:,}") == value_of(str(number)) == number
+
+
+@given(st.text(alphabet="0123456789,.제조의항만억천십일이원%- 개kgm", max_size=40))
+def test_quantities_are_ordered_and_never_overlap(text: str) -> None:
+    found = quantities(text)
+    assert all(0 <= q.start < q.end <= q.unit_end <= len(text) for q in found)
+    assert all(a.end <= b.start for a, b in pairwise(found))

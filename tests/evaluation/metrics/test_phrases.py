@@ -1,0 +1,26 @@
+"""Phrases start a token, may go on with any ending, and may hold a gap within a clause."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.metrics.phrases import find_phrase
+
+
+@pytest.mark.parametrize(
+    ("phrase", "answer", "found"),
+    [
+        ("없습니다", "정보가 없습니다", True),
+        ("없습니다", "문제없습니다", False),
+        ("없습니다", "문제는 없습니다", False),
+        ("찾을 수 없", "찾을수없었습니다", True),
+        ("보장하는…아닙", "보장하는 상품이 아닙니다", True),
+        ("보장하는…아닙", "보장하는 상품이지만 예금이 아닙니다", False),
+        ("보장하는…아닙", "보장하는 상품. 예금이 아닙니다", False),
+        ("not found", "was Not  Found.", True),
+        ("no data", "no database", False),
+        ("", "anything", False),
+    ],
+)
+def test_a_phrase_is_found_where_it_says_something(phrase: str, answer: str, found: bool) -> None:
+    assert (find_phrase(phrase, answer) is not None) == found
