@@ -28,7 +28,8 @@ OVER_ALL = (*OF_COINCIDENCES, "fleiss_kappa")
 class ExpertAgreement:
     """Agreement of the experts on one metric.
 
-    ``n``: items with two or more ratings, the others being counted in ``excluded``. ``statistics``: alphas, AC and
+    ``n``: items with two or more ratings; the others are counted in ``excluded`` and tell AC and Fleiss' kappa how
+    frequent a category is, as Gwet defines it, but nothing about agreement. ``statistics``: alphas, AC and
     Fleiss' kappa over all raters with gaps; the others are means over the pairs of raters, weighted by the items a
     pair shares. ``coincidences[k][l]``: pairable values, each item entering with as many as it has ratings.
     """
@@ -88,24 +89,24 @@ def compare_experts(
     :raises ValueError: for a value off the scale or an item rated twice by a rater.
     """
     items = by_item(ratings)
-    several = {item: values for item, values in items.items() if len(values) > 1}
-    found = units(several, scale, tuple(bins))
-    weight = _weights(several, weights)
-    pairs = _pairs(several, scale, bins)
+    several = sum(len(values) > 1 for values in items.values())
+    found = units(items, scale, tuple(bins))
+    weight = _weights(items, weights)
+    pairs = _pairs(items, scale, bins)
     statistics = _statistics(found, scale, bool(bins), weight, list(pairs.values()))
     points = [name for name in OVER_ALL if statistics[name].value is not None]
     intervals: dict[str, Interval] = {}
     reasons: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
     if resampling is not None and points:
-        drawn = _resampler(several, groups, resampling)
+        drawn = _resampler(items, groups, resampling)
         intervals, reasons = _intervals(found, scale, points, weight, drawn, resampling)
         warnings = (FEW_GROUPS_WARNING,) if drawn.groups < FEW_GROUPS else ()
     return ExpertAgreement(
-        n=len(several),
+        n=several,
         ratings=len(ratings),
         raters=tuple(raters_of(items)),
-        excluded={"single_rating": len(items) - len(several)} if len(items) > len(several) else {},
+        excluded={"single_rating": len(items) - several} if len(items) > several else {},
         statistics=statistics,
         coincidences=_coincidences(found, weight),
         labels=found.labels,
@@ -153,7 +154,7 @@ def _statistics(
         if name in barred:
             statistics[name] = Statistic(None, str(barred[name]))
         elif name in over_all:
-            reason = Undefined.ONE_VALUE_ONLY if len(weight) else Undefined.TOO_FEW_RATERS
+            reason = Undefined.ONE_VALUE_ONLY if pairs else Undefined.TOO_FEW_RATERS
             statistics[name] = over_all[name].single(reason)
         else:
             statistics[name] = _mean_of_pairs(name, means[name], pairs)

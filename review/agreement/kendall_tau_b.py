@@ -23,7 +23,7 @@ def kendall_tau_b(pairs: Pairs) -> Figures:
     untied_judge, untied_expert = _untied(judge, share), _untied(expert, share)
     defined = (untied_judge > ROUNDING) & (untied_expert > ROUNDING)
     coarse, fine = (judge, expert) if judge.max() <= expert.max() else (expert, judge)
-    result = ratio(_concordance(coarse, fine, share), np.where(defined, np.sqrt(untied_judge * untied_expert), 0.0))
+    result = ratio(_concordance(coarse, fine, share), np.sqrt(np.where(defined, untied_judge * untied_expert, 0.0)))
     return Figures(np.clip(result.values, -1.0, 1.0), result.defined)
 
 

@@ -57,7 +57,7 @@ def predicted(found: Sequence[Stratum], component: Component, confidence: float)
     :raises NotEstimable: where neither says anything.
     """
     frame = len(component.answers)
-    fits, slopes = fit(found, component.width)
+    fits, slopes = fit(found, component.width, frame)
     size = sum(one.size for one in found)
     if equal_everywhere(fits, component.width):
         # The judge's own mean, which is the regression with a slope of 1 also where his labels are all alike.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from review.agreement.statistic import Array
 from review.correction.strata import Stratum
 
 OWN_SLOPE_LABELS = 20  # every stratum needs as many before each gets its own slope
@@ -16,13 +17,15 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """``b`` of each stratum, in order, and how many slopes were estimated."""
+    """``b`` of each stratum, in order; ``lever`` how each label's rating moves the whole estimate through the slope
+    (aligned with the stratum's labels, in units of the frame's mean); ``estimated`` how many slopes there are."""
 
     values: tuple[float, ...]
+    lever: tuple[Array, ...]
     estimated: int
 
 
-def slopes(strata: Sequence[Stratum], width: float) -> Slopes:
+def slopes(strata: Sequence[Stratum], width: float, frame: int) -> Slopes:
     """The slopes of expert on judge for the strata that are estimated (none rated completely, none failed).
 
     One pooled within-stratum slope ``sum a_h cov_h(y, f) / sum a_h var_h(f)`` with ``a_h`` what the stratum adds to
@@ -30,28 +33,32 @@ def slopes(strata: Sequence[Stratum], width: float) -> Slopes:
     PPI++ (A. Angelopoulos, J. Duchi, T. Zrnic, 2023, arXiv 2311.01453). Each stratum has its own where all have 20
     labels. 0 where the judge's value does not vary within strata.
     """
-    if not strata:
-        return Slopes((), 0)
-    moments = [_moments(one) for one in strata]
-    labels = sum(one.labels for one in strata)
+    none = Slopes((0.0,) * len(strata), tuple(np.zeros(one.labels) for one in strata), 0)
     if len(strata) > 1 and all(one.labels >= OWN_SLOPE_LABELS for one in strata):
-        own = tuple(cov / var if var > ROUNDING * width**2 else 0.0 for cov, var in moments)
-        return Slopes(own, sum(b != 0.0 for b in own))
-    spread = sum(_importance(one) * var for one, (_, var) in zip(strata, moments, strict=True))
-    scale = sum(_importance(one) for one in strata) * width**2
-    if spread <= ROUNDING * scale or labels - len(strata) - 1 < LEAST_FREEDOM:
-        return Slopes((0.0,) * len(strata), 0)
-    together = sum(_importance(one) * cov for one, (cov, _) in zip(strata, moments, strict=True))
-    return Slopes((together / spread,) * len(strata), 1)
+        alone = [_pooled([one], width, frame) for one in strata]
+        return Slopes(
+            tuple(found.values[0] if found else 0.0 for found in alone),
+            tuple(found.lever[0] if found else np.zeros(one.labels) for one, found in zip(strata, alone, strict=True)),
+            sum(found is not None for found in alone),
+        )
+    if sum(one.labels for one in strata) - len(strata) - 1 < LEAST_FREEDOM:
+        return none
+    return _pooled(strata, width, frame) or none
 
 
-def _moments(one: Stratum) -> tuple[float, float]:
-    """Weighted covariance of expert and judge, and variance of the judge, with the divisor n - 1."""
-    share, size = one.share, one.labels
-    judge = one.judged - share @ one.judged
-    rating = one.rating - share @ one.rating
-    factor = size / (size - 1)
-    return float(share @ (judge * rating)) * factor, float(share @ (judge * judge)) * factor
+def _pooled(strata: Sequence[Stratum], width: float, frame: int) -> Slopes | None:
+    """One slope for all strata; ``None`` where the judge's value does not vary within them."""
+    importance = [_importance(one) for one in strata]
+    pull = [
+        weight * one.labels / (one.labels - 1) * one.share * (one.judged - one.share @ one.judged)
+        for one, weight in zip(strata, importance, strict=True)
+    ]
+    spread = sum(float(each @ one.judged) for one, each in zip(strata, pull, strict=True))
+    if spread <= ROUNDING * sum(importance) * width**2:
+        return None
+    slope = sum(float(each @ one.rating) for one, each in zip(strata, pull, strict=True)) / spread
+    shift = sum(one.size / frame * (float(one.judge.mean()) - float(one.share @ one.judged)) for one in strata)
+    return Slopes((slope,) * len(strata), tuple(each * shift / spread for each in pull), 1)
 
 
 def _importance(one: Stratum) -> float:
