@@ -142,7 +142,7 @@ def _always_refused(address: Address) -> bool:
         inner.is_link_local
         or inner.is_multicast
         or inner.is_unspecified
-        or (inner.is_reserved and not inner.is_global)
+        or (inner.version == 4 and inner.is_reserved)  # in IPv6 the loopback address counts as reserved
         or inner in _METADATA
     )
 

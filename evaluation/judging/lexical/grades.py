@@ -33,15 +33,15 @@ def level_of(share: float) -> int:
 
 
 def correctness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
-    """Words of the best-matching reference (else named keywords) found in the answer; capped where numbers differ
-    and where a negative reference is answered without a negation."""
+    """Words of the best-matching reference, those of the question left out, found in the answer (else named keywords);
+    capped where numbers differ and where a negative reference is answered without a negation."""
     given = content_words(answer.text)
     if refusal := _refusal_grade(question, answer):
         return refusal
     if not question.references:
         return _named_points(question, given)
-    reference = max(question.references, key=lambda text: coverage(content_words(text), given))
-    grade = _covered(content_words(reference), given)
+    reference = max(question.references, key=lambda text: coverage(_wanted(text, question), given))
+    grade = _covered(_wanted(reference, question), given)
     if question.category == NEGATIVE and negates(reference) and not negates(answer.text):
         note = Bilingual("The reference denies; the answer does not.", "기대 답변과 달리 부정하지 않습니다.")
         return _capped(grade, 2, note)
@@ -55,7 +55,7 @@ def completeness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
         return refusal
     if not question.references:
         return _named_points(question, given)
-    best = max(_mean_over_sentences(text, given) for text in question.references)
+    best = max(_mean_over_sentences(text, given, question) for text in question.references)
     percent = round(100 * best)
     return Grade(
         level_of(best),
@@ -72,7 +72,7 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     asked = content_words(question.text)
     evidence = [word for context in answer.contexts or () for word in content_words(context.text)]
     claims = [sentence for sentence in sentences(answer.text) if not states_ignorance(sentence)]
-    supports = [_support(words, evidence, asked) for claim in claims if (words := _new_words(claim, asked))]
+    supports = [_support(words, evidence, asked) for claim in claims if (words := _beyond(content_words(claim), asked))]
     if not supports:
         return _claims_nothing(answer)
     if not answer.contexts:
@@ -116,7 +116,7 @@ def _refusal_grade(question: QuestionSpec, answer: AnswerSpec) -> Grade | None:
 def _best_share(question: QuestionSpec, answer: AnswerSpec) -> float:
     given = content_words(answer.text)
     if question.references:
-        return max(coverage(content_words(reference), given) for reference in question.references)
+        return max(coverage(_wanted(reference, question), given) for reference in question.references)
     return sum(_named(point, given) for point in question.keywords) / max(len(question.keywords), 1)
 
 
@@ -147,9 +147,17 @@ def _named(alternatives: Sequence[str], given: Sequence[Word]) -> bool:
     return any((words := content_words(text)) and coverage(words, given) >= _NAMED for text in alternatives)
 
 
-def _mean_over_sentences(text: str, given: Sequence[Word]) -> float:
-    parts = [words for sentence in sentences(text) if (words := content_words(sentence))]
-    return sum(coverage(words, given) for words in parts) / len(parts) if parts else 0.0
+def _wanted(reference: str, question: QuestionSpec) -> tuple[Word, ...]:
+    """The reference's words that the question does not give away; all of them where it gives all."""
+    words = content_words(reference)
+    return _beyond(words, content_words(question.text)) or words
+
+
+def _mean_over_sentences(reference: str, given: Sequence[Word], question: QuestionSpec) -> float:
+    asked = content_words(question.text)
+    parts = [words for sentence in sentences(reference) if (words := _beyond(content_words(sentence), asked))]
+    parts = parts or [content_words(reference)]
+    return sum(coverage(words, given) if words else 0.0 for words in parts) / len(parts)
 
 
 def _numbers_checked(grade: Grade, wanted: Sequence[Word], given: Sequence[Word], asked: Sequence[Word]) -> Grade:
@@ -168,9 +176,10 @@ def _capped(grade: Grade, top: int, note: Bilingual) -> Grade:
     return Grade(min(grade.level, top), reason)
 
 
-def _new_words(sentence: str, asked: Sequence[Word]) -> tuple[Word, ...]:
-    known = {word.surface for word in asked}
-    return tuple(word for word in content_words(sentence) if word.surface not in known)
+def _beyond(words: Sequence[Word], asked: Sequence[Word]) -> tuple[Word, ...]:
+    """The words whose pieces are not all in the question: an echo is no answer."""
+    known = frozenset().union(*(word.pieces for word in asked))
+    return tuple(word for word in words if not word.pieces <= known)
 
 
 def _support(words: Sequence[Word], evidence: Sequence[Word], asked: Sequence[Word]) -> float:

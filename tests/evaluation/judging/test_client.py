@@ -1,0 +1,318 @@
+"""The client against real sockets: every fault is a reply, and one call is one request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from evaluation.errors import Refused
+from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.client import Deadlines, OpenAIJudge
+from evaluation.judging.reading import read_reply, reading_outcome
+from evaluation.samples import Status
+from tests.evaluation.judging.samples import ALL, EN, call
+from tests.judge_server import JudgeServer, actions
+from tests.judge_server.certificate import self_signed
+
+QUICK = Deadlines(connect=1.0, read=0.3, total=0.6)
+KEY = "sk-secret-0123456789"
+
+
+def ask(server: JudgeServer, *scripted: actions.Action, times: int = 1, **options: Any) -> JudgeReply:
+    """The reply to the last of ``times`` calls, one connection pool."""
+
+    async def asked() -> JudgeReply:
+        async with judge(server, **options) as client:
+            for _ in range(times - 1):
+                await client.call(call())
+            return await client.call(call())
+
+    server.enqueue(*scripted)
+    return asyncio.run(asked())
+
+
+def judge(server: JudgeServer, **options: Any) -> OpenAIJudge:
+    return OpenAIJudge(
+        **{"base_url": server.base_url, "key": KEY, "allowed_origins": [server.origin], "deadlines": QUICK, **options}
+    )
+
+
+def test_a_good_call_is_one_request_whose_reply_reads_as_scores(judge_server: JudgeServer) -> None:
+    reply = ask(judge_server, actions.verdicts(correctness=4, faithfulness=5, completeness=3))
+    assert (reply.outcome, reply.http_status, reply.model_returned) == (Outcome.OK, 200, "judge-1")
+    assert (reply.tokens_in, reply.tokens_out) == (900, 60)
+    assert {n: r.value for n, r in read_reply(reply, EN, ALL).items()} == {
+        "correctness": 4.0,
+        "faithfulness": 5.0,
+        "completeness": 3.0,
+    }
+    assert judge_server.calls == 1
+    assert 0 < reply.elapsed_seconds < 1
+
+
+def test_only_the_named_headers_are_sent_whatever_the_environment_holds(
+    judge_server: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, "from-the-environment")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Leak: from-the-environment")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert ask(judge_server).outcome is Outcome.OK
+    assert ask(judge_server, key="").outcome is Outcome.OK
+    with_key, without_key = (request.headers for request in judge_server.requests)
+    assert with_key["Authorization"] == f"Bearer {KEY}"
+    assert "Authorization" not in without_key
+    assert set(without_key) == {"Host", "Accept", "Accept-Encoding", "Content-Type", "Content-Length", "User-Agent"}
+    assert "from-the-environment" not in str([with_key, without_key])
+
+
+def test_cookies_of_an_endpoint_are_not_sent_back(judge_server: JudgeServer) -> None:
+    raw = b"HTTP/1.1 429 Slow\r\nSet-Cookie: a=b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+    assert ask(judge_server, actions.raw(raw), times=2).outcome is Outcome.OK
+    assert "Cookie" not in judge_server.requests[1].headers
+
+
+def in_a_minute() -> str:
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("header", "low", "high"),
+    [("1", 1, 1), ("300", 300, 300), (in_a_minute, 50, 60), ("soon", None, None), (None, None, None)],
+)
+def test_c1_a_rate_limit_reports_the_wait_the_server_asks_for(
+    judge_server: JudgeServer, header: str | Callable[[], str] | None, low: float | None, high: float | None
+) -> None:
+    reply = ask(judge_server, actions.status(429, retry_after=header() if callable(header) else header))
+    assert reply.outcome is Outcome.RATE_LIMITED
+    assert judge_server.calls == 1
+    if low is None or high is None:
+        assert reply.retry_after is None
+    else:
+        assert reply.retry_after is not None
+        assert low <= reply.retry_after <= high
+
+
+@pytest.mark.parametrize(
+    ("action", "outcome"),
+    [
+        (actions.hang(), Outcome.TIMEOUT),
+        (actions.drip(), Outcome.TIMEOUT),
+        (actions.html(), Outcome.WRONG_CONTENT),
+        (actions.html(502), Outcome.SERVER_ERROR),
+        (actions.disconnect(), Outcome.CONNECTION),
+        (actions.raw(b"SSH-2.0-OpenSSH_9.2\r\n"), Outcome.CONNECTION),
+        (actions.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"), Outcome.CONNECTION),
+        (actions.raw(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000), Outcome.CONNECTION),
+        (
+            actions.raw(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b"),
+            Outcome.WRONG_CONTENT,
+        ),
+    ],
+)
+def test_c2_a_server_that_misbehaves_gives_a_reply_with_a_reason_in_time(
+    judge_server: JudgeServer, action: actions.Action, outcome: Outcome
+) -> None:
+    reply = ask(judge_server, action)
+    assert reply.outcome is outcome
+    assert judge_server.calls == 1
+    assert reply.elapsed_seconds < 1.5
+    assert {r.status for r in read_reply(reply, EN, ALL).values()} == {Status.FAILED}
+
+
+@pytest.mark.parametrize("announced", [True, False])
+@pytest.mark.parametrize("code", [200, 500])
+def test_c2_a_body_of_50_megabytes_is_dropped_at_the_cap(judge_server: JudgeServer, announced: bool, code: int) -> None:
+    reply = ask(judge_server, actions.huge(50, announced=announced, code=code), most_bytes=1_000_000)
+    assert reply.outcome is Outcome.TOO_LARGE
+    assert reply.raw == ""
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_c3_a_redirect_is_refused_and_nothing_is_posted_again(judge_server: JudgeServer, code: int) -> None:
+    with JudgeServer() as elsewhere:
+        reply = ask(
+            judge_server,
+            actions.redirect(f"{elsewhere.base_url}/chat/completions", code),
+            allowed_origins=[judge_server.origin, elsewhere.origin],
+        )
+        assert reply.outcome is Outcome.REDIRECT
+        assert (judge_server.calls, elsewhere.calls) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"), [(401, Outcome.UNAUTHORISED), (403, Outcome.FORBIDDEN), (404, Outcome.NOT_FOUND)]
+)
+def test_c4_a_refused_key_or_a_missing_model_is_told_apart_after_one_request(
+    judge_server: JudgeServer, code: int, outcome: Outcome
+) -> None:
+    assert ask(judge_server, actions.status(code)).outcome is outcome
+    assert judge_server.calls == 1
+
+
+def test_c5_a_schema_the_server_does_not_take_is_a_bad_request_with_its_text_kept(judge_server: JudgeServer) -> None:
+    reply = ask(judge_server, actions.status(400, error_code="unsupported_schema"))
+    assert reply.outcome is Outcome.BAD_REQUEST
+    assert "unsupported_schema" in reply.raw
+
+
+@pytest.mark.parametrize("usage", [None, {"prompt_tokens": -5, "completion_tokens": 10**12}])
+def test_c6_missing_or_impossible_usage_is_unknown_and_the_scores_stand(judge_server: JudgeServer, usage: Any) -> None:
+    reply = ask(judge_server, actions.fitting(usage=usage))
+    assert reply.outcome is Outcome.OK
+    assert (reply.tokens_in, reply.tokens_out, reply.tokens_cached, reply.tokens_reasoning) == (None,) * 4
+    assert all(r.status is Status.SCORED for r in read_reply(reply, EN, ALL).values())
+
+
+def test_c7_the_model_that_answered_is_reported_as_the_server_names_it(judge_server: JudgeServer) -> None:
+    assert ask(judge_server, actions.fitting(model="judge-1-cheap")).model_returned == "judge-1-cheap"
+
+
+def test_c8_a_certificate_that_nobody_signed_is_refused_before_anything_is_sent() -> None:
+    with JudgeServer(tls=self_signed()) as server:
+        assert ask(server).outcome is Outcome.TLS
+        assert server.calls == 0
+
+
+def test_c8_plain_http_where_tls_is_spoken_is_refused(judge_server: JudgeServer) -> None:
+    origin = judge_server.origin.replace("http:", "https:")
+    assert ask(judge_server, base_url=f"{origin}/v1", allowed_origins=[origin]).outcome is Outcome.TLS
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Names that resolve as the test says, and to nothing otherwise."""
+    told: dict[str, str] = {}
+    real = socket.getaddrinfo
+
+    def getaddrinfo(host: str, port: int, *args: Any, **kwargs: Any) -> Any:
+        if host in told:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (told[host], port))]
+        if host.endswith(".example"):
+            raise socket.gaierror(socket.EAI_NONAME, "unknown name")
+        return real(host, port, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return told
+
+
+def named(server: JudgeServer, host: str, *also: str) -> dict[str, Any]:
+    origin = f"http://{host}:{server.port}"
+    return {"base_url": f"{origin}/v1", "allowed_origins": [origin, *also]}
+
+
+def test_c8_a_name_that_does_not_resolve_is_a_lost_connection(judge_server: JudgeServer, names: dict[str, str]) -> None:
+    assert ask(judge_server, **named(judge_server, "gone.example")).outcome is Outcome.CONNECTION
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254"])
+def test_c8_a_listed_public_name_that_turns_to_an_inner_address_is_refused_at_connect(
+    judge_server: JudgeServer, names: dict[str, str], address: str
+) -> None:
+    names["llm.example"] = address
+    reply = ask(judge_server, **named(judge_server, "llm.example"))
+    assert reply.outcome is Outcome.BLOCKED
+    assert judge_server.calls == 0
+
+
+def test_c8_a_name_that_changes_its_address_between_two_connections_is_refused_at_the_second(
+    judge_server: JudgeServer, names: dict[str, str]
+) -> None:
+    options = named(judge_server, "llm.example", "127.0.0.1")
+    names["llm.example"] = "127.0.0.1"
+    assert ask(judge_server, **options).outcome is Outcome.OK
+    names["llm.example"] = "127.0.0.2"
+    assert ask(judge_server, **options).outcome is Outcome.BLOCKED
+    assert judge_server.calls == 1
+
+
+def test_nothing_listens_is_a_lost_connection() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        origin = f"http://127.0.0.1:{unused.getsockname()[1]}"
+
+        async def asked() -> JudgeReply:
+            async with OpenAIJudge(base_url=f"{origin}/v1", allowed_origins=[origin]) as client:
+                return await client.call(call())
+
+        assert asyncio.run(asked()).outcome is Outcome.CONNECTION
+
+
+@pytest.mark.parametrize(
+    "url", ["http://169.254.169.254/v1", "http://[::1]:8000/v1", "http://2130706433/v1", "http://me@127.0.0.1/v1"]
+)
+def test_a5_a_client_is_not_made_for_an_address_that_may_not_be_called(url: str) -> None:
+    with pytest.raises(Refused):
+        OpenAIJudge(base_url=url, allowed_origins=["http://127.0.0.1:8000", "http://169.254.169.254"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("prose", "parse"),
+        ("fenced", "parse"),
+        ("two_objects", "parse"),
+        ("truncated", "truncated"),
+        ("refused", "refused"),
+        ("filtered", "filtered"),
+    ],
+)
+def test_j1_j6_a_reply_without_a_verdict_fails_with_its_reason_and_its_text_is_kept(
+    judge_server: JudgeServer, fault: str, reason: str
+) -> None:
+    reply = ask(judge_server, actions.FAULTS[fault])
+    results = read_reply(reply, EN, ALL)
+    assert {(r.status, r.reason) for r in results.values()} == {(Status.FAILED, reason)}
+    assert reading_outcome(reply, results) == Outcome(reason)
+    assert reply.raw or fault == "filtered"
+
+
+@pytest.mark.parametrize("fault", sorted(actions.FAULTS))
+def test_a10_no_fault_puts_the_key_into_a_reply_a_log_or_a_repr(
+    judge_server: JudgeServer, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    reply = ask(judge_server, actions.FAULTS[fault])
+    assert KEY not in repr(reply) + repr(judge(judge_server)) + caplog.text
+
+
+def test_a_call_that_is_cancelled_ends_at_once_and_closes_its_connection(judge_server: JudgeServer) -> None:
+    async def cancelled() -> float:
+        async with judge(judge_server, deadlines=Deadlines()) as client:
+            task = asyncio.create_task(client.call(call()))
+            while not judge_server.in_flight:  # noqa: ASYNC110  # the server lives in another thread
+                await asyncio.sleep(0.01)
+            started = time.monotonic()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return time.monotonic() - started
+
+    judge_server.enqueue(actions.hang())
+    assert asyncio.run(cancelled()) < 1
+    deadline = time.monotonic() + 2
+    while judge_server.in_flight and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert judge_server.in_flight == 0
+
+
+def test_calls_run_at_the_same_time_over_one_client(judge_server: JudgeServer) -> None:
+    judge_server.latency = 0.2
+
+    async def together() -> list[JudgeReply]:
+        async with judge(judge_server, deadlines=Deadlines()) as client:
+            return await asyncio.gather(*(client.call(call()) for _ in range(16)))
+
+    replies = asyncio.run(together())
+    assert {reply.outcome for reply in replies} == {Outcome.OK}
+    assert (judge_server.calls, judge_server.peak) == (16, 16)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.judging.lexical.grades import level_of
+from evaluation.judging.lexical.refusals import denies, negates, refuses
+from evaluation.judging.lexical.words import content_words, coverage, numbers, sentences
+
+
+def surfaces(text: str) -> list[str]:
+    return [word.surface for word in content_words(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("휴학은 3년까지 가능합니다.", ["휴학", "3", "년", "가능"]),
+        ("총보수는 연 0.15%입니다", ["총보수", "연", "0.15"]),
+        ("1,000억원", ["1000", "억원"]),
+        ("The fees of the funds", ["fee", "fund"]),
+        ("ＡＢＣ", ["abc"]),
+        ("그리고 또한 is the", ["또한"]),
+        ("?!", []),
+    ],
+)
+def test_content_words_have_no_particles_stop_words_or_grouping_commas(text: str, words: list[str]) -> None:
+    assert surfaces(text) == words
+
+
+def test_a_decomposed_text_has_the_same_words_as_a_composed_one() -> None:
+    assert surfaces("\u1109\u1161\u11b7\u1109\u1165\u11bc") == surfaces("삼성")
+
+
+def test_coverage_is_the_mean_share_of_each_wanted_word() -> None:
+    wanted = content_words("삼성전자 배당 2024")
+    # 삼성전자 has the pairs 삼성, 성전, 전자; "삼성 전자" holds two of them: 2/3. 배당: 0. 2024: 1. Mean: 5/9.
+    assert coverage(wanted, content_words("삼성 전자, 2024")) == pytest.approx(5 / 9)
+    assert coverage(wanted, content_words("전자")) == 0  # a third of the pairs is chance
+    assert coverage((), content_words("x")) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("share", "level"), [(1, 5), (0.9, 5), (0.89, 4), (0.7, 4), (0.45, 3), (0.2, 2), (0.19, 1), (0, 1)]
+)
+def test_levels_begin_at_fixed_shares(share: float, level: int) -> None:
+    assert level_of(share) == level
+
+
+def test_numbers_are_the_words_in_digits() -> None:
+    assert numbers(content_words("제15조에 따라 1,200원")) == {"15", "1200"}
+
+
+def test_source_marks_are_no_sentence_of_the_answer() -> None:
+    assert sentences("연 3년이다. [출처: 학칙 제21조] Then more. [Source: a]") == ("연 3년이다.", "Then more.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "해당 정보를 찾을 수 없습니다.",
+        "제공된 문서에서 확인할 수 없습니다.",
+        "문서에는 그 내용이 없습니다.",
+        "잘 모르겠습니다.",
+        "I could not find this in the documents.",
+        "The documents do not mention a branch on the moon.",
+        "There is no information about it.",
+    ],
+)
+def test_these_refuse(text: str) -> None:
+    assert refuses(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "문제없습니다.",
+        "1회에 1년을 넘을 수 없습니다.",
+        "수수료가 없습니다.",
+        "정보 없이도 가능합니다.",
+        "끊임없이 노력합니다.",
+        "원금은 보장되지 않습니다.",
+        "Fees are not charged.",
+        "There is no fee for early repayment.",
+        "한도는 5년입니다. 기간은 3년입니다. 그 밖의 내용은 문서에 없습니다.",
+    ],
+)
+def test_these_answer(text: str) -> None:
+    assert not refuses(text)
+
+
+def test_a_statement_that_something_is_not_there_denies_without_refusing() -> None:
+    assert denies("그런 지점은 존재하지 않습니다.")
+    assert denies("There is no such fund.")
+    assert not denies("문제가 없습니다.")
+    assert negates("원금은 보장되지 않습니다.")
+    assert not negates("손실 없이 원금이 보장됩니다.")
+
+
+@given(st.text())
+def test_no_text_stops_the_reading_of_words_and_refusals(text: str) -> None:
+    assert 0.0 <= coverage(content_words(text), content_words(text[::-1])) <= 1.0
+    assert isinstance(refuses(text) or denies(text) or negates(text), bool)

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.errors import Refused
+from evaluation.judging.origins import AllowList, origin_of
+
+PUBLIC = "93.184.216.34"
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://llm.example/v1", "https://llm.example:443"),
+        ("HTTPS://LLM.Example:8443/v1/", "https://llm.example:8443"),
+        ("http://10.1.2.3:8000", "http://10.1.2.3:8000"),
+        ("http://[::1]:8000/v1", "http://[::1]:8000"),
+        ("http://localhost:11434/v1", "http://localhost:11434"),
+    ],
+)
+def test_an_origin_is_scheme_host_and_port(url: str, origin: str) -> None:
+    assert str(origin_of(url)) == origin
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://user@llm.example/v1",
+        "https://llm.example:secret@evil.example/v1",
+        "https://llm.example@evil.example",
+        "http://2130706433/",  # 127.0.0.1 as one number
+        "http://0177.0.0.1/",  # octal
+        "http://0x7f.0.0.1/",  # hexadecimal
+        "http://0x7f000001/",
+        "http://127.1/",  # short
+        "http://127.0.0.1./",
+        "http://[0:0:0:0:0:0:0:1]/",
+        "http://[fe80::1%25eth0]/",
+        "http://１２７.0.0.1/",
+        "http://llm。example/",
+        "https://llm.example./v1",
+        "https://llm.example\\@evil.example/",
+        "https://llm.example\t/v1",
+        "https://llm.example/v1?next=http://evil.example",
+        "https://llm.example/v1#x",
+        "https://llm.example:99999/",
+        "https://llm.example:port/",
+        "ftp://llm.example/",
+        "file:///etc/passwd",
+        "//llm.example/v1",
+        "llm.example/v1",
+        "https://",
+        "",
+    ],
+)
+def test_every_unusual_spelling_of_a_target_is_refused(url: str) -> None:
+    with pytest.raises(Refused) as refused:
+        origin_of(url)
+    assert refused.value.code == "origin_invalid"
+
+
+def test_a_refusal_does_not_repeat_the_password_of_a_url() -> None:
+    with pytest.raises(Refused) as refused:
+        origin_of("https://me:hunter2@llm.example/v1")
+    assert "hunter2" not in str(refused.value)
+
+
+@given(st.text(max_size=40) | st.text(max_size=30).map(lambda t: f"http://{t}/v1"))
+def test_no_url_does_anything_but_parse_or_be_refused(url: str) -> None:
+    with contextlib.suppress(Refused):
+        origin = origin_of(url)
+        assert origin_of(str(origin)) == origin
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://llm.example/v1",  # scheme
+        "https://llm.example:8443/v1",  # port
+        "https://evil.example/v1",
+        "https://llm.example.evil.example/v1",
+        "https://api.llm.example/v1",
+    ],
+)
+def test_a_url_is_allowed_where_scheme_host_and_port_are_all_listed(url: str) -> None:
+    allowed = AllowList(["https://llm.example"])
+    assert str(allowed.check("https://llm.example/v1")) == "https://llm.example:443"
+    with pytest.raises(Refused) as refused:
+        allowed.check(url)
+    assert refused.value.code == "origin_not_allowed"
+
+
+def test_nothing_is_allowed_by_an_empty_list() -> None:
+    with pytest.raises(Refused):
+        AllowList([]).check("https://llm.example/v1")
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://169.254.169.254",
+        "http://[fe80::1]",
+        "http://0.0.0.0",
+        "http://[::ffff:169.254.169.254]",
+        "http://100.100.100.200",
+    ],
+)
+def test_metadata_and_link_local_addresses_are_refused_even_if_listed(origin: str) -> None:
+    with pytest.raises(Refused):
+        AllowList([origin]).check(origin)
+
+
+def test_the_loopback_address_is_allowed_where_it_is_listed_and_only_there() -> None:
+    assert AllowList(["http://[::1]:8000"]).check("http://[::1]:8000/v1")
+    with pytest.raises(Refused):
+        AllowList(["http://127.0.0.1:8000"]).check("http://[::1]:8000/v1")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "10.0.0.8",
+        "192.168.1.4",
+        "100.64.0.1",
+        "::1",
+        "fd00::8",
+        "::ffff:127.0.0.1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+    ],
+)
+def test_a_public_name_may_not_resolve_to_a_private_address(address: str) -> None:
+    allowed = AllowList(["https://llm.example"])
+    assert allowed.permits("llm.example", PUBLIC)
+    assert not allowed.permits("llm.example", address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["169.254.169.254", "fe80::1", "fe80::1%eth0", "0.0.0.0", "224.0.0.1", "255.255.255.255", "fd00:ec2::254", "junk"],
+)
+def test_no_name_and_no_network_opens_the_addresses_that_are_refused_always(address: str) -> None:
+    allowed = AllowList(["http://localhost", "0.0.0.0/0", "::/0"])
+    assert not allowed.permits("localhost", address)
+    assert not allowed.permits("llm.example", address)
+
+
+def test_a_listed_network_lets_names_resolve_into_it() -> None:
+    allowed = AllowList(["https://llm.corp.example", "10.20.0.0/16"])
+    assert allowed.permits("llm.corp.example", "10.20.3.4")
+    assert not allowed.permits("llm.corp.example", "10.21.3.4")
+
+
+@pytest.mark.parametrize("host", ["localhost", "ollama", "gpu1.lan", "vllm.internal"])
+def test_names_that_public_dns_cannot_answer_for_may_resolve_to_private_addresses(host: str) -> None:
+    assert AllowList([f"http://{host}:8000"]).permits(host, "10.0.0.8")
+
+
+@pytest.mark.parametrize("entry", ["llm.example", "10.0.0.1/8", "https://me@llm.example"])
+def test_an_entry_that_is_neither_origin_nor_network_stops_the_start(entry: str) -> None:
+    with pytest.raises(Refused):
+        AllowList([entry])

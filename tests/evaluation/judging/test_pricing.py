@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from evaluation.errors import InvalidFile
+from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.pricing import Price, PriceTable, cost_of, read_prices
+
+TABLE = PriceTable(
+    [
+        Price(model="m", since=date(2026, 6, 1), input=Decimal("0.10"), output=Decimal("0.40")),
+        Price(
+            model="m", since=date(2026, 1, 1), input=Decimal("0.15"), output=Decimal("0.60"), cached=Decimal("0.075")
+        ),
+    ]
+)
+MARCH, JULY = date(2026, 3, 1), date(2026, 7, 1)
+
+
+def reply(**counts: int | None) -> JudgeReply:
+    return JudgeReply(Outcome.OK, **{"tokens_in": 1000, "tokens_out": 200, "tokens_cached": 400, **counts})  # type: ignore[arg-type]
+
+
+def test_cached_input_has_its_own_price() -> None:
+    # (600 x 0.15 + 400 x 0.075 + 200 x 0.60) / 10^6 = (90 + 30 + 120) / 10^6 = 0.00024
+    assert cost_of("m", reply(), on=MARCH, table=TABLE) == Decimal("0.00024")
+
+
+def test_the_price_of_the_day_counts_and_all_input_costs_the_same_where_there_is_no_price_for_cached() -> None:
+    # (1000 x 0.10 + 200 x 0.40) / 10^6 = 180 / 10^6 = 0.00018, whether or not the server tells what was cached
+    assert cost_of("m", reply(), on=JULY, table=TABLE) == Decimal("0.00018")
+    assert cost_of("m", reply(tokens_cached=None), on=JULY, table=TABLE) == Decimal("0.00018")
+
+
+@pytest.mark.parametrize("missing", ["tokens_in", "tokens_out", "tokens_cached"])
+def test_an_unknown_count_makes_the_cost_unknown_and_never_zero(missing: str) -> None:
+    assert cost_of("m", reply(**{missing: None}), on=MARCH, table=TABLE) is None
+
+
+def test_no_price_on_the_day_or_for_the_model_is_unknown() -> None:
+    assert cost_of("m", reply(), on=date(2025, 12, 31), table=TABLE) is None
+    assert cost_of("other", reply(), on=JULY, table=TABLE) is None
+    assert cost_of("m", reply()) is None  # no price is shipped
+
+
+def test_the_model_that_answered_decides_where_it_has_a_price() -> None:
+    dear = PriceTable([*TABLE._prices, Price(model="m-large", since=MARCH, input=Decimal(1), output=Decimal(1))])
+    answered = JudgeReply(Outcome.OK, tokens_in=1000, tokens_out=0, model_returned="m-large")
+    assert cost_of("m", answered, on=JULY, table=dear) == Decimal("0.001")
+    unpriced = JudgeReply(Outcome.OK, tokens_in=1000, tokens_out=0, model_returned="m-2026-05-05")
+    assert cost_of("m", unpriced, on=JULY, table=dear) == Decimal("0.0001")
+
+
+def test_what_was_never_sent_costs_nothing_and_a_timeout_costs_nobody_knows_what() -> None:
+    assert cost_of("m", JudgeReply(Outcome.BLOCKED), on=JULY, table=TABLE) == 0
+    assert cost_of("m", JudgeReply(Outcome.TIMEOUT), on=JULY, table=TABLE) is None
+
+
+def test_a_price_file_is_read_exactly_and_refused_with_the_field_that_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text('prices: [{model: m, since: 2026-01-01, input: "0.1", output: "0.3"}]', "utf-8")
+    price = read_prices(file).price("m", JULY)
+    assert price is not None
+    assert price.input + price.output == Decimal("0.4")
+    file.write_text("prices: [{model: m, since: 2026-01-01, input: -1, output: .nan}]", "utf-8")
+    with pytest.raises(InvalidFile) as refused:
+        read_prices(file)
+    assert [p.field for p in refused.value.problems] == ["prices.0.input", "prices.0.output"]
+    file.write_text("prices: [", "utf-8")
+    with pytest.raises(InvalidFile):
+        read_prices(file)

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.judging.calls import Outcome
+from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, Retry, decide, retry_after_seconds
+
+NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
+
+
+def rng() -> random.Random:
+    return random.Random(7)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "1"}, 1.0),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "300"}, 300.0),
+        ({"retry-after": " 2.5 "}, 2.5),
+        ({"retry-after": "Fri, 20 Nov 2026 12:00:45 GMT"}, 45.0),
+        ({"retry-after": "Fri, 20 Nov 2026 11:00:00 GMT"}, 0.0),  # it has passed
+        ({"retry-after": "9999999"}, 86_400.0),
+        ({"retry-after-ms": "1500", "retry-after": "2"}, 1.5),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_the_wait_a_server_asks_for_is_read_as_seconds_or_date_and_garbage_is_none(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    assert retry_after_seconds(headers, NOON) == seconds
+
+
+@given(st.text())
+def test_no_retry_after_raises(text: str) -> None:
+    seconds = retry_after_seconds({"retry-after": text}, NOON)
+    assert seconds is None or 0 <= seconds <= 86_400
+
+
+def test_a_short_retry_after_is_obeyed_with_a_little_spread() -> None:
+    decision = decide(Outcome.RATE_LIMITED, 1, 1.0, rng())
+    assert isinstance(decision, Retry)
+    assert 1.0 <= decision.seconds <= 1.25  # 1 + at most a quarter of 1
+
+
+def test_a_long_retry_after_defers_the_unit_and_frees_the_worker() -> None:
+    decision = decide(Outcome.RATE_LIMITED, 1, 300.0, rng())
+    assert isinstance(decision, Defer)
+    assert 300.0 <= decision.seconds <= 301.0
+
+
+@pytest.mark.parametrize(
+    "outcome", [Outcome.CONNECTION, Outcome.RATE_LIMITED, Outcome.OVERLOADED, Outcome.SERVER_ERROR]
+)
+def test_passing_faults_are_tried_five_times_in_all(outcome: Outcome) -> None:
+    decisions = [decide(outcome, number, None, rng()) for number in range(1, 6)]
+    assert all(isinstance(decision, Retry | Defer) for decision in decisions[:4])
+    assert decisions[4] == GiveUp(str(outcome))
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4))
+def test_own_waits_have_full_jitter_below_a_doubling_limit(seed: int, number: int) -> None:
+    decision = decide(Outcome.SERVER_ERROR, number, None, random.Random(seed))
+    assert isinstance(decision, Retry)
+    assert 0.0 <= decision.seconds <= {1: 2.0, 2: 4.0, 3: 8.0, 4: 16.0}[number]
+
+
+def test_a_timeout_is_tried_twice_at_most_because_it_may_be_billed() -> None:
+    assert isinstance(decide(Outcome.TIMEOUT, 1, None, rng()), Retry)
+    assert decide(Outcome.TIMEOUT, 2, None, rng()) == GiveUp("timeout")
+    after_a_limit = [Outcome.RATE_LIMITED, Outcome.RATE_LIMITED]
+    assert isinstance(decide(Outcome.TIMEOUT, 3, None, rng(), earlier=after_a_limit), Retry | Defer)
+    assert decide(Outcome.TIMEOUT, 4, None, rng(), earlier=[*after_a_limit, Outcome.TIMEOUT]) == GiveUp("timeout")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PARSE, Outcome.TRUNCATED])
+def test_an_unreadable_reply_gets_one_repair_try_at_once(outcome: Outcome) -> None:
+    assert decide(outcome, 1, None, rng()) == Retry(0.0)
+    assert decide(outcome, 2, None, rng()) == GiveUp(str(outcome))
+    assert decide(outcome, 3, None, rng(), earlier=[Outcome.OVERLOADED, Outcome.OVERLOADED]) == Retry(0.0)
+    assert decide(outcome, 3, None, rng(), earlier=[Outcome.PARSE, Outcome.OVERLOADED]) == GiveUp(str(outcome))
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    ["unauthorised", "forbidden", "not_found", "no_credit", "redirect", "blocked", "tls"],
+)
+def test_what_only_a_person_can_mend_stops_at_the_first_attempt(outcome: str) -> None:
+    assert decide(Outcome(outcome), 1, None, rng()) == NeedsPerson(outcome)
+
+
+@pytest.mark.parametrize("outcome", ["refused", "filtered", "bad_request", "too_large", "wrong_content", "ok"])
+def test_what_a_second_call_would_not_change_is_not_called_again(outcome: str) -> None:
+    assert decide(Outcome(outcome), 1, None, rng()) == GiveUp(outcome)
+
+
+@given(st.sampled_from(Outcome), st.integers(5, 50), st.none() | st.floats(0, 1e5))
+def test_no_unit_is_called_a_sixth_time(outcome: Outcome, number: int, retry_after: float | None) -> None:
+    assert isinstance(decide(outcome, number, retry_after, rng()), GiveUp | NeedsPerson)

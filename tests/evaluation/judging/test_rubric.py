@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evaluation.errors import InvalidFile, UnknownName
+from evaluation.judging.catalogue import families, family_metrics, family_of, judge_metrics
+from evaluation.judging.rubric import SHIPPED, Rubric, parse_rubric, shipped_rubric, shipped_rubrics
+from tests.evaluation.judging.samples import EN, KO
+
+
+def yaml_of(rubric_file: str) -> str:
+    return (SHIPPED / rubric_file).read_text("utf-8")
+
+
+@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_each_family_ships_a_rubric_in_both_languages_with_exactly_its_metrics(family: str, language: str) -> None:
+    rubric = shipped_rubric(family, language)
+    assert rubric.names == tuple(spec.name for spec in family_metrics(family))
+    for spec in family_metrics(family):
+        assert rubric.metric(spec.name).values == spec.scale.levels
+
+
+@pytest.mark.parametrize("rubric", shipped_rubrics(), ids=lambda r: f"{r.family}.{r.language}")
+def test_level_texts_are_short_enough_for_the_review_screen_and_differ(rubric: Rubric) -> None:
+    for metric in rubric.metrics:
+        texts = [level.text for level in metric.levels]
+        assert len(set(texts)) == 5
+        assert max(map(len, texts)) <= 70
+
+
+def test_the_texts_of_a_rubric_are_in_its_own_language() -> None:
+    def hangul(text: str) -> bool:
+        return any("가" <= character <= "힣" for character in text)
+
+    assert all(hangul(level.text) for metric in KO.metrics for level in metric.levels)
+    assert not hangul(EN.text + EN.closing + EN.repair)
+
+
+def test_a_changed_word_changes_the_content_hash_and_a_copy_does_not() -> None:
+    text = yaml_of("answer_quality.en.yaml")
+    assert parse_rubric(text).content_hash == EN.content_hash
+    assert parse_rubric(text.replace("nothing is wrong", "nothing at all is wrong")).content_hash != EN.content_hash
+
+
+def test_a_rubric_survives_storage_as_json() -> None:
+    stored = json.loads(json.dumps(KO.model_dump(mode="json")))
+    assert Rubric.model_validate(stored) == KO
+
+
+def test_a_rubric_with_a_level_left_out_is_refused_and_the_metric_is_named() -> None:
+    text = yaml_of("answer_quality.en.yaml").replace(
+        '      - {value: 3, text: "The support of some claims is unclear"}\n', ""
+    )
+    with pytest.raises(InvalidFile) as refused:
+        parse_rubric(text, file="mine.yaml")
+    assert [(p.code, p.file, p.field) for p in refused.value.problems] == [("rubric_invalid", "mine.yaml", "metrics.1")]
+    assert "faithfulness" in refused.value.problems[0].params["error"]
+
+
+@pytest.mark.parametrize("text", ["a: [", "- not a rubric", "", "family: x", "!!python/object/apply:os.system [ls]"])
+def test_what_is_no_rubric_is_refused_as_a_problem(text: str) -> None:
+    with pytest.raises(InvalidFile):
+        parse_rubric(text)
+
+
+def test_the_reply_schema_asks_for_the_reason_before_the_score_of_the_wanted_metrics_only() -> None:
+    schema = EN.reply_schema(["faithfulness"])
+    verdict = schema["properties"]["faithfulness"]
+    assert schema["required"] == ["faithfulness"]
+    assert list(verdict["properties"]) == ["reason", "score"]
+    assert verdict["properties"]["score"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
+    assert schema["additionalProperties"] is verdict["additionalProperties"] is False
+
+
+def test_the_system_text_anchors_every_level_of_the_wanted_metrics_and_no_other() -> None:
+    text = EN.system_text(["correctness"])
+    assert all(f"{level.value}: {level.text}" in text for level in EN.metric("correctness").levels)
+    assert EN.metric("faithfulness").levels[0].text not in text
+
+
+def test_the_catalogue_knows_the_family_of_a_metric_and_names_near_ones() -> None:
+    assert {spec.name for spec in judge_metrics()} == {"correctness", "faithfulness", "completeness"}
+    assert family_of("faithfulness") == "answer_quality"
+    with pytest.raises(UnknownName, match="did you mean correctness"):
+        family_of("corectness")

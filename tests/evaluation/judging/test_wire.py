@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.judging.calls import Outcome, Rung
+from evaluation.judging.wire import read_completion, read_error, request_body, storable
+from tests.evaluation.judging.samples import EN, call
+
+JSON = "application/json"
+
+
+def completion(content: Any = "{}", finish_reason: Any = "stop", **fields: Any) -> bytes:
+    message = {"role": "assistant", "content": content, "refusal": fields.pop("refusal", None)}
+    body = {"model": "judge-1", "choices": [{"finish_reason": finish_reason, "message": message}], **fields}
+    return json.dumps(body).encode()
+
+
+def test_the_body_asks_for_the_strict_schema_without_streaming() -> None:
+    body = request_body(call(max_completion_tokens=900))
+    assert body["response_format"]["json_schema"]["strict"] is True
+    assert body["response_format"]["json_schema"]["schema"] == EN.reply_schema()
+    assert (body["model"], body["temperature"], body["max_completion_tokens"]) == ("judge-1", 0, 900)
+    assert body["stream"] is False
+
+
+def test_a_judges_parameters_cannot_replace_model_messages_or_streaming() -> None:
+    body = request_body(replace(call(), parameters={"model": "dear-one", "messages": [], "stream": True}))
+    assert body["model"] == "judge-1"
+    assert len(body["messages"]) == 2
+    assert body["stream"] is False
+
+
+@pytest.mark.parametrize(("rung", "response_format"), [(Rung.JSON_OBJECT, {"type": "json_object"}), (Rung.TEXT, None)])
+def test_on_lower_rungs_the_schema_stands_at_the_end_of_the_prompt(rung: Rung, response_format: Any) -> None:
+    request = replace(call(), rung=rung)
+    body = request_body(request)
+    assert body.get("response_format") == response_format
+    assert json.loads(body["messages"][-1]["content"].rpartition("JSON schema: ")[2]) == EN.reply_schema()
+    assert "JSON schema" not in request.rendered.messages[-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        (completion(), Outcome.OK),
+        (completion("", "stop"), Outcome.OK),
+        (completion('{"corr', "length"), Outcome.TRUNCATED),
+        (completion(None, "content_filter"), Outcome.FILTERED),
+        (completion(None, "stop", refusal="No."), Outcome.REFUSED),
+        (completion(["parts"]), Outcome.WRONG_CONTENT),
+        (b"", Outcome.WRONG_CONTENT),
+        (b"<html>", Outcome.WRONG_CONTENT),
+        (b'{"choices": []}', Outcome.WRONG_CONTENT),
+        (b'{"choices": [null]}', Outcome.WRONG_CONTENT),
+        (b'{"error": {"message": "in a 200"}}', Outcome.WRONG_CONTENT),
+        (b"[" * 100_000, Outcome.WRONG_CONTENT),
+        (b"\xff\xfe\x00", Outcome.WRONG_CONTENT),
+    ],
+)
+def test_a_response_with_status_200_is_read_with_suspicion(body: bytes, outcome: Outcome) -> None:
+    assert read_completion(body, JSON).outcome is outcome
+
+
+def test_json_under_another_content_type_is_not_taken() -> None:
+    assert read_completion(completion(), "text/html").outcome is Outcome.WRONG_CONTENT
+    assert read_completion(completion(), "application/json; charset=utf-8").outcome is Outcome.OK
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": 9, "completion_tokens": 3}, (9, 3, None, None)),
+        (
+            {
+                "prompt_tokens": 9,
+                "completion_tokens": 3,
+                "prompt_tokens_details": {"cached_tokens": 8},
+                "completion_tokens_details": {"reasoning_tokens": 2},
+            },
+            (9, 3, 8, 2),
+        ),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 10}},
+            (9, 3, None, None),
+        ),
+        ({"prompt_tokens": -1, "completion_tokens": 10**12}, (None, None, None, None)),
+        ({"prompt_tokens": True, "completion_tokens": "3"}, (None, None, None, None)),
+        ({"prompt_tokens": 1.5, "completion_tokens": None, "prompt_tokens_details": 7}, (None, None, None, None)),
+        (None, (None, None, None, None)),
+        ([], (None, None, None, None)),
+    ],
+)
+def test_token_counts_are_taken_where_they_can_be_true_and_unknown_otherwise(
+    usage: Any, counts: tuple[Any, ...]
+) -> None:
+    reply = read_completion(completion(usage=usage), JSON)
+    assert (reply.tokens_in, reply.tokens_out, reply.tokens_cached, reply.tokens_reasoning) == counts
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "outcome"),
+    [
+        (301, "", Outcome.REDIRECT),
+        (307, "", Outcome.REDIRECT),
+        (400, "", Outcome.BAD_REQUEST),
+        (400, "content_filter", Outcome.FILTERED),
+        (401, "invalid_api_key", Outcome.UNAUTHORISED),
+        (402, "", Outcome.NO_CREDIT),
+        (403, "", Outcome.FORBIDDEN),
+        (404, "model_not_found", Outcome.NOT_FOUND),
+        (408, "", Outcome.TIMEOUT),
+        (422, "", Outcome.BAD_REQUEST),
+        (429, "rate_limit_exceeded", Outcome.RATE_LIMITED),
+        (429, "insufficient_quota", Outcome.NO_CREDIT),
+        (500, "", Outcome.SERVER_ERROR),
+        (503, "", Outcome.OVERLOADED),
+        (529, "", Outcome.OVERLOADED),
+    ],
+)
+def test_an_error_response_says_what_kind_of_error_it_is(status: int, code: str, outcome: Outcome) -> None:
+    assert read_error(status, json.dumps({"error": {"code": code}}).encode()).outcome is outcome
+
+
+def test_an_error_page_is_kept_in_part_and_read_by_its_status() -> None:
+    reply = read_error(502, b"<html>" + b"x" * 10_000 + b"\0")
+    assert reply.outcome is Outcome.SERVER_ERROR
+    assert len(reply.raw) == 4_000
+
+
+@given(st.binary() | st.text().map(completion) | st.text(st.characters()).map(lambda t: json.dumps(t).encode()))
+def test_no_body_raises_and_every_reply_can_be_stored(body: bytes) -> None:
+    for reply in (read_completion(body, JSON), read_error(500, body)):
+        assert storable(reply.raw) == reply.raw
+        reply.raw.encode("utf-8")

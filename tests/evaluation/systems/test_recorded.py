@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from evaluation.samples import AnswerSpec, QuestionSpec
+from evaluation.systems.protocol import AskFailed, System
+from evaluation.systems.recorded import RecordedSystem
+
+QUESTION = QuestionSpec(id="q1", category="c", text="?")
+
+
+def test_a_recorded_system_gives_the_answer_of_the_question_and_sample() -> None:
+    system: System = RecordedSystem({("q1", 0): AnswerSpec("first"), ("q1", 1): AnswerSpec("second")})
+    assert asyncio.run(system.ask(QUESTION)).text == "first"
+    assert asyncio.run(system.ask(QUESTION, 1)).text == "second"
+
+
+def test_an_answer_that_was_not_recorded_is_a_failure_with_a_code_that_asking_again_does_not_cure() -> None:
+    with pytest.raises(AskFailed) as failed:
+        asyncio.run(RecordedSystem({}).ask(QUESTION))
+    assert (failed.value.code, failed.value.retry) == ("not_recorded", False)
