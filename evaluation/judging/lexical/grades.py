@@ -71,8 +71,8 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     that is in no context halves its sentence. Sentences that only say that something is not known claim nothing."""
     asked = content_words(question.text)
     evidence = [word for context in answer.contexts or () for word in content_words(context.text)]
-    claims = [sentence for sentence in sentences(answer.text) if not states_ignorance(sentence)]
-    supports = [_support(words, evidence, asked) for claim in claims if (words := _beyond(content_words(claim), asked))]
+    claims = [_claimed(sentence, asked) for sentence in sentences(answer.text) if not states_ignorance(sentence)]
+    supports = [_support(words, evidence, asked) for words in claims if words]
     if not supports:
         return _claims_nothing(answer)
     if not answer.contexts:
@@ -91,6 +91,15 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
 
 
 GRADERS: dict[str, Grader] = {"correctness": correctness, "faithfulness": faithfulness, "completeness": completeness}
+
+
+def _claimed(sentence: str, asked: Sequence[Word]) -> tuple[Word, ...]:
+    """The words by which a sentence claims something: those the question does not hold, else all of them (a plain yes
+    or no repeats the question's words); none for a question and for the echo of this one."""
+    words = content_words(sentence)
+    if sentence.endswith("?") or {word.surface for word in words} == {word.surface for word in asked}:
+        return ()
+    return _beyond(words, asked) or words
 
 
 def _claims_nothing(answer: AnswerSpec) -> Grade:

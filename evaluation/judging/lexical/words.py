@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from evaluation.metrics.normalise import folded
 
-_RUN = re.compile(r"(?<=\d)[가-힣]+|\d+(?:[.,]\d+)*|[가-힣]+|[^\W\d_가-힣]+")
+_ALPHANUMERIC = r"[^\W_가-힣]"  # a Latin letter or a digit: 200TR is one run, not a number
+_RUN = re.compile(rf"(?<!{_ALPHANUMERIC})\d+(?:[.,]\d+)*(?!{_ALPHANUMERIC})|[가-힣]+|{_ALPHANUMERIC}+")
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+|(?<=다\.)|[\n;]+")
 _SOURCE_MARK = re.compile(r"\[[^\]\n]{0,200}\]|\(출처[^)\n]{0,200}\)")
 _HALF_FOUND = 0.5
