@@ -1,0 +1,79 @@
+"""Lists of answers that a run page points at: the worst ones, and where judge and experts differ most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.translation import get_language
+
+from evaluation.markdown import language_of
+from evaluation.scales import Scale
+from review.figures.answers import RunAnswer
+from review.pages import numbers
+from review.reporting.report import Disagreement, Report
+
+SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLink:
+    """An answer by its question; ``language`` is that of the question's text."""
+
+    href: str
+    question_id: str
+    question: str
+    language: str
+    category: str
+    score: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisagreementLink:
+    """An answer on which judge and experts are far apart on one metric."""
+
+    answer: AnswerLink
+    metric: str
+    judge: str
+    expert: str
+    raters: int
+
+
+def worst_links(report: Report) -> tuple[AnswerLink, ...]:
+    """The answers with the lowest scores."""
+    return tuple(
+        _link(report, line.answer, "–" if line.score is None else numbers.plain(line.score))
+        for line in report.worst[:SHOWN]
+    )
+
+
+def disagreement_links(report: Report) -> tuple[DisagreementLink, ...]:
+    """The largest distances of the primary judge and the experts."""
+    scales = {line.name: line.scale for line in report.metrics}
+    return tuple(_disagreement(report, one, scales[one.metric]) for one in report.disagreements[:SHOWN])
+
+
+def _disagreement(report: Report, one: Disagreement, scale: Scale) -> DisagreementLink:
+    return DisagreementLink(
+        answer=_link(report, one.answer, ""),
+        metric=one.title.in_language(get_language() or "en"),
+        judge=numbers.on_scale(one.judge, scale),
+        expert=numbers.on_scale(one.expert, scale),
+        raters=one.raters,
+    )
+
+
+def _link(report: Report, answer: RunAnswer, score: str) -> AnswerLink:
+    return AnswerLink(
+        href=answer_href(answer.answer_id, report.header.run_id),
+        question_id=answer.question_id,
+        question=answer.question,
+        language=language_of(answer.question),
+        category=answer.category,
+        score=score,
+    )
+
+
+def answer_href(answer_id: int, run_id: int) -> str:
+    """The answer's page as seen from a run."""
+    return f"{reverse('answer', args=[answer_id])}?run={run_id}"

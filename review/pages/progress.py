@@ -1,0 +1,66 @@
+"""How far a run is, in words: for the fragment that is fetched again and again while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.utils import timezone
+from django.utils.formats import time_format
+from django.utils.translation import gettext
+
+from evaluation.messages import explain_reason
+from evaluation.runs.models import Run
+from evaluation.runs.progress import Progress
+from review.pages import numbers
+from review.pages.state import StateChip, state_chip
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressPage:
+    """The fragment. ``live`` asks for it again; ``cost`` is empty where nothing was called."""
+
+    run_id: int
+    chip: StateChip
+    live: bool
+    reason: str
+    percent: str
+    ended: int
+    total: int
+    waiting: int
+    leased: int
+    failed: int
+    skipped: int
+    pace: str
+    left: str
+    until: str
+    cost: str
+
+
+def progress_page(run: Run, now: Progress) -> ProgressPage:
+    """The progress of a run; pace and estimate only while it runs."""
+    live = run.state in {Run.State.RUNNING, Run.State.PREFLIGHT}
+    left = now.seconds_left if live else None
+    return ProgressPage(
+        run_id=run.pk,
+        chip=state_chip(run.state),
+        live=live,
+        reason=explain_reason(run.reason) if run.reason else "",
+        percent=numbers.share(now.share),
+        ended=now.ended,
+        total=now.total,
+        waiting=now.blocked + now.todo,
+        leased=now.leased,
+        failed=now.failed,
+        skipped=now.skipped,
+        pace=_pace(now.pace) if live and now.pace else "",
+        left=numbers.about(left) if left is not None else "",
+        until=time_format(timezone.localtime() + timedelta(seconds=left)) if left is not None else "",
+        cost=numbers.money(now.cost, at_least=now.unknown_costs > 0) if now.calls else "",
+    )
+
+
+def _pace(pace: float) -> str:
+    if pace >= 1:
+        return gettext("%(count)s a second") % {"count": numbers.plain(pace, 0 if pace >= 10 else 1)}
+    return gettext("%(count)s a minute") % {"count": numbers.plain(pace * 60, 0 if pace * 60 >= 10 else 1)}

@@ -1,0 +1,105 @@
+"""The run page: one typed object from the report and the person's rights."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from evaluation.accounts.roles import Action, Role, allowed
+from evaluation.messages import explain_reason
+from evaluation.runs.models import Run
+from review.pages.categories import CategoryCard, category_card
+from review.pages.links import AnswerLink, DisagreementLink, disagreement_links, worst_links
+from review.pages.metric_table import MetricRow, metric_rows
+from review.pages.overall import OverallCard, overall_card
+from review.pages.progress import ProgressPage
+from review.pages.provenance import Fact, provenance_facts
+from review.pages.state import StateChip, state_chip
+from review.pages.trust import TrustCard, judge_title, trust_card
+from review.reporting.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class RunActions:
+    """The buttons that make sense for this person and state."""
+
+    start: bool
+    pause: bool
+    resume: bool
+    cancel: bool
+    retry: bool
+    queue: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Everything that ``review/run.html`` shows. ``headline`` is false while the run has no score to show: it is not
+    finished, or incomplete, and then ``reason`` says why."""
+
+    run_id: int
+    name: str
+    chip: StateChip
+    reason: str
+    profile: str
+    system: str
+    question_set: str
+    question_set_id: int
+    judges: tuple[str, ...]
+    answers: int
+    reviewed_answers: int
+    finished_at: datetime | None
+    headline: bool
+    actions: RunActions
+    progress: ProgressPage | None
+    overall: OverallCard
+    trust: TrustCard
+    categories: CategoryCard
+    metrics: tuple[MetricRow, ...]
+    worst: tuple[AnswerLink, ...]
+    disagreements: tuple[DisagreementLink, ...]
+    facts: tuple[Fact, ...]
+
+
+def run_actions(state: str, roles: Collection[str], *, failed_units: bool) -> RunActions:
+    """What the roles allow and the state makes possible."""
+    evaluates = allowed(roles, Action.EVALUATE)
+    ended = state in {Run.State.COMPLETED, Run.State.INCOMPLETE}
+    return RunActions(
+        start=evaluates and state == Run.State.DRAFT,
+        pause=evaluates and state == Run.State.RUNNING,
+        resume=evaluates and state == Run.State.PAUSED,
+        cancel=evaluates and state in {Run.State.DRAFT, Run.State.RUNNING, Run.State.PAUSED},
+        retry=evaluates and failed_units and (ended or state == Run.State.PAUSED),
+        queue=bool({Role.LEAD, Role.ADMIN} & set(roles)) and ended,
+    )
+
+
+def run_page(report: Report, actions: RunActions, progress: ProgressPage | None) -> RunPage:
+    """The page of a report; ``progress`` stands on it until the run has ended."""
+    header = report.header
+    primary = [judge for judge in report.provenance.judges if judge.primary]
+    return RunPage(
+        run_id=header.run_id,
+        name=header.name,
+        chip=state_chip(header.state),
+        reason=explain_reason(header.reason) if header.reason else "",
+        profile=header.profile,
+        system=header.system,
+        question_set=header.question_set,
+        question_set_id=header.question_set_id,
+        judges=tuple(dict.fromkeys(judge_title(judge) for judge in primary)),
+        answers=header.answers,
+        reviewed_answers=report.overall.reviewed_answers,
+        finished_at=header.finished_at,
+        headline=header.complete,
+        actions=actions,
+        progress=progress,
+        overall=overall_card(report.overall),
+        trust=trust_card(report),
+        categories=category_card(report),
+        metrics=metric_rows(report.metrics),
+        worst=worst_links(report),
+        disagreements=disagreement_links(report),
+        facts=provenance_facts(report.provenance),
+    )
