@@ -12,11 +12,10 @@ from evaluation.runs.models import Run
 from evaluation.samples import Status
 from evaluation.scales import ScaleKind
 from evaluation.scores.models import MetricDefinition
-from evaluation.scoring.coverage import counting
-from review.figures.answers import run_answers
-from review.figures.experts import ExpertRating, effective_ratings, ratings_of, read
-from review.figures.judged import Judged, Key, judged, majority
-from review.models.ratings import Override
+from review.figures.decisions import Decision
+from review.figures.experts import ExpertRating, effective_ratings
+from review.figures.judged import Judged, Key, majority
+from review.figures.said import Said, said_of
 
 NO_VALUE = "no_value"  # nobody has scored or rated it yet
 _UNSCORED = Judged(Status.FAILED, reason=NO_VALUE, repeats=0)
@@ -60,15 +59,6 @@ class Effective:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """An override or adjudication that stands."""
-
-    value: float | None
-    label: str | None
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
 class RunValues:
     """All effective values of a run, and the metrics they belong to, by primary key.
 
@@ -90,38 +80,23 @@ def effective_values(run: Run, answer_ids: Collection[int] | None = None) -> Run
     Every metric the run has computed has a row for every answer; a metric that was only rated has rows where it was.
     Confirmed flags do not exist yet: nothing is taken out of the means by them.
     """
-    answers = [a.answer_id for a in run_answers(run) if answer_ids is None or a.answer_id in answer_ids]
-    scored = judged(counting(run))
-    ratings = effective_ratings(read(ratings_of(run.answer_set_id)))
-    decisions = standing_decisions(run.answer_set_id)
-    computed = frozenset(metric for _, metric in scored)
-    seen = computed | {metric for _, metric in (*ratings, *decisions)}
-    metrics = MetricDefinition.objects.in_bulk(seen)
+    return values_from(said_of(run, answer_ids))
+
+
+def values_from(said: Said) -> RunValues:
+    """The effective values of everything that was said; the run's own metrics first, each in the answers' order."""
+    ratings = effective_ratings(said.ratings)
+    seen = said.computed | {metric for _, metric in (*ratings, *said.decisions)}
     values: dict[Key, Effective] = {}
-    for metric_id in sorted(seen, key=lambda pk: (pk not in computed, metrics[pk].name, pk)):
-        for answer_id in answers:
+    for metric_id in sorted(seen, key=lambda pk: (pk not in said.computed, said.metrics[pk].name, pk)):
+        metric = said.metrics[metric_id]
+        for answer_id in said.answers:
             key = (answer_id, metric_id)
-            if metric_id in computed or key in ratings or key in decisions:
+            if metric_id in said.computed or key in ratings or key in said.decisions:
                 values[key] = effective(
-                    key, metrics[metric_id], decisions.get(key), ratings.get(key, ()), scored.get(key)
+                    key, metric, said.decisions.get(key), ratings.get(key, ()), said.scored.get(key)
                 )
-    return RunValues(values, metrics, computed)
-
-
-def standing_decisions(answer_set_id: int) -> dict[Key, Decision]:
-    """The newest un-reverted override or adjudication of each answer and metric; a revert takes back the newest one
-    that stands before it. One query."""
-    standing: dict[Key, list[Decision]] = {}
-    rows = Override.objects.filter(answer__answer_set_id=answer_set_id).order_by("answer_id", "metric_id", "seq")
-    for answer_id, metric_id, kind, value, label in rows.values_list(
-        "answer_id", "metric_id", "kind", "value", "label"
-    ):
-        stack = standing.setdefault((answer_id, metric_id), [])
-        if kind != Override.Kind.REVERT:
-            stack.append(Decision(value, label, kind))
-        elif stack:
-            stack.pop()
-    return {key: stack[-1] for key, stack in standing.items() if stack}
+    return RunValues(values, {pk: said.metrics[pk] for pk in seen}, said.computed)
 
 
 def effective(

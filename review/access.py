@@ -1,0 +1,98 @@
+"""Fetch and authorise for the human half: a reviewer sees own queues and own items, everything else is not there."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import Http404
+
+from evaluation import access
+from evaluation.access import M, Person
+from evaluation.accounts.models import User
+from evaluation.accounts.roles import Action
+from evaluation.runs.models import Answer
+from review.models.draws import Draw
+from review.models.queues import Assignment, QueueMember, ReviewQueue
+from review.overrides import may_override
+
+
+def queues_of(user: Person) -> QuerySet[ReviewQueue]:
+    """The queues the person leads or is a member of, newest first."""
+    led = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
+    mine = Q(pk__in=_memberships(user).values("queue"))
+    return ReviewQueue.objects.filter(led | mine).order_by("-id")
+
+
+def queue_for_lead(user: Person, pk: int | str) -> ReviewQueue:
+    """A queue for who manages it.
+
+    :raises Http404: for everybody who cannot see it.
+    :raises PermissionDenied: for a member of the queue without that right.
+    """
+    queue = queue_for_reading(user, pk)
+    if not leads(user, queue):
+        raise PermissionDenied
+    return queue
+
+
+def queue_for_reading(user: Person, pk: int | str) -> ReviewQueue:
+    """A queue for its leads and members; 404 for all others, whatever their role in the project."""
+    return _one(queues_of(user), pk)
+
+
+def queue_for_rating(user: Person, pk: int | str) -> ReviewQueue:
+    """A queue for its members only."""
+    return _one(ReviewQueue.objects.filter(pk__in=_memberships(user).values("queue")), pk)
+
+
+def leads(user: Person, queue: ReviewQueue) -> bool:
+    """Whether the person manages the queue."""
+    return access.may(user, queue.project_id, Action.MANAGE_REVIEW)
+
+
+def own_assignment(user: Person, pk: int | str) -> Assignment:
+    """An item in the person's own hands, with queue, answer and question; 404 for anybody else's."""
+    reached = access.projects_with(user, Action.RATE).values("pk")
+    rows = Assignment.objects.filter(item__queue__project__in=reached)
+    rows = rows.filter(reviewer=user) if isinstance(user, User) else rows.none()
+    return _one(rows.select_related("reviewer", "item__run", "item__queue", "item__answer__question"), pk)
+
+
+def draws_of(user: Person) -> QuerySet[Draw]:
+    """The draws of the projects the person leads, newest first."""
+    return access.visible(Draw.objects.order_by("-id"), user, Action.MANAGE_REVIEW, path="run__project_id")
+
+
+def draw_for_lead(user: Person, pk: int | str) -> Draw:
+    """A draw for who manages reviews in its project."""
+    return access.fetch(Draw.objects.all(), user, Action.MANAGE_REVIEW, pk, path="run__project_id")
+
+
+def answer_to_override(user: Person, pk: int | str) -> Answer:
+    """An answer for a lead or an assigned expert.
+
+    :raises Http404: for strangers to the project, and for reviewers who have not rated it.
+    :raises PermissionDenied: for others who may see the answer.
+    """
+    answer = _one(Answer.objects.select_related("answer_set", "question"), pk)
+    if not isinstance(user, User) or not access.roles_in(user, answer.answer_set.project_id):
+        raise Http404
+    if may_override(user, answer):
+        return answer
+    if access.may(user, answer.answer_set.project_id, Action.VIEW):
+        raise PermissionDenied
+    raise Http404
+
+
+def _memberships(user: Person) -> QuerySet[QueueMember]:
+    if not isinstance(user, User):
+        return QueueMember.objects.none()
+    reached = access.projects_with(user, Action.RATE).values("pk")
+    return QueueMember.objects.filter(reviewer=user, queue__project__in=reached)
+
+
+def _one(rows: QuerySet[M], pk: int | str) -> M:
+    found = rows.filter(pk=pk).first()
+    if found is None:
+        raise Http404
+    return found

@@ -1,0 +1,204 @@
+"""Draws: the frame of a run's answers, the sample, and stratum and probability of every frame member on record."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef
+
+from evaluation.accounts.models import User
+from evaluation.canonical import content_hash
+from evaluation.errors import Refused
+from evaluation.runs.config import RunConfig
+from evaluation.runs.models import Answer, Run
+from evaluation.samples import Status
+from evaluation.scales import Scale, ScaleKind
+from evaluation.scores.models import MetricDefinition, Score
+from review.machine import MachineValue, machine_values
+from review.models.draws import Draw, FrameMember
+from review.models.queues import ReviewItem, ReviewQueue
+from review.models.ratings import Rating
+from review.queues.order import new_seed
+from review.sampling.draw import draw
+from review.sampling.member import Drawn, DrawParams, Member, Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """A stratum of a draw as a lead sees it."""
+
+    name: str
+    size: int
+    sampled: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The answers a draw can take, and the judge's disagreement with itself on each."""
+
+    members: tuple[Member, ...]
+    spread: Mapping[int, float]
+
+
+def make_draw(
+    run: Run,
+    strategy: Strategy | str,
+    size: int,
+    seed: int | None = None,
+    by: User | None = None,
+    queue: ReviewQueue | None = None,
+    metric: MetricDefinition | None = None,
+    params: DrawParams | None = None,
+) -> Draw:
+    """Draw a sample of a run's answers for review.
+
+    The frame are the run's answers, those the judge failed on included; answers the system itself failed to give stay
+    out. Strata follow the judge's value of ``metric``, else of the queue's metrics, else of all metrics the run has
+    a judge for. Where ratings of an earlier draw over the same answers exist, the draw counts as planned after
+    looking: the earlier answers are certain and the rest is drawn on its own.
+
+    :raises Refused: what :func:`review.sampling.draw.draw` refuses, or ``size_below_one``.
+    """
+    strategy = Strategy(strategy)
+    if size < 1 and strategy not in {Strategy.ALL, Strategy.HAND_PICKED}:
+        raise Refused("size_below_one", size=size)
+    metrics = [metric] if metric else steering_metrics(run, queue)
+    frame = frame_of(run, metrics)
+    looked = earlier_answers(run, metrics) & {member.key for member in frame.members}
+    told = params or DrawParams()
+    told = replace(told, certain=told.certain | looked, spread=told.spread or frame.spread)
+    seed = new_seed() if seed is None else seed
+    drawn = draw(frame.members, strategy, size, seed, told)
+    with transaction.atomic():
+        made = Draw.objects.create(
+            queue=queue,
+            run=run,
+            strategy=strategy.value,
+            params=_stored(told, size, metrics),
+            seed=seed,
+            frame_size=len(drawn),
+            planned_after_looking=bool(looked),
+            created_by=by,
+        )
+        FrameMember.objects.bulk_create((_row(made, one) for one in drawn), batch_size=2_000)
+    return made
+
+
+def frame_of(run: Run, metrics: Sequence[MetricDefinition]) -> Frame:
+    """The run's answers with the category and the judge's value that strata are made of."""
+    said = machine_values(run, [metric.pk for metric in metrics])
+    members, spread = [], {}
+    for pk, question_id, category, group in _answers(run):
+        values = [(metric, said[pk, metric.pk]) for metric in metrics if (pk, metric.pk) in said]
+        members.append(
+            Member(
+                key=pk,
+                category=category,
+                judge_score=_steering_value(values),
+                failed=any(value.status == Status.FAILED for _, value in values),
+                group=group or question_id,
+            )
+        )
+        if values:
+            spread[pk] = statistics.fmean(value.spread for _, value in values)
+    return Frame(tuple(members), spread)
+
+
+def steering_metrics(run: Run, queue: ReviewQueue | None = None) -> list[MetricDefinition]:
+    """The metrics whose judge values make the strata: the queue's that a judge scored, else all that one did."""
+    judged = MetricDefinition.objects.filter(
+        Exists(Score.objects.filter(run=run, metric=OuterRef("pk"), judge_version__isnull=False))
+    ).order_by("name", "version")
+    asked = judged.filter(pk__in=queue.metrics.values("metric")) if queue else judged
+    return list(asked) or list(judged)
+
+
+def earlier_answers(run: Run, metrics: Sequence[MetricDefinition]) -> set[int]:
+    """The answers that earlier draws for these metrics sampled, if any of their ratings can have been seen."""
+    earlier = Draw.objects.filter(
+        run__answer_set_id=run.answer_set_id, queue__metrics__metric__in=metrics, queue__mode=ReviewQueue.Mode.BLIND
+    )
+    sampled = FrameMember.objects.filter(draw__in=earlier.values("pk"), sampled=True, probability__isnull=False)
+    rated = Rating.objects.filter(
+        answer__in=sampled.values("answer"), metric__in=metrics, phase="initial", source="review"
+    )
+    return set(sampled.values_list("answer_id", flat=True)) if rated.exists() else set()
+
+
+def answers_to_review(made: Draw) -> list[int]:
+    """The sampled answers that need an item: certain ones are left out where they are rated or stand in an open
+    queue already."""
+    sampled = made.frame.filter(sampled=True)
+    if made.planned_after_looking:
+        rated = Rating.objects.filter(answer=OuterRef("answer"), phase="initial", source="review")
+        waiting = ReviewItem.objects.filter(answer=OuterRef("answer"), queue__state=ReviewQueue.State.OPEN)
+        sampled = sampled.exclude(Exists(rated) | Exists(waiting), stratum="certain")
+    return list(sampled.order_by("answer_id").values_list("answer_id", flat=True))
+
+
+def strata_of(made: Draw) -> list[Stratum]:
+    """Strata with their sizes, by name."""
+    sizes = made.frame.values("stratum").annotate(n=Count("pk")).order_by("stratum")
+    taken = dict(made.frame.filter(sampled=True).values("stratum").annotate(n=Count("pk")).values_list("stratum", "n"))
+    return [Stratum(row["stratum"], row["n"], taken.get(row["stratum"], 0)) for row in sizes]
+
+
+def _answers(run: Run) -> Iterable[tuple[int, str, str, str]]:
+    """(answer id, question id, category, group) of the newest answer per question and sample, given ones only."""
+    answers = Answer.objects.filter(answer_set_id=run.answer_set_id)
+    if wanted := RunConfig.model_validate(run.config).question_ids:
+        answers = answers.filter(question__external_id__in=wanted)
+    rows = answers.order_by("round").values_list(
+        *("question_id", "sample", "status", "pk"),
+        *("question__external_id", "question__category", "question__group"),
+    )
+    newest = {(question, sample): rest for question, sample, *rest in rows}
+    return [(pk, name, category, group) for status, pk, name, category, group in newest.values() if status == "ok"]
+
+
+def _steering_value(values: Collection[tuple[MetricDefinition, MachineValue]]) -> float | None:
+    """The mean judge value; metrics on different scales are put on 0 to 1, more being better."""
+    numbers = [(metric, value.value) for metric, value in values if value.value is not None]
+    if not numbers:
+        return None
+    if len({(metric.scale, metric.direction) for metric, _ in numbers}) == 1:
+        return statistics.fmean(value for _, value in numbers)
+    return statistics.fmean(_share(metric.read_scale(), metric.direction, value) for metric, value in numbers)
+
+
+def _share(scale: Scale, direction: str, value: float) -> float:
+    width = scale.width if scale.kind is not ScaleKind.CLASS else 1.0
+    share = (value - scale.low) / width
+    return 1.0 - share if direction == "lower" else share
+
+
+def _stored(params: DrawParams, size: int, metrics: Sequence[MetricDefinition]) -> dict[str, object]:
+    """What repeats the draw beside its seed; certain answers and spreads follow from the frame."""
+    return {
+        "size": size,
+        "metrics": [f"{metric.name} v{metric.version}" for metric in metrics],
+        "merge_below": params.merge_below,
+        "per_stratum": params.per_stratum,
+        "fail_below": params.fail_below,
+        "share": params.share,
+        "pilot_sd": dict(params.pilot_sd),
+    }
+
+
+def _row(made: Draw, one: Drawn) -> FrameMember:
+    return FrameMember(
+        draw=made,
+        answer_id=one.key,
+        stratum=_short(one.stratum),
+        probability=one.probability,
+        sampled=one.sampled,
+    )
+
+
+def _short(stratum: str) -> str:
+    """The name as the column holds it; a cut one keeps a hash, so that two strata never become one."""
+    limit = 300
+    return stratum if len(stratum) <= limit else f"{stratum[:260]}… {content_hash(stratum)[:32]}"

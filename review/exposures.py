@@ -1,0 +1,51 @@
+"""Who has seen a judge's value of an answer that they may still have to rate."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Q, QuerySet
+
+from evaluation.accounts.models import User
+from evaluation.runs.models import Answer, Run
+from review.models.queues import ReviewItem, ReviewQueue
+from review.models.ratings import Exposure
+
+ANSWER, RUN = "answer", "run"
+
+
+def expose(user: User | AnonymousUser, subject: Answer | Run, via: str) -> None:
+    """Record that the person was shown the judge's value of an answer, or of a whole run as an export does.
+
+    Only members of an open queue that holds such an answer are recorded, once. Every page, endpoint and export that
+    shows a judge's value calls this before it answers; ``via`` names it in a word.
+    """
+    if isinstance(subject, Answer):
+        expose_answers(user, [subject.pk], via)
+    elif isinstance(user, User) and _reviewed_by(user).filter(answer__answer_set_id=subject.answer_set_id).exists():
+        _record(user, RUN, [subject.pk], via)
+
+
+def expose_answers(user: User | AnonymousUser, answer_ids: Collection[int], via: str) -> None:
+    """The same for a page that shows the judge's values of several answers."""
+    if isinstance(user, User):
+        shown = _reviewed_by(user).filter(answer_id__in=answer_ids).values_list("answer_id", flat=True)
+        _record(user, ANSWER, sorted(set(shown)), via)
+
+
+def exposed(user: User, answer: Answer) -> bool:
+    """Whether the person is recorded as having seen a judge's value of the answer, by itself or with a run."""
+    runs = Run.objects.filter(answer_set_id=answer.answer_set_id).values("pk")
+    seen = Q(scope=ANSWER, object_id=answer.pk) | Q(scope=RUN, object_id__in=runs)
+    return Exposure.objects.filter(seen, user=user).exists()
+
+
+def _reviewed_by(user: User) -> QuerySet[ReviewItem]:
+    return ReviewItem.objects.filter(queue__state=ReviewQueue.State.OPEN, queue__members__reviewer=user)
+
+
+def _record(user: User, scope: str, object_ids: Collection[int], via: str) -> None:
+    Exposure.objects.bulk_create(
+        [Exposure(user=user, scope=scope, object_id=one, via=via) for one in object_ids], ignore_conflicts=True
+    )

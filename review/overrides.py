@@ -1,0 +1,126 @@
+"""Decisions above judge and ratings: overriding a score of any answer, and taking that back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+
+from evaluation import audit
+from evaluation.access import may
+from evaluation.accounts.models import User
+from evaluation.accounts.roles import Action
+from evaluation.errors import Refused
+from evaluation.runs.models import Answer
+from evaluation.scores.models import MetricDefinition
+from review.given import check_value
+from review.models.queues import Assignment
+from review.models.ratings import Override
+from review.queues.settling import RATED
+
+REASON_LIMIT = 10_000  # characters
+Kind = Override.Kind
+
+
+def override(
+    answer: Answer,
+    metric: MetricDefinition,
+    *,
+    value: float | None = None,
+    label: str | None = None,
+    reason: str,
+    by: User,
+) -> Override:
+    """Put an expert's value above everything said before. Any metric may be overridden, rule metrics too.
+
+    :raises PermissionDenied: when the person is neither a lead nor an assigned expert of the answer.
+    :raises Refused: ``reason_required``, ``reason_too_long`` (more than 10,000 characters), ``one_value``,
+        ``off_scale``, ``adjudicated`` (only a lead overrides an adjudication), or ``changed_meanwhile``.
+    """
+    text = _checked(reason)
+    check_value(metric.name, metric.read_scale(), value, label)
+    with transaction.atomic():
+        rows = _rows(answer, metric, by)
+        return _add(answer, metric, Kind.OVERRIDE, rows, text, by, value, label)
+
+
+def revert(answer: Answer, metric: MetricDefinition, *, reason: str, by: User) -> Override:
+    """Take back the newest override or adjudication that stands; what stood before stands again.
+
+    :raises PermissionDenied: as for :func:`override`.
+    :raises Refused: ``nothing_to_revert``, and the reasons' codes of :func:`override`.
+    """
+    text = _checked(reason)
+    with transaction.atomic():
+        rows = _rows(answer, metric, by)
+        if standing(rows) is None:
+            raise Refused("nothing_to_revert")
+        return _add(answer, metric, Kind.REVERT, rows, text, by, None, None)
+
+
+def standing(rows: Iterable[Override]) -> Override | None:
+    """The override or adjudication that stands, from all rows of an answer and metric in the order of ``seq``: each
+    revert takes away the newest one before it."""
+    stack: list[Override] = []
+    for row in rows:
+        if row.kind != Kind.REVERT:
+            stack.append(row)
+        elif stack:
+            stack.pop()
+    return stack[-1] if stack else None
+
+
+def may_override(user: User, answer: Answer) -> bool:
+    """Whether the person is a lead of the project, or an assigned expert: one who rated the answer in a queue."""
+    return is_lead(user, answer) or (
+        may(user, answer.answer_set.project_id, Action.RATE)
+        and Assignment.objects.filter(reviewer=user, item__answer=answer, state__in=RATED).exists()
+    )
+
+
+def is_lead(user: User, answer: Answer) -> bool:
+    """Whether the person may override any answer of the project."""
+    return may(user, answer.answer_set.project_id, Action.OVERRIDE)
+
+
+def _rows(answer: Answer, metric: MetricDefinition, by: User) -> list[Override]:
+    if not may_override(by, answer):
+        raise PermissionDenied
+    rows = list(Override.objects.filter(answer=answer, metric=metric).order_by("seq"))
+    top = standing(rows)
+    if top is not None and top.kind == Kind.ADJUDICATION and not is_lead(by, answer):
+        raise Refused("adjudicated")
+    return rows
+
+
+def _add(
+    answer: Answer,
+    metric: MetricDefinition,
+    kind: Override.Kind,
+    rows: list[Override],
+    reason: str,
+    by: User,
+    value: float | None,
+    label: str | None,
+) -> Override:
+    """Insert the next row; the unique number refuses the second of two people who decide at once."""
+    seq = rows[-1].seq + 1 if rows else 1
+    try:
+        with transaction.atomic():
+            made = Override.objects.create(
+                answer=answer, metric=metric, seq=seq, kind=kind, value=value, label=label, reason=reason, by=by
+            )
+    except IntegrityError as error:
+        raise Refused("changed_meanwhile") from error
+    audit.record(by, f"score_{kind}", answer, metric=metric.name, override=made.pk)
+    return made
+
+
+def _checked(reason: str) -> str:
+    text = reason.strip()
+    if not text:
+        raise Refused("reason_required")
+    if len(text) > REASON_LIMIT:
+        raise Refused("reason_too_long", length=len(text), limit=REASON_LIMIT)
+    return text

@@ -1,0 +1,43 @@
+"""What a reviewer has entered and not submitted: kept on the server, whatever happens to browser or lease."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from evaluation.errors import Refused
+from review.given import Given
+from review.models.queues import Assignment, Draft
+from review.queues.settling import RATED
+
+DRAFT_LIMIT = 200_000  # characters of JSON
+
+
+def save_draft(assignment: Assignment, payload: Mapping[str, Any]) -> None:
+    """Keep what was entered so far, replacing what was kept before.
+
+    ``payload`` is the form's own: ``{"values": {metric: {value, label, cannot_judge, comment}}, "comment": text}``.
+
+    :raises Refused: ``already_rated``, or ``draft_too_large`` beyond 200,000 characters.
+    """
+    if Assignment.objects.filter(pk=assignment.pk, state__in=RATED).exists():
+        raise Refused("already_rated")
+    if len(json.dumps(payload, ensure_ascii=False)) > DRAFT_LIMIT:
+        raise Refused("draft_too_large", limit=DRAFT_LIMIT)
+    keep(assignment, payload)
+
+
+def keep(assignment: Assignment, payload: Mapping[str, Any]) -> None:
+    """Write the draft without asking for the assignment's state."""
+    Draft.objects.bulk_create(
+        [Draft(assignment=assignment, payload=dict(payload))],
+        update_conflicts=True,
+        unique_fields=["assignment"],
+        update_fields=["payload", "saved_at"],
+    )
+
+
+def payload_of(values: Mapping[str, Given], comment: str = "") -> dict[str, Any]:
+    """A draft that fills the form with these values."""
+    return {"values": {metric: given.as_json() for metric, given in values.items()}, "comment": comment}

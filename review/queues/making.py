@@ -1,0 +1,221 @@
+"""Making a review queue: draws over one or several runs, one shuffled list of items, and the people who rate them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from evaluation import audit
+from evaluation.accounts.models import RoleGrant, User
+from evaluation.errors import Refused, UnknownName
+from evaluation.judges.models import RubricVersion
+from evaluation.runs.models import Run
+from evaluation.scores.models import MetricDefinition, Score
+from evaluation.scoring.definitions import definitions
+from evaluation.shipping import shipped_rubric_row
+from review.draws import answers_to_review, frame_of, make_draw
+from review.models.queues import QueueMember, QueueMetric, ReviewItem, ReviewQueue
+from review.queues.naming import neutral_name
+from review.queues.order import new_seed, ring_offset, shuffle_keys
+from review.sampling.member import DrawParams, Strategy
+
+MOST_REVIEWS = 10
+
+
+@transaction.atomic
+def make_queue(
+    runs: Run | Sequence[Run],
+    *,
+    name: str = "",
+    metrics: Sequence[str],
+    strategy: Strategy | str = Strategy.STRATIFIED,
+    size: int = 60,
+    seed: int | None = None,
+    reviewers: Sequence[User],
+    reviews_needed: int = 1,
+    mode: str = ReviewQueue.Mode.BLIND,
+    reveal: str = ReviewQueue.Reveal.ON_DIFFERENCE,
+    reveal_threshold: float = 2.0,
+    reveal_share: float = 0.1,
+    guideline: str = "",
+    hide_system: bool = True,
+    lease_minutes: int = 30,
+    deadline: datetime | None = None,
+    example: bool = False,
+    params: DrawParams | None = None,
+    by: User | None = None,
+) -> ReviewQueue:
+    """A queue on a draw from each run, its items in one random order. ``size`` answers in all are shared among the
+    runs by the size of their frames; an answer that two runs share is one item.
+
+    :raises Refused: ``no_run``, ``several_projects``, ``no_metrics``, ``no_reviewers``, ``not_in_project``,
+        ``too_few_reviewers``, ``queue_rule`` or ``queue_name_tells``, and what the draw refuses.
+    :raises UnknownName: for a metric that nothing defines.
+    """
+    chosen = [runs] if isinstance(runs, Run) else list(runs)
+    people = list(dict.fromkeys(reviewers))
+    _check_runs(chosen)
+    _check_people(people, chosen[0].project_id, reviews_needed)
+    _check_rules(mode, reveal, reveal_threshold, reveal_share, lease_minutes)
+    defined = metrics_of(chosen, metrics)
+    seed = new_seed() if seed is None else seed
+    number = ReviewQueue.objects.filter(project=chosen[0].project_id).count() + 1
+    queue = ReviewQueue.objects.create(
+        project_id=chosen[0].project_id,
+        name=neutral_name(name, chosen, hide_system=hide_system, number=number),
+        guideline=guideline,
+        mode=mode,
+        reviews_needed=reviews_needed,
+        reveal=reveal,
+        reveal_threshold=reveal_threshold,
+        reveal_share=reveal_share,
+        hide_system=hide_system,
+        lease_minutes=lease_minutes,
+        deadline=deadline,
+        example=example,
+        seed=seed,
+        created_by=by,
+    )
+    _add_metrics(queue, chosen[0], defined)
+    add_members(queue, people)
+    _add_items(queue, chosen, Strategy(strategy), size, params, by)
+    audit.record(by, "queue_made", queue, runs=[run.pk for run in chosen], hide_system=hide_system, mode=str(mode))
+    return queue
+
+
+def metrics_of(runs: Sequence[Run], names: Sequence[str]) -> list[MetricDefinition]:
+    """The named metrics in the versions the runs were scored with, others in their newest version.
+
+    :raises Refused: ``no_metrics``.
+    :raises UnknownName: for a name that nothing defines.
+    """
+    if not names:
+        raise Refused("no_metrics")
+    scored = MetricDefinition.objects.filter(
+        Exists(Score.objects.filter(run__in=runs, metric=OuterRef("pk"))), name__in=names
+    )
+    known = {metric.name: metric for metric in scored.order_by("version")}
+    known |= definitions(name for name in names if name not in known)
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def add_members(queue: ReviewQueue, people: Iterable[User]) -> None:
+    """Let people rate the queue's items; each starts somewhere else on the ring."""
+    QueueMember.objects.bulk_create(
+        [QueueMember(queue=queue, reviewer=one, offset=ring_offset(queue.seed, one.pk)) for one in people],
+        ignore_conflicts=True,
+    )
+
+
+def close(queue: ReviewQueue, *, by: User | None) -> None:
+    """Nothing more is served or taken from the queue; what was rated stays."""
+    _set_state(queue, ReviewQueue.State.CLOSED, "queue_closed", by)
+
+
+def reopen(queue: ReviewQueue, *, by: User | None) -> None:
+    """Serve a closed queue again."""
+    _set_state(queue, ReviewQueue.State.OPEN, "queue_reopened", by)
+
+
+def _set_state(queue: ReviewQueue, state: ReviewQueue.State, verb: str, by: User | None) -> None:
+    with transaction.atomic():
+        if ReviewQueue.objects.filter(pk=queue.pk).exclude(state=state).update(state=state):
+            queue.state = state
+            audit.record(by, verb, queue)
+
+
+def _add_metrics(queue: ReviewQueue, run: Run, metrics: Sequence[MetricDefinition]) -> None:
+    judged = run.judges.filter(primary=True).select_related("rubric_version")
+    pinned = {judge.rubric_version.family: judge.rubric_version for judge in judged}
+    QueueMetric.objects.bulk_create(
+        QueueMetric(
+            queue=queue,
+            metric=metric,
+            rubric_version=pinned.get(metric.rubric_family) or _shipped(metric.rubric_family),
+            position=position,
+        )
+        for position, metric in enumerate(metrics)
+    )
+
+
+def _shipped(family: str) -> RubricVersion | None:
+    """The shipped rubric in the site's language; none for metrics without a rubric."""
+    try:
+        return shipped_rubric_row(family, settings.LANGUAGE_CODE) if family else None
+    except UnknownName:
+        return None
+
+
+def _add_items(
+    queue: ReviewQueue, runs: Sequence[Run], strategy: Strategy, size: int, params: DrawParams | None, by: User | None
+) -> None:
+    wanted: dict[int, int] = {}
+    for run, share in zip(runs, shares(runs, size), strict=True):
+        if share or strategy in {Strategy.ALL, Strategy.HAND_PICKED}:
+            made = make_draw(run, strategy, share, new_seed_of(queue, run), by, queue, params=params)
+            wanted |= {answer: run.pk for answer in answers_to_review(made) if answer not in wanted}
+    if not wanted:
+        raise Refused("empty_frame")
+    keys = shuffle_keys(queue.seed, len(wanted))
+    ReviewItem.objects.bulk_create(
+        (
+            ReviewItem(queue=queue, answer_id=answer, run_id=run, shuffle_key=key)
+            for (answer, run), key in zip(sorted(wanted.items()), keys, strict=True)
+        ),
+        batch_size=2_000,
+    )
+
+
+def new_seed_of(queue: ReviewQueue, run: Run) -> int:
+    """The draw's seed: the queue's own for the first run, others derived from it, so that draws are independent."""
+    return queue.seed if not queue.draws.exists() else ring_offset(queue.seed, -run.pk)
+
+
+def shares(runs: Sequence[Run], size: int) -> list[int]:
+    """``size`` shared among the runs in proportion to their frames, largest remainders first."""
+    if len(runs) == 1:
+        return [size]
+    frames = [len(frame_of(run, []).members) for run in runs]
+    whole = sum(frames) or 1
+    counts = [size * frame // whole for frame in frames]
+    by_remainder = sorted(range(len(runs)), key=lambda i: (-(size * frames[i] % whole), i))
+    for i in by_remainder[: max(0, size - sum(counts))]:
+        counts[i] += 1
+    return counts
+
+
+def _check_runs(runs: Sequence[Run]) -> None:
+    if not runs:
+        raise Refused("no_run")
+    if len({run.project_id for run in runs}) > 1:
+        raise Refused("several_projects")
+
+
+def _check_people(people: Sequence[User], project_id: int, reviews_needed: int) -> None:
+    if not people:
+        raise Refused("no_reviewers")
+    granted = RoleGrant.objects.filter(project=project_id, user__in=people).values_list("user_id", flat=True)
+    known = set(granted) | {one.pk for one in people if one.is_superuser}
+    if strangers := [one.get_username() for one in people if one.pk not in known]:
+        raise Refused("not_in_project", people=strangers)
+    if not 1 <= reviews_needed <= MOST_REVIEWS:
+        raise Refused("queue_rule", field="reviews_needed", low=1, high=MOST_REVIEWS)
+    if reviews_needed > len(people):
+        raise Refused("too_few_reviewers", needed=reviews_needed, people=len(people))
+
+
+def _check_rules(mode: str, reveal: str, threshold: float, share: float, lease_minutes: int) -> None:
+    if mode not in ReviewQueue.Mode or reveal not in ReviewQueue.Reveal:
+        raise UnknownName("setting of a queue", f"{mode}/{reveal}", [*ReviewQueue.Mode, *ReviewQueue.Reveal])
+    limits = {
+        "reveal_threshold": (threshold, 0, 1e6),
+        "reveal_share": (share, 0, 1),
+        "lease_minutes": (lease_minutes, 1, 1440),
+    }
+    for field, (value, low, high) in limits.items():
+        if not low <= value <= high:
+            raise Refused("queue_rule", field=field, low=low, high=high)

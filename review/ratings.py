@@ -1,0 +1,202 @@
+"""Ratings before the judge is seen: submitting one decision per item, and taking the last one back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import F, Max
+from django.db.models.functions import Now
+
+from evaluation.accounts.models import User
+from evaluation.canonical import content_hash
+from evaluation.errors import Refused
+from review.exposures import exposed
+from review.given import Given, check_comment
+from review.models.queues import Assignment, ItemEvent, QueueMetric, ReviewItem, ReviewQueue
+from review.models.ratings import Rating
+from review.queues.drafts import keep, payload_of
+from review.queues.leases import lease_end, loaded, regain
+from review.queues.settling import RATED, settle
+from review.reveals import is_due
+
+State = Assignment.State
+KEY_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A rating that is in. ``reveal``: the judge is to be shown now. ``item_done``: the item has all its ratings.
+    ``repeated``: the same submit had arrived before. ``stale``: the item was withdrawn meanwhile; the rating stands
+    for the version that was seen."""
+
+    assignment: Assignment
+    reveal: bool
+    item_done: bool
+    repeated: bool = False
+    stale: bool = False
+
+
+def submit(
+    assignment: Assignment,
+    values: Mapping[str, Given],
+    *,
+    idempotency_key: str,
+    by: User,
+    active_ms: int | None = None,
+    comment: str = "",
+) -> Submitted:
+    """Store the ``initial`` ratings of all metrics of the queue at once.
+
+    ``idempotency_key`` is the form's: the same key twice is one decision. ``comment`` is about the whole item and goes
+    to every metric without one of its own. A submit after the lease lapsed counts unless somebody took the slot.
+
+    :raises Refused: ``slot_taken`` or ``queue_closed`` (what was entered is kept as draft), ``already_rated``,
+        ``not_held``, ``not_yours``, ``bad_key``, ``metrics_missing``, ``metrics_unknown``, or what
+        :meth:`review.given.Given.check` refuses.
+    """
+    if by.pk != assignment.reviewer_id:
+        raise Refused("not_yours")
+    if not 0 < len(idempotency_key) <= KEY_LIMIT:
+        raise Refused("bad_key", limit=KEY_LIMIT)
+    metrics = metrics_of(assignment.item.queue)
+    _check(metrics, values, comment)
+    try:
+        with transaction.atomic():
+            return _submit(assignment, metrics, values, idempotency_key, active_ms, comment)
+    except Refused as refused:
+        if refused.code in {"slot_taken", "queue_closed"}:
+            keep(assignment, payload_of(values, comment))
+        raise
+
+
+def undo(assignment: Assignment, *, by: User) -> Assignment:
+    """Open the person's last submitted item of the queue again, or one they skipped, with what they had entered.
+
+    The ratings stay; the next submit supersedes them.
+
+    :raises Refused: ``judge_already_seen`` after a reveal or any other look at the judge, ``not_the_last``,
+        ``nothing_to_undo``, ``queue_closed``, ``not_yours``, or ``slot_taken`` for a skipped item.
+    """
+    if by.pk != assignment.reviewer_id:
+        raise Refused("not_yours")
+    queue = assignment.item.queue
+    if queue.state != ReviewQueue.State.OPEN:
+        raise Refused("queue_closed")
+    with transaction.atomic():
+        item = ReviewItem.objects.filter(pk=assignment.item_id)
+        if regain(assignment, State.SKIPPED):
+            # The skip may have been the one that called for a lead; an escalation still does.
+            escalated = ItemEvent.objects.filter(assignment__item=assignment.item_id, verb="escalate").exists()
+            item = item.none() if escalated else item.filter(state=ReviewItem.State.DISPUTED)
+        else:
+            _reopen(assignment, queue, by)
+            item = item.filter(state=ReviewItem.State.DONE)
+        item.update(state=ReviewItem.State.OPEN)
+        ItemEvent.objects.create(assignment=assignment, verb="undo")
+    return loaded(assignment.pk)
+
+
+def metrics_of(queue: ReviewQueue) -> list[QueueMetric]:
+    """What the queue asks for, in its order."""
+    return list(queue.metrics.select_related("metric", "rubric_version").order_by("position", "id"))
+
+
+def given_in(assignment: Assignment, phase: str = "initial") -> dict[str, Given]:
+    """The newest ratings of a phase by metric name; empty when there are none."""
+    rows = Rating.objects.filter(assignment=assignment, phase=phase).select_related("metric").order_by("seq")
+    return {
+        row.metric.name: Given(row.value, row.label, row.cannot_judge, row.comment)  # later rows supersede
+        for row in rows
+    }
+
+
+def _submit(
+    assignment: Assignment,
+    metrics: Sequence[QueueMetric],
+    values: Mapping[str, Given],
+    key: str,
+    active_ms: int | None,
+    comment: str,
+) -> Submitted:
+    queue, item = assignment.item.queue, assignment.item
+    keys = {row.metric.name: content_hash([assignment.pk, key, row.metric_id]) for row in metrics}
+    due = is_due(assignment, metrics, values)
+    if not _claim(assignment, State.SUBMITTED if due else State.FINISHED):
+        return _submitted_before(assignment, list(keys.values()))
+    if not ReviewQueue.objects.filter(pk=queue.pk, state=ReviewQueue.State.OPEN).exists():
+        raise Refused("queue_closed")
+    earlier = Rating.objects.filter(assignment=assignment, phase="initial")
+    if earlier.filter(idempotency_key__in=keys.values()).exists():
+        raise Refused("bad_key", limit=KEY_LIMIT)
+    seq = (earlier.aggregate(last=Max("seq"))["last"] or 0) + 1
+    blind = queue.mode == ReviewQueue.Mode.BLIND and not exposed(assignment.reviewer, item.answer)
+    Rating.objects.bulk_create(
+        Rating(
+            answer_id=item.answer_id,
+            metric=row.metric,
+            assignment=assignment,
+            reviewer_id=assignment.reviewer_id,
+            source="review",
+            phase="initial",
+            blind=blind,
+            seq=seq,
+            value=given.value,
+            label=given.label,
+            cannot_judge=given.cannot_judge,
+            comment=given.comment or comment,
+            rubric_version_id=row.rubric_version_id,
+            active_ms=active_ms,
+            idempotency_key=keys[row.metric.name],
+        )
+        for row in metrics
+        for given in [values[row.metric.name]]
+    )
+    done = settle(item, queue.reviews_needed)
+    return Submitted(loaded(assignment.pk), due, done, stale=item.state == ReviewItem.State.WITHDRAWN)
+
+
+def _claim(assignment: Assignment, into: State) -> bool:
+    """Turn the lease into a rating: one conditional UPDATE, so that of two submits one counts."""
+    held = Assignment.objects.filter(pk=assignment.pk, state=State.LEASED, revealed_at__isnull=True)
+    if held.update(state=into, submitted_at=Now()):
+        return True
+    return regain(assignment) and bool(held.update(state=into, submitted_at=Now()))
+
+
+def _submitted_before(assignment: Assignment, keys: Sequence[str]) -> Submitted:
+    now = loaded(assignment.pk)
+    if now.state not in RATED:
+        raise Refused("not_held")
+    if not Rating.objects.filter(assignment=now, idempotency_key__in=keys).exists():
+        raise Refused("already_rated")
+    done = now.item.state == ReviewItem.State.DONE
+    stale = now.item.state == ReviewItem.State.WITHDRAWN
+    return Submitted(now, now.state == State.SUBMITTED, done, repeated=True, stale=stale)
+
+
+def _reopen(assignment: Assignment, queue: ReviewQueue, by: User) -> None:
+    mine = Assignment.objects.filter(item__queue=queue, reviewer=by, submitted_at__isnull=False)
+    last = mine.order_by("-submitted_at", "-pk").first()
+    if last is None or assignment.pk not in mine.values_list("pk", flat=True):
+        raise Refused("nothing_to_undo")
+    if assignment.pk != last.pk:
+        raise Refused("not_the_last")
+    if queue.mode == ReviewQueue.Mode.BLIND and exposed(by, assignment.item.answer):
+        raise Refused("judge_already_seen")
+    row = Assignment.objects.filter(pk=last.pk, state__in=[State.SUBMITTED, State.FINISHED], revealed_at__isnull=True)
+    if not row.update(state=State.LEASED, submitted_at=None, lease_until=lease_end(queue), fence=F("fence") + 1):
+        raise Refused("judge_already_seen")
+    keep(assignment, payload_of(given_in(assignment)))
+
+
+def _check(metrics: Sequence[QueueMetric], values: Mapping[str, Given], comment: str) -> None:
+    check_comment(comment)
+    asked = [row.metric.name for row in metrics]
+    if missing := [name for name in asked if name not in values]:
+        raise Refused("metrics_missing", metrics=missing)
+    if unknown := sorted(set(values) - set(asked)):
+        raise Refused("metrics_unknown", metrics=unknown)
+    for row in metrics:
+        values[row.metric.name].check(row.metric.name, row.metric.read_scale())

@@ -1,0 +1,186 @@
+"""After a rating is in: whether the judge is shown, what it said, and what the reviewer makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from evaluation.accounts.models import User
+from evaluation.errors import Refused
+from evaluation.profiles.spec import ProfileSpec
+from evaluation.runs.models import Run
+from evaluation.scores.models import MetricDefinition
+from review.exposures import expose
+from review.given import MOVED, Change, Given, check_comment, check_reason_code, check_value, distance, flips
+from review.machine import MachineValue, machine_values
+from review.models.queues import Assignment, ItemEvent, QueueMetric, ReviewQueue
+from review.models.ratings import Rating
+from review.queues.order import by_chance
+
+State = Assignment.State
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSaid:
+    """What the judge said about one metric, beside what the reviewer said first (``None`` in assisted mode before the
+    rating). ``distance`` is in levels, infinite where a class or yes/no differs."""
+
+    metric: MetricDefinition
+    said: MachineValue | None
+    own: Rating | None
+    distance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finalised:
+    """What stands after the reveal. ``changed`` names the metrics whose value was changed."""
+
+    assignment: Assignment
+    changed: tuple[str, ...]
+    repeated: bool = False
+
+
+def is_due(assignment: Assignment, metrics: Sequence[QueueMetric], values: Mapping[str, Given]) -> bool:
+    """Whether the judge is to be shown after these values, by the queue's setting: always, never, or where one metric
+    differs by the stated distance, and for a seeded random share of the others. Where the judge gave no value at all
+    there is nothing to show."""
+    queue, item = assignment.item.queue, assignment.item
+    if queue.reveal == ReviewQueue.Reveal.NEVER or queue.mode == ReviewQueue.Mode.ASSISTED:
+        return False
+    said = machine_values(item.run, [row.metric_id for row in metrics], [item.answer_id])
+    shown = [
+        (row.metric, said[item.answer_id, row.metric_id]) for row in metrics if (item.answer_id, row.metric_id) in said
+    ]
+    if not any(one.value is not None or one.label is not None for _, one in shown):
+        return False
+    if queue.reveal == ReviewQueue.Reveal.ALWAYS:
+        return True
+    apart = max(distance(metric.read_scale(), values[metric.name], one) for metric, one in shown)
+    chance = by_chance(queue.reveal_share, queue.seed, item.pk, assignment.reviewer_id)
+    return apart >= queue.reveal_threshold > 0 or chance
+
+
+def reveal(assignment: Assignment) -> list[JudgeSaid]:
+    """Show the judge after the rating, once and for all; asking again gives the same.
+
+    :raises Refused: ``not_rated_yet``, or ``not_revealed`` where the queue does not show the judge for this item.
+    """
+    with transaction.atomic():
+        rated = Assignment.objects.filter(pk=assignment.pk, state=State.SUBMITTED, revealed_at__isnull=True)
+        if rated.update(state=State.REVEALED, revealed_at=Now()):
+            expose(assignment.reviewer, assignment.item.answer, "reveal")
+            ItemEvent.objects.create(assignment=assignment, verb="reveal")
+    assignment.refresh_from_db(fields=["state", "revealed_at", "submitted_at"])
+    if assignment.revealed_at is None:
+        raise Refused("not_rated_yet" if assignment.submitted_at is None else "not_revealed")
+    return judge_said(assignment)
+
+
+def judge_said(assignment: Assignment) -> list[JudgeSaid]:
+    """What the judge said, metric by metric. Only for people who may see it: after a reveal, or in assisted mode."""
+    item = assignment.item
+    metrics = [row.metric for row in item.queue.metrics.select_related("metric").order_by("position", "id")]
+    said = machine_values(item.run, [metric.pk for metric in metrics], [item.answer_id])
+    own = _newest(assignment, "initial")
+    return [_beside(metric, said.get((item.answer_id, metric.pk)), own.get(metric.pk)) for metric in metrics]
+
+
+def finalise(
+    assignment: Assignment, changes: Mapping[str, Change] | None = None, *, by: User, active_ms: int | None = None
+) -> Finalised:
+    """Store a ``final`` rating of every metric: kept where ``changes`` has no new value for it. Repeating the same
+    decision is harmless.
+
+    :raises Refused: ``not_yours``, ``not_rated_yet``, ``not_revealed``, ``already_final`` (with another decision),
+        ``metrics_unknown``, ``reason_needed`` where a value moved two levels or crossed the threshold,
+        ``unknown_reason``, or a value off the scale.
+    """
+    if by.pk != assignment.reviewer_id:
+        raise Refused("not_yours")
+    changes = changes or {}
+    first = _newest(assignment, "initial")
+    known = {rating.metric.name: rating for rating in first.values()}
+    if unknown := sorted(set(changes) - set(known)):
+        raise Refused("metrics_unknown", metrics=unknown)
+    thresholds = _thresholds(assignment.item.run)
+    for name, change in changes.items():
+        _check_change(known[name], change, thresholds.get(name))
+    final = [
+        _final(assignment, rating, changes.get(rating.metric.name, Change()), active_ms) for rating in first.values()
+    ]
+    changed = tuple(name for name, change in changes.items() if _differs(known[name], change))
+    with transaction.atomic():
+        seen = Assignment.objects.filter(pk=assignment.pk, state=State.REVEALED)
+        if seen.update(state=State.FINISHED):
+            Rating.objects.bulk_create(final)
+            assignment.state = State.FINISHED
+            return Finalised(assignment, changed)
+    return _finalised_before(assignment, final, changed)
+
+
+def _finalised_before(assignment: Assignment, wanted: Sequence[Rating], changed: tuple[str, ...]) -> Finalised:
+    assignment.refresh_from_db(fields=["state", "revealed_at", "submitted_at"])
+    if assignment.revealed_at is None:
+        raise Refused("not_rated_yet" if assignment.submitted_at is None else "not_revealed")
+    stored = _newest(assignment, "final")
+    same = all(
+        rating.metric_id in stored
+        and (rating.value, rating.label) == (stored[rating.metric_id].value, stored[rating.metric_id].label)
+        for rating in wanted
+    )
+    if not same:
+        raise Refused("already_final")
+    return Finalised(assignment, changed, repeated=True)
+
+
+def _final(assignment: Assignment, first: Rating, change: Change, active_ms: int | None) -> Rating:
+    return Rating(
+        answer_id=first.answer_id,
+        metric=first.metric,
+        assignment=assignment,
+        reviewer_id=first.reviewer_id,
+        source="review",
+        phase="final",
+        blind=False,
+        value=first.value if change.keeps else change.value,
+        label=first.label if change.keeps else change.label,
+        cannot_judge=first.cannot_judge and change.keeps,
+        reason_code=change.reason_code,
+        comment=change.comment,
+        rubric_version_id=first.rubric_version_id,
+        active_ms=active_ms,
+        idempotency_key=f"final {assignment.pk} {first.metric_id}",
+    )
+
+
+def _check_change(first: Rating, change: Change, threshold: float | None) -> None:
+    check_comment(change.comment)
+    check_reason_code(change.reason_code)
+    if change.keeps:
+        return
+    scale, name = first.metric.read_scale(), first.metric.name
+    check_value(name, scale, change.value, change.label)
+    moved = distance(scale, first, change) >= MOVED or flips(threshold, first.value, change.value)
+    if moved and not change.reason_code:
+        raise Refused("reason_needed", metric=name)
+
+
+def _differs(first: Rating, change: Change) -> bool:
+    return not change.keeps and (first.value, first.label) != (change.value, change.label)
+
+
+def _thresholds(run: Run) -> Mapping[str, float]:
+    return ProfileSpec.model_validate(run.profile_version.spec).thresholds
+
+
+def _newest(assignment: Assignment, phase: str) -> dict[int, Rating]:
+    rows = Rating.objects.filter(assignment=assignment, phase=phase).select_related("metric").order_by("seq")
+    return {row.metric_id: row for row in rows}
+
+
+def _beside(metric: MetricDefinition, said: MachineValue | None, own: Rating | None) -> JudgeSaid:
+    apart = distance(metric.read_scale(), own, said) if own and said else 0.0
+    return JudgeSaid(metric, said, own, apart)
