@@ -1,4 +1,4 @@
-"""Codes to sentences, in the reader's language. The sentences are in ``sentences/``; this is how they are put together."""
+"""Codes to sentences in the reader's language. ``sentences/`` holds them; this is how they are put together."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from evaluation.errors import Problem, Refused
-from evaluation.sentences import problems, reasons, refusals
+from evaluation.sentences import imports, problems, reasons, refusals
 
 _BYTES = {"file_too_large", "workbook_too_large"}
 _TABLES = (".csv", ".tsv", ".xlsx")
+_ABOUT_FILES = {**problems.SENTENCES, **imports.SENTENCES}
 
 
 def explain(problem: Problem) -> str:
     """File, line (row, in a table) and field, then what is wrong and what to do."""
     place = ", ".join(part for part in (problem.file, _line(problem), problem.field) if part)
-    sentence = _filled(problems.SENTENCES, problem.code, _readable(problem))
+    sentence = _filled(_ABOUT_FILES, problem.code, _readable(problem))
     return f"{place}: {sentence}" if place else sentence
 
 

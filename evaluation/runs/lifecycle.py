@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import F
@@ -42,8 +43,12 @@ def make_run(
     by: User | None = None,
     budget: Decimal | None = None,
     seed: int = 0,
+    start_token: UUID | None = None,
 ) -> Run:
-    """A draft run. ``judges`` are judge, rubric and whether that judge is the primary one of its rubric."""
+    """A draft run. ``judges`` are judge, rubric and whether that judge is the primary one of its rubric.
+
+    ``start_token`` is chosen by whoever asks, so that asking twice does not make two runs.
+    """
     with transaction.atomic():
         run = Run.objects.create(
             project_id=answer_set.project_id,
@@ -54,6 +59,7 @@ def make_run(
             config_hash=content_hash([config.hash, profile.content_hash, answer_set.content_hash or ""]),
             seed=seed,
             budget=budget,
+            start_token=start_token or uuid4(),
             created_by=by,
         )
         RunJudge.objects.bulk_create(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from uuid import UUID
 
 from evaluation.accounts.models import User
 from evaluation.judges.models import JudgeVersion
@@ -14,6 +15,8 @@ from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import make_run
 from evaluation.runs.models import AnswerSet, Run
 from evaluation.shipping import shipped_rubric_row
+
+FULL_RAG = "full_rag"
 
 
 def metrics_of(profile: ProfileVersion) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -37,9 +40,14 @@ def prepare_run(
     max_concurrency: int = 32,
     use_cache: bool = True,
     question_ids: tuple[str, ...] = (),
+    start_token: UUID | None = None,
 ) -> Run:
-    """A draft run of the profile's rule metrics and, with a judge, of its judge metrics; one call per rubric family."""
+    """A draft run of the profile's rule metrics and, with a judge, of its judge metrics; one call per rubric family.
+
+    A set of retrieved passages without answers has nothing to judge, so its runs have no judge.
+    """
     rules, judged = metrics_of(profile)
+    judge = judge if answer_set.evaluation_type == FULL_RAG else None
     config = RunConfig(
         evaluation_type=answer_set.evaluation_type,
         k=answer_set.k,
@@ -51,4 +59,6 @@ def prepare_run(
     )
     families = sorted({family_of(n) for n in judged}) if judge else []
     judges = [(judge, shipped_rubric_row(f, judge.language), True) for f in families] if judge else []
-    return make_run(answer_set, profile, config, judges=judges, name=name, by=by, budget=budget)
+    return make_run(
+        answer_set, profile, config, judges=judges, name=name, by=by, budget=budget, start_token=start_token
+    )

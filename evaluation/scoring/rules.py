@@ -10,13 +10,14 @@ from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import Answer, Run
-from evaluation.samples import Result
+from evaluation.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.scores.models import MetricDefinition
 from evaluation.scoring.definitions import definitions
 from evaluation.scoring.writing import Outcome, write
 from evaluation.work.models import WorkUnit
 
 BATCH = 200
+RETRIEVAL_INPUTS = {"latency", "relevant_chunks"}  # what can be computed where the system only retrieved
 
 
 def score_rules(run: Run, claimed: Sequence[WorkUnit]) -> None:
@@ -30,6 +31,12 @@ def score_rules(run: Run, claimed: Sequence[WorkUnit]) -> None:
         if answer.status == "failed":
             return {row: Result.failed("upstream: " + answer.reason) for row in metrics.values()}
         question, spec = answer.question.read(), answer.read()
-        return {row: rule_metric_named(name)(question, spec, settings) for name, row in metrics.items()}
+        return {row: result(name, question, spec) for name, row in metrics.items()}
+
+    def result(name: str, question: QuestionSpec, spec: AnswerSpec) -> Result:
+        metric = rule_metric_named(name)
+        if config.evaluation_type == "retrieval_only" and not RETRIEVAL_INPUTS & set(metric.spec.inputs):
+            return Result.not_applicable("not_generated")
+        return metric(question, spec, settings)
 
     write([Outcome(unit, results(unit.answer)) for unit in claimed if unit.answer is not None])

@@ -1,0 +1,126 @@
+"""Question sets from files into versions: equal content selects the version that has it, other makes the next."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from evaluation import audit
+from evaluation.accounts.models import Project, User
+from evaluation.errors import Problem, Refused
+from evaluation.files.file_name import display_name
+from evaluation.files.question_rows import QuestionFile
+from evaluation.questions.difference import composed, differing_keys, questions_hash
+from evaluation.questions.models import Question, QuestionSet
+
+BATCH = 1000
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The version that holds the file's content; ``note`` says in a sentence (``messages.explain``) how it came about.
+
+    ``metadata_not_taken_over`` are the metadata keys of the file whose values the selected version does not have.
+    """
+
+    question_set: QuestionSet
+    created: bool
+    note: Problem
+    metadata_not_taken_over: tuple[str, ...] = ()
+
+
+def set_name(given: str, file: QuestionFile, file_name: str) -> str:
+    """The name of the set: the given one, else the one in the file, else the file's own without its ending.
+
+    :raises Refused: ``bad_name`` for an empty or overlong name and for one with invisible characters.
+    """
+    inside = file.set_metadata.get("name")
+    name = given or (inside if isinstance(inside, str) else "") or display_name(file_name).rpartition(".")[0]
+    return clean_name(name)
+
+
+def clean_name(name: str) -> str:
+    """A name of a set or system as it is stored: composed, without surrounding white space.
+
+    :raises Refused: ``bad_name`` when it is empty, longer than 200 characters or holds control characters.
+    """
+    clean = composed(name).strip()
+    if not clean or len(clean) > LONGEST_NAME or any(unicodedata.category(c) in {"Cc", "Cf", "Cs"} for c in clean):
+        raise Refused("bad_name", name=clean[:80], limit=LONGEST_NAME)
+    return clean
+
+
+def version_with(project: Project, name: str, content_hash: str) -> QuestionSet | None:
+    """The newest version of the set with exactly this content, if there is one."""
+    rows = QuestionSet.objects.filter(project=project, name=composed(name), content_hash=content_hash)
+    return rows.order_by("-version").first()
+
+
+def newest_version(project: Project, name: str) -> QuestionSet | None:
+    """The newest version of a set, if the project has any."""
+    return QuestionSet.objects.filter(project=project, name=composed(name)).order_by("-version").first()
+
+
+def import_question_set(project: Project, name: str, file: QuestionFile, *, by: User | None) -> Imported:
+    """Store a question set in one transaction, or select the version that has its content already.
+
+    :raises Refused: ``bad_name``.
+    """
+    name, digest = clean_name(name), questions_hash(file.questions)
+    with transaction.atomic():
+        # Two imports of one name at the same moment take turns, so that versions are numbered without a gap.
+        Project.objects.select_for_update().get(pk=project.pk)
+        newest = newest_version(project, name)
+        if existing := version_with(project, name, digest):
+            return _selected(existing, newest, file)
+        made = QuestionSet.objects.create(
+            project=project,
+            name=name,
+            version=newest.version + 1 if newest else 1,
+            content_hash=digest,
+            predecessor=newest,
+            metadata=dict(file.set_metadata),
+            created_by=by,
+        )
+        Question.objects.bulk_create(_rows(made, file), batch_size=BATCH)
+        audit.record(by, "question_set.imported", made, hash=made.content_hash, questions=len(file.questions))
+    params = {"set": str(made), "questions": len(file.questions), "before": str(newest)}
+    return Imported(made, True, Problem("set_next_version" if newest else "set_created", params=params))
+
+
+def _rows(made: QuestionSet, file: QuestionFile) -> list[Question]:
+    return [
+        Question(
+            question_set=made,
+            external_id=spec.id,
+            position=position,
+            category=spec.category,
+            difficulty=spec.difficulty,
+            group=spec.group,
+            text=spec.text,
+            spec=spec.model_dump(mode="json"),
+            metadata=dict(file.metadata.get(spec.id, {})),
+        )
+        for position, spec in enumerate(file.questions)
+    ]
+
+
+def _selected(existing: QuestionSet, newest: QuestionSet | None, file: QuestionFile) -> Imported:
+    code = "set_unchanged" if existing == newest else "set_selected"
+    note = Problem(code, params={"set": str(existing), "newest": str(newest)})
+    return Imported(existing, False, note, metadata_not_taken_over(existing, file))
+
+
+def metadata_not_taken_over(existing: QuestionSet, file: QuestionFile) -> tuple[str, ...]:
+    """The metadata keys, of the set or of any question, in which the file differs from a version of equal content."""
+    stored: Mapping[str, Mapping[str, Any]] = {
+        composed(id_): metadata for id_, metadata in existing.questions.values_list("external_id", "metadata")
+    }
+    of_questions = differing_keys(stored, {composed(id_): metadata for id_, metadata in file.metadata.items()})
+    of_set = differing_keys({"": existing.metadata}, {"": file.set_metadata})
+    return tuple(sorted({*of_questions, *of_set}))

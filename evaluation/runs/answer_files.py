@@ -1,0 +1,227 @@
+"""Answer files: the answers of one system become an answer set and a run with its rule metrics, without a judge."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from evaluation import audit
+from evaluation.accounts.models import Project, User
+from evaluation.canonical import content_hash
+from evaluation.errors import Problem
+from evaluation.files.answer_rows import AnswerFile, AnswerRow
+from evaluation.files.file_name import display_name
+from evaluation.files.reading import read_answers
+from evaluation.profiles.models import ProfileVersion
+from evaluation.questions.difference import composed
+from evaluation.questions.importing import clean_name
+from evaluation.questions.models import QuestionSet
+from evaluation.runs.answered import Answered, match_answers
+from evaluation.runs.draining import drain
+from evaluation.runs.lifecycle import start
+from evaluation.runs.making import prepare_run
+from evaluation.runs.models import Answer, AnswerSet, Context, Run
+from evaluation.samples import AnswerSpec
+from evaluation.shipping import profile_row
+from evaluation.systems.models import System, SystemVersion
+from evaluation.systems.recorded import ADAPTER
+
+BATCH = 1000
+DEFAULT_PROFILE = "graphrag"
+PATIENCE = 3600.0  # seconds that rules may take before the rest is left to the workers
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedAnswers:
+    """The answer set and run of a file. ``created`` is false where both existed already; ``remarks`` (explained by
+    ``evaluation.messages.explain``) say so, and what else a person should know. ``missing`` are the ids of questions
+    without an answer, in the order of the set."""
+
+    run: Run
+    created: bool
+    missing: tuple[str, ...]
+    remarks: tuple[Problem, ...]
+
+
+def import_answer_file(
+    question_set: QuestionSet,
+    system: str,
+    data: bytes,
+    file_name: str,
+    *,
+    by: User | None,
+    name: str = "",
+    k: int = 5,
+    seconds: float = PATIENCE,
+) -> Run:
+    """Read, store and score an answer file; the run, complete unless its rules took longer than ``seconds``.
+
+    :raises InvalidFile: with every problem; nothing is imported then.
+    :raises Refused: ``bad_name`` for a system name that cannot be stored.
+    """
+    file = read_answers(data, file_name)
+    imported = import_answers(question_set, system, file, data=data, file_name=file_name, by=by, name=name, k=k)
+    return score_by_rules(imported.run, seconds=seconds)
+
+
+def score_by_rules(run: Run, *, seconds: float = PATIENCE) -> Run:
+    """Do the run's open units here and now, whatever the dispatcher; what remains after ``seconds`` is rung for."""
+    return drain(run.pk, seconds=seconds) if run.state == Run.State.RUNNING else run
+
+
+def import_answers(
+    question_set: QuestionSet,
+    system: str,
+    file: AnswerFile,
+    *,
+    data: bytes,
+    file_name: str,
+    by: User | None,
+    name: str = "",
+    k: int = 5,
+) -> ImportedAnswers:
+    """Store the answers as one answer set and start its run, in one transaction.
+
+    Answers equal in everything but metadata, of the same system to the same version of the question set with the same
+    ``k``, are the answer set that is there already, with its run.
+
+    :raises InvalidFile: ``question_unknown``, ``question_ambiguous``, ``duplicate_answer``, with their lines.
+    """
+    shown = display_name(file_name)
+    answered = match_answers(question_set, file, shown)
+    profile = profile_row(question_set.project, DEFAULT_PROFILE)
+    with transaction.atomic():
+        version = recorded_version(question_set.project, clean_name(system or file.system), by)
+        answers = _existing(question_set, version, answered.rows, k)
+        created = answers is None
+        if answers is None:
+            sha256 = hashlib.sha256(data).hexdigest()
+            source = {"source": shown, "file_sha256": sha256}
+            answers = _store(question_set, version, answered.rows, k=k, created_by=by, **source)
+            audit.record(by, "answer_set.imported", answers, hash=answers.content_hash, sha256=sha256)
+        run = None if created else _rules_run(answers, profile)
+        if run is None:
+            run = prepare_run(answers, profile, judge=None, name=name, by=by)
+        start(run, by)
+    remarks = [*file.remarks, *answered.remarks, *_system_remark(file, version)]
+    if not created:
+        remarks.append(Problem("answers_unchanged", shown, params={"answers": answers.pk, "run": run.pk}))
+    return ImportedAnswers(run, created, answered.missing, tuple(remarks))
+
+
+def recorded_version(project: Project, system: str, by: User | None) -> SystemVersion:
+    """The version of a system whose answers are recorded elsewhere, made with the system on first use."""
+    Project.objects.select_for_update().get(pk=project.pk)  # one maker at a time
+    owner, _ = System.objects.get_or_create(project=project, name=system, defaults={"created_by": by})
+    digest = content_hash([ADAPTER, {}])
+    found = owner.versions.filter(content_hash=digest).first()
+    if found:
+        return found
+    newest = owner.versions.order_by("-version").first()
+    return SystemVersion.objects.create(
+        system=owner,
+        version=newest.version + 1 if newest else 1,
+        adapter=ADAPTER,
+        content_hash=digest,
+        created_by=by,
+    )
+
+
+def answers_hash(question_set: QuestionSet, rows: Sequence[Answered]) -> str:
+    """The content hash of a complete answer set: the questions' hash and every answer with all but its metadata."""
+    contents = [_content(found.row) | {"question": composed(found.external_id)} for found in rows]
+    contents.sort(key=lambda content: (content["question"], content["sample"]))
+    return content_hash([question_set.content_hash, contents])
+
+
+def _content(row: AnswerRow) -> dict[str, object]:
+    spec = row.answer
+    contexts = None if spec.contexts is None else [[c.chunk_id, c.text, c.score, c.source] for c in spec.contexts]
+    return {
+        "sample": row.sample,
+        "text": spec.text if row.answered else None,
+        "contexts": contexts,
+        "retrieved_ids": None if spec.retrieved_ids is None else list(spec.retrieved_ids),
+        "latency_seconds": spec.latency_seconds,
+        "confidence": row.confidence,
+        "error": row.error,
+    }
+
+
+def _existing(question_set: QuestionSet, version: SystemVersion, rows: Sequence[Answered], k: int) -> AnswerSet | None:
+    same = AnswerSet.objects.filter(question_set=question_set, system_version=version, k=k)
+    return same.filter(content_hash=answers_hash(question_set, rows)).order_by("-id").first()
+
+
+def _rules_run(answers: AnswerSet, profile: ProfileVersion) -> Run | None:
+    """The newest run of all the answers under the profile that has no judge and was not cancelled."""
+    runs = answers.runs.filter(profile_version=profile, judges__isnull=True, config__question_ids=[])
+    return runs.exclude(state=Run.State.CANCELLED).order_by("-id").first()
+
+
+def _store(question_set: QuestionSet, version: SystemVersion, rows: Sequence[Answered], **fields: object) -> AnswerSet:
+    retrieval_only = not any(found.row.answered or found.row.error for found in rows)
+    answers = AnswerSet.objects.create(
+        project_id=question_set.project_id,
+        question_set=question_set,
+        system_version=version,
+        evaluation_type="retrieval_only" if retrieval_only else "full_rag",
+        content_hash=answers_hash(question_set, rows),
+        **fields,
+    )
+    for first in range(0, len(rows), BATCH):
+        batch = rows[first : first + BATCH]
+        made = Answer.objects.bulk_create(_answer(answers, found, retrieval_only) for found in batch)
+        Context.objects.bulk_create(
+            (
+                context
+                for answer, found in zip(made, batch, strict=True)
+                for context in _contexts(answer, found.row.answer)
+            ),
+            batch_size=BATCH,
+        )
+    return answers
+
+
+def _answer(answers: AnswerSet, found: Answered, retrieval_only: bool) -> Answer:
+    row, spec = found.row, found.row.answer
+    reason = f"reported: {row.error}" if row.error else "" if row.answered or retrieval_only else "no_answer"
+    return Answer(
+        answer_set=answers,
+        question_id=found.question_pk,
+        sample=row.sample,
+        status="failed" if reason else "ok",
+        reason=reason,
+        text=spec.text,
+        text_hash=hashlib.sha256(spec.text.encode()).hexdigest(),
+        latency_seconds=spec.latency_seconds,
+        confidence=row.confidence,
+        retrieves=spec.contexts is not None,
+        retrieved_ids=None if spec.retrieved_ids is None else list(spec.retrieved_ids),
+        metadata=dict(row.metadata),
+    )
+
+
+def _contexts(answer: Answer, spec: AnswerSpec) -> list[Context]:
+    return [
+        Context(
+            answer=answer,
+            position=position,
+            chunk_id=context.chunk_id,
+            text=context.text,
+            score=context.score,
+            source=context.source,
+            metadata=dict(context.metadata),
+        )
+        for position, context in enumerate(spec.contexts or ())
+    ]
+
+
+def _system_remark(file: AnswerFile, version: SystemVersion) -> list[Problem]:
+    """The rows may name another system than the one they are imported for: allowed, but said."""
+    if not file.system or composed(file.system) == version.system.name:
+        return []
+    return [Problem("system_differs", params={"given": version.system.name, "file_says": file.system})]
