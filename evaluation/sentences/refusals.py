@@ -61,7 +61,7 @@ REVIEW = {
     "off_scale": _("%(value)s is not on the scale of %(metric)s (%(scale)s)."),
     "comment_too_long": _("The comment has %(length)s characters; at most %(limit)s are kept."),
     "draft_too_large": _("The draft is too large to be kept (at most %(limit)s characters)."),
-    "judge_already_seen": _("You have seen the judge's value, so the first rating stays. Change the final one instead."),
+    "judge_already_seen": _("You have seen the judge's value, so the first rating stays as it is."),
     "not_the_last": _("Only your last rating can be taken back."),
     "nothing_to_undo": _("There is nothing to take back here."),
     "not_rated_yet": _("Rate the item first."),
