@@ -97,11 +97,12 @@ def _one_system(rows: Sequence[Row], problems: Problems) -> str:
 
 
 def _read(row: Row) -> AnswerRow:
+    before = len(row.problems.found)
     id_ = row.name(*QUESTION_ID)
     question = row.text(*TEXT)
     if not id_ and not question:
         id_ = row.name("id")
-    if not id_ and not question:
+    if not id_ and not question and len(row.problems.found) == before:
         row.problems.add("missing", row.line, "question_id", names="question_id, question")
     contexts, retrieved = row.take(*CONTEXTS), row.take(*RETRIEVED_IDS)
     error = row.text("error")

@@ -1,6 +1,7 @@
 """Every problem and remark the file readers can report, with the names of its parameters.
 
-``evaluation/sentences/problems.py`` holds the sentence of each. A problem refuses the file; a remark goes into the preview.
+``evaluation/sentences/problems.py`` holds the sentence of each. A problem refuses the file; a remark goes into the
+preview.
 """
 
 from __future__ import annotations

@@ -48,9 +48,7 @@ def _row(header: list[str], cells: list[str], number: int, builder: TreeBuilder)
     if len(cells) != len(header):
         builder.problems.add("ragged_row", number, found=len(cells), expected=len(header))
     for name, cell in zip(header, cells, strict=False):
-        if len(cell) > builder.limits.field_length:
-            limit = builder.limits.field_length
-            builder.problems.add("text_too_long", number, name, length=len(cell), limit=limit)
+        builder.storable(cell, number, name)
     return row_node(header, [Node(Kind.CELL, cell, number, cell) for cell in cells], number)
 
 

@@ -95,7 +95,7 @@ def _items(row: Row, name: str) -> list[Node]:
     if taken is None:
         return []
     node = expand_cell(taken, name, row.problems)
-    return node.elements if node.kind is Kind.LIST else [node]
+    return node.elements if node.kind in {Kind.LIST, Kind.NULL} else [node]
 
 
 def _nuggets(row: Row) -> tuple[Nugget, ...]:

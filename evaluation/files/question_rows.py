@@ -124,9 +124,7 @@ def _check_group(rows: Sequence[tuple[Placed, Row]], group_by: str, problems: Pr
 
 def _read(place: Placed, row: Row, group_by: str) -> _Read | None:
     group = _group(row, folded(group_by))
-    text = row.text(*TEXT)
-    if not text:
-        row.problems.add("missing", row.line, "question", names=", ".join(TEXT))
+    text = row.required_text(*TEXT)
     category = _category(place, row)
     group = category if folded(group_by) == "category" else group
     given = row.name(*ID)

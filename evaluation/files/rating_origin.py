@@ -42,9 +42,7 @@ def read_origin(row: Row) -> Origin:
     if row.has("rater"):
         row.set_aside("source")
     rater = _choice(row, ("rater", "source"), tuple(Rater))
-    author = row.name("author")
-    if not author:
-        row.problems.add("missing", row.line, "author", names="author")
+    author = row.required_name("author")
     phase = _choice(row, ("phase",), tuple(Phase), Phase.INITIAL)
     probability, created = row.take("probability"), row.take("created")
     number = None if probability is None else read_number(probability, "probability", row.problems, 0, 1)

@@ -25,7 +25,7 @@ _FAR = 10_000_000
 def read_parts(node: Node, problems: Problems) -> tuple[Finding, ...]:
     """The parts in their order. Labels of entailment (Entailment, Neutral, Contradiction) become ours."""
     expanded = expand_cell(node, "parts", problems)
-    if expanded.kind is not Kind.LIST:
+    if expanded.kind not in {Kind.LIST, Kind.NULL}:
         problems.add("not_list", node.line, "parts", found=expanded.kind.value)
     parts = []
     for i, item in enumerate(expanded.elements):

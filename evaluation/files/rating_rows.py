@@ -97,10 +97,7 @@ def _refuse_unknown_metrics(rows: Sequence[Row], scales: Mapping[str, Scale], pr
 
 
 def _read(row: Row, scales: Mapping[str, Scale]) -> RatingRow:
-    question_id, metric, sample = row.name(*QUESTION_ID), row.name("metric"), row.take("sample")
-    for name, found in (("question_id", question_id), ("metric", metric)):
-        if not found:
-            row.problems.add("missing", row.line, name, names=name)
+    question_id, metric, sample = row.required_name(*QUESTION_ID), row.required_name("metric"), row.take("sample")
     origin, reason = read_origin(row), row.text("reason")
     node, parts_node = row.take("value"), row.take("parts")
     parts = () if parts_node is None else read_parts(parts_node, row.problems)

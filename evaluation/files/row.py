@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -69,6 +70,21 @@ class Row:
         """A short text, empty where it is absent."""
         node = self.take(*names)
         return "" if node is None else read_name(node, names[0], self.problems)
+
+    def required_text(self, *names: str) -> str:
+        """A text; that it is missing or blank is a problem."""
+        return self._required(self.text, names)
+
+    def required_name(self, *names: str) -> str:
+        """A short text; that it is missing or blank is a problem."""
+        return self._required(self.name, names)
+
+    def _required(self, read: Callable[..., str], names: tuple[str, ...]) -> str:
+        before = len(self.problems.found)
+        text = read(*names)
+        if not text and len(self.problems.found) == before:
+            self.problems.add("missing", self.line, names[0], names=", ".join(names))
+        return text
 
     def texts(self, *names: str) -> tuple[str, ...]:
         """One text or a list, empty where it is absent."""

@@ -70,26 +70,30 @@ class TreeBuilder:
     def key(self, text: str, line: int) -> None:
         """The key of the next value of the innermost map."""
         level = self._stack[-1]
+        text = self.storable(text, line)
         first = level.key_lines.setdefault(text, line)
         if level.entries is not None and text in level.entries:
             self.problems.add("duplicate_key", line, text, key=text, first_line=first)
         level.key = text
-        self.check_text(text, line)
 
     def scalar(self, kind: Kind, value: Any, line: int, spelling: str = "") -> None:
         """A value that is neither map nor list."""
         if kind is Kind.TEXT:
-            self.check_text(value, line)
+            value = self.storable(value, line)
         self._put(Node(kind, value, line, spelling))
 
-    def check_text(self, text: str, line: int) -> None:
-        """Note what no database stores (NUL, half of a surrogate pair) and texts beyond the cap."""
+    def storable(self, text: str, line: int, field: str = "") -> str:
+        """The text, after noting what no database stores (NUL, half of a surrogate pair: replaced, so that the rest of
+        the file can be read) and a length beyond the cap."""
+        field = field or self.field
         if len(text) > self.limits.field_length:
             limit = self.limits.field_length
-            self.problems.add("text_too_long", line, self.field, length=len(text), limit=limit)
+            self.problems.add("text_too_long", line, field, length=len(text), limit=limit)
         if match := _UNSTORABLE.search(text):
             code = "nul_character" if match[0] == "\x00" else "lone_surrogate"
-            self.problems.add(code, line, self.field)
+            self.problems.add(code, line, field)
+            return _UNSTORABLE.sub("\ufffd", text)
+        return text
 
     def _push(self, level: _Open) -> None:
         if len(self._stack) >= self.limits.depth:

@@ -62,7 +62,7 @@ def splits_at_bars(node: Node) -> bool:
     if node.kind is not Kind.CELL:
         return False
     text = str(node.value).strip()
-    return "|" in text.strip("|") and "\n" not in text and not _JSON_LIST.match(text) and not text.startswith("{")
+    return "|" in text and "\n" not in text and not _JSON_LIST.match(text) and not text.startswith("{")
 
 
 def _cell_json(text: str, node: Node, field: str, problems: Problems) -> Node:
@@ -92,7 +92,7 @@ def read_keywords(node: Node, field: str, problems: Problems) -> tuple[tuple[str
     node = expand_cell(node, field, problems)
     if node.kind is Kind.TEXT:
         node = Node(Kind.LIST, [node], node.line)
-    if node.kind is not Kind.LIST:
+    if node.kind not in {Kind.LIST, Kind.NULL}:
         problems.add("not_list", node.line, field, found=node.kind.value)
     keywords = []
     for i, item in enumerate(node.elements):

@@ -99,6 +99,5 @@ def _cell(cell: Any, row: int, header: list[str], position: int, builder: TreeBu
         return Node(Kind.REAL, value, row, repr(value))
     if isinstance(value, datetime | date | time):
         return Node(Kind.AMBIGUOUS, value.isoformat(), row, value.isoformat())
-    text = str(value)
-    builder.check_text(text, row)
+    text = builder.storable(str(value), row, field)
     return Node(Kind.CELL, text, row, text)

@@ -1,4 +1,4 @@
-"""The sentence of every problem and remark about a file: what is wrong and what to do. Parameters: ``files/codes.py``."""
+"""The sentence of every problem and remark about a file: what is wrong, what to do (``files/codes.py``)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ FILE = {
     "file_old_excel": _("This is an old or encrypted Excel file. Save it as .xlsx without a password."),
     "file_not_workbook": _("The name ends in .xlsx, but the content is no Excel workbook."),
     "file_binary": _("The content is no text in any encoding that is read here (UTF-8, CP949)."),
-    "format_unknown": _(
-        "The format cannot be told from name or content. Give the file one of these endings: %(known)s."
-    ),
+    "format_unknown": _("The format cannot be told from name or content. Use one of these endings: %(known)s."),
     "format_not_accepted": _("This import takes %(accepted)s, not %(format)s."),
     "encoding_utf16": _("The file is in UTF-16. Save it as UTF-8 (in Excel: “CSV UTF-8”)."),
     "encoding_damaged": _("The text is UTF-8 but damaged here (byte %(byte)s). Save it again as UTF-8."),
@@ -26,16 +24,12 @@ FILE = {
 
 TREE = {
     "nul_character": _("The text holds a NUL character, which no database stores. Remove it."),
-    "lone_surrogate": _(
-        "The text holds half of a surrogate pair (\\ud800 to \\udfff alone). Write the whole character."
-    ),
+    "lone_surrogate": _("The text holds half a character (a surrogate alone, \\ud800 to \\udfff). Write it whole."),
     "too_deep": _("Lists and mappings are nested deeper than %(limit)s levels."),
     "too_many_values": _("The file holds more than %(limit)s values. Split it."),
     "text_too_long": _("The text has %(length)s characters; at most %(limit)s are read."),
     "duplicate_key": _("The key “%(key)s” stands twice; first in line %(first_line)s. Keep one."),
-    "number_too_large": _(
-        "The number has %(digits)s digits, too many to be kept exactly. Write it in quotes as a text."
-    ),
+    "number_too_large": _("The number has %(digits)s digits, too many to be kept exactly. Write it in quotes."),
     "number_not_finite": _("%(value)s is no JSON. Write null, or leave the field out."),
     "yaml_syntax": _("This is no valid YAML: %(detail)s."),
     "yaml_alias": _("Aliases (*%(name)s) are not allowed. Write the value out."),
@@ -45,9 +39,7 @@ TREE = {
     "yaml_complex_key": _("A list or mapping cannot be a key."),
     "quote_key": _("The key %(key)s would be read as a number, date or truth value. Write it in quotes."),
     "json_syntax": _("This is no valid JSON at column %(column)s: %(detail)s."),
-    "csv_syntax": _(
-        "The quotes in this row do not fit: %(detail)s. Close every quoted cell; double a quote inside one."
-    ),
+    "csv_syntax": _("The quotes of this row do not fit: %(detail)s. Close every cell; double a quote inside one."),
     "ragged_row": _("The row has %(found)s cells, the header %(expected)s. Quote cells that contain the separator."),
     "header_empty": _("Column %(column)s of the header has no name."),
     "header_twice": _("The column “%(name)s” stands twice in the header."),
@@ -63,14 +55,14 @@ TREE = {
 ROWS = {
     "no_rows": _("There is not one row in the file."),
     "shape_questions": _(
-        "No question set was found in this %(found)s. Expected: categories with their questions, or a list of questions."
+        "No questions were found in this %(found)s. Expected: categories with questions, or a list of questions."
     ),
     "shape_rows": _("A list of rows is expected, not this %(found)s."),
     "row_not_mapping": _("A row with named fields is expected here, not a %(found)s."),
     "missing": _("The field is missing or empty. It may be called: %(names)s."),
     "alias_twice": _("“%(first)s” and “%(second)s” name the same field and differ. Keep one, or rename the other."),
     "quote_value": _(
-        "A text is expected: write “%(value)s” in quotes, else it is read as a number, date or truth value."
+        "A text is expected. Quote this value: “%(value)s” would be read as a number, date or truth value."
     ),
     "format_as_text": _("A text is expected: format the cell with %(value)s as text and enter it again."),
     "not_text": _("A text is expected here, not a %(found)s."),
@@ -127,7 +119,7 @@ RATINGS = {
     "value_missing": _("Without a value a “reason” is needed: why the judge failed or the person could not judge."),
     "off_scale": _("A person's value %(value)s is not on the scale %(scale)s."),
     "duplicate_rating": _(
-        "The same rater rates the same answer, metric and phase in line or row %(first_line)s. Keep the one that counts."
+        "The same rater rates the same answer, metric and phase in line or row %(first_line)s. Keep one."
     ),
     "part_range": _("The part runs from %(start)s to %(end)s: both are needed, the end not before the start."),
 }

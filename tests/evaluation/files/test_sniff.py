@@ -1,0 +1,35 @@
+"""What a file is: by content between JSON and JSON Lines, by name elsewhere, by content where the name says nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.files.limits import Limits
+from evaluation.files.problems import Problems
+from evaluation.files.sniff import sniff
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        ("a: 1", "x.yaml", "yaml"),
+        ('{"a": 1}', "x.YML", "yaml"),
+        ("[]", "x.json", "json"),
+        ("[\n]", "x.jsonl", "json"),
+        ('{"a": 1}', "x.json", "json"),
+        ('{"a": 1}', "x.jsonl", "jsonl"),
+        ('{"a": 1}\n\n{"a": 2}', "x.json", "jsonl"),
+        ('{\n"a": 1}', "x.jsonl", "json"),
+        ('{"a": 1,\n"b": 2}', "x.json", "json"),
+        ("a,b\n1,2", "x.tsv", "csv"),
+        ('{"a": 1}\n{"a": 2}', "x", "jsonl"),
+        ('{"a": 1}', "", "json"),
+        ("- a\n- b", "x.txt", "yaml"),
+        ("# remark\na: 1", "x", "yaml"),
+        ("categories:\n  a: []", "x", "yaml"),
+        ("id,question\n1,a: b", "x", "csv"),
+        ("id\tquestion", "x", "csv"),
+    ],
+)
+def test_format(text: str, name: str, expected: str) -> None:
+    assert sniff(text.encode(), name, Problems(name), Limits()).format == expected

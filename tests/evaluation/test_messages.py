@@ -1,0 +1,68 @@
+"""Sentences: every code has one, its parameters fit, and it says where."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.utils.translation import override
+
+from evaluation.errors import Problem, Refused
+from evaluation.files.codes import PARAMETERS
+from evaluation.files.rating_failures import KNOWN_FAILURES
+from evaluation.messages import explain, explain_reason, explain_refusal
+from evaluation.sentences import problems, reasons, refusals
+
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+
+
+@pytest.fixture(autouse=True)
+def english() -> object:
+    with override("en"):
+        yield
+
+
+@pytest.mark.parametrize("code", sorted(PARAMETERS))
+def test_every_code_of_the_file_readers_has_a_sentence_with_its_parameters(code: str) -> None:
+    sentence = str(problems.SENTENCES[code])
+    assert set(_PARAMETER.findall(sentence)) <= set(PARAMETERS[code])
+    assert explain(Problem(code, params=dict.fromkeys(PARAMETERS[code], 5)))
+
+
+@pytest.mark.parametrize("sentences", [problems.SENTENCES, reasons.SENTENCES, refusals.SENTENCES])
+def test_sentences_end_and_have_no_stray_percent_sign(sentences: dict[str, object]) -> None:
+    for code, sentence in sentences.items():
+        text = str(sentence)
+        assert text.endswith((".", "%(error)s", ").")), code
+        assert "%" not in _PARAMETER.sub("", text), code
+
+
+def test_a_problem_says_file_line_and_field() -> None:
+    problem = Problem("quote_value", "a.yaml", 3, "id", {"value": "010"})
+    assert explain(problem).startswith("a.yaml, line 3, id: A text is expected. Quote this value: “010” would be")
+
+
+def test_tables_have_rows() -> None:
+    ragged = Problem("ragged_row", "a.csv", 4, "", {"found": 2, "expected": 3})
+    assert explain(ragged).startswith("a.csv, row 4: The row has 2 cells, the header 3.")
+
+
+def test_sizes_and_kinds_are_made_readable() -> None:
+    large = Problem("file_too_large", "a", params={"size": 200 * 1024 * 1024, "limit": 20 * 1024 * 1024})
+    assert "200.0\xa0MB; at most 20.0\xa0MB" in explain(large)
+    assert "not a mapping" in explain(Problem("not_text", "a.json", 1, "id", {"found": "map"}))
+
+
+def test_reasons_are_explained_with_their_details() -> None:
+    assert explain_reason("scale: 7") == "The value is not on the metric's scale. (7)"
+    assert explain_reason("upstream: timeout") == (
+        "A step this one needs has failed. (The call took longer than allowed.)"
+    )
+    assert explain_reason("a judge's own words: fine") == "a judge's own words: fine"
+    assert {*KNOWN_FAILURES, "reported", "cannot_judge"} <= set(reasons.SENTENCES)
+
+
+def test_refusals_are_explained_and_unknown_codes_are_shown() -> None:
+    assert "a=5..1" in explain_refusal(Refused("bad_definition", definition="a=5..1"))
+    assert explain_refusal(Refused("unknown_keys", keys=["1", "2"])) == "These answers are not in the frame: 1, 2."
+    assert explain_refusal(Refused("brand_new", size=3)) == "Problem “brand_new” (size = 3)."
