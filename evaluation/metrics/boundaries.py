@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from functools import lru_cache
+from itertools import pairwise
 
-_HANGUL = re.compile(r"[가-힣ㄱ-ㅣ]")
 _HANGUL_RUN = re.compile(r"[가-힣]+")
 _SENTENCE_END = re.compile(r"[!?。…;\n]+|\.(?=\s|$)|(?<=[가-힣])\.(?!\d)")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")  # kana and Han characters
@@ -12,11 +14,12 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 
 def is_hangul(character: str) -> bool:
     """Whether it is a Hangul syllable or letter."""
-    return _HANGUL.match(character) is not None
+    return "가" <= character <= "힣" or "ㄱ" <= character <= "ㅣ"
 
 
+@lru_cache(maxsize=4096)
 def _script(character: str) -> str:
-    if _HANGUL.match(character):
+    if is_hangul(character):
         return "hangul"
     if _UNSPACED.match(character) or not character.isalnum():
         return ""  # a boundary on either side: not a word character, or a script written without spaces
@@ -41,22 +44,19 @@ def hangul_run(text: str, place: int) -> str:
     return match[0] if match else ""
 
 
+@lru_cache(maxsize=256)
+def _sentence_starts(text: str) -> tuple[int, ...]:
+    return (0, *(match.end() for match in _SENTENCE_END.finditer(text)))
+
+
 def sentence_span(text: str, place: int) -> tuple[int, int]:
     """Start and end of the sentence around ``place``; the end is exclusive and behind the closing mark."""
-    start = 0
-    for match in _SENTENCE_END.finditer(text):
-        if match.end() > place:
-            return start, match.end()
-        start = match.end()
-    return start, len(text)
+    starts = _sentence_starts(text)
+    index = bisect_right(starts, place)
+    return starts[index - 1], starts[index] if index < len(starts) else len(text)
 
 
 def sentences(text: str) -> tuple[tuple[int, int], ...]:
     """The spans of all sentences that hold more than white space."""
-    spans: list[tuple[int, int]] = []
-    start = 0
-    for end in (*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)):
-        if text[start:end].strip():
-            spans.append((start, end))
-        start = end
-    return tuple(spans)
+    starts = _sentence_starts(text)
+    return tuple((s, e) for s, e in pairwise((*starts, len(text))) if text[s:e].strip())

@@ -17,13 +17,15 @@ _LEAST_SPLIT = 3
 @dataclass(frozen=True, slots=True)
 class Keyword:
     """One wording of a keyword. ``text`` is folded; ``canonical`` is empty where it holds no number or article;
-    ``without_currency`` is the canonical text of an amount without its 원; ``stem`` is the text without one
+    ``first_value`` is its first number or article; ``without_currency`` is the canonical text of an amount without its
+    원; ``stem`` is the text without one
     unambiguous particle, empty where it has none."""
 
     text: str
     squeezed: str
     canonical: str
     without_currency: str
+    first_value: str
     stem: str
     has_hangul: bool
     may_go_on: bool
@@ -48,6 +50,7 @@ def compile_keyword(written: str) -> Keyword:
         squeezed=squeezed,
         canonical=canonical,
         without_currency=canonical.removesuffix("원") if is_amount else "",
+        first_value=values[0].canonical if values else "",
         stem=stem if stem != text else "",
         has_hangul=syllables > 0,
         may_go_on=(syllables if text and is_hangul(text[-1]) else letters) >= _LEAST_COMPOUND,

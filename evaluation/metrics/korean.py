@@ -33,15 +33,20 @@ class Morpheme:
         """Whether it is a particle, an ending, the copula or the plural suffix: what a noun drags behind it."""
         return self.tag[0] in "JE" or self.tag == "VCP" or (self.tag == "XSN" and self.form == _PLURAL)
 
+    @property
+    def is_noun(self) -> bool:
+        """Whether it is written as its form says, which irregular verbs are not."""
+        return self.tag[0] == "N" or self.tag in {"SL", "SN", "XR"}
+
 
 @lru_cache(maxsize=1)
 def _analyser() -> Any:
-    return None if Kiwi is None else Kiwi()
+    return Kiwi()  # a second to load, so only when a text asks for it
 
 
 def analysis() -> str:
     """Which analysis this installation has: ``kiwi`` or ``closed_list``."""
-    return CLOSED_LIST if _analyser() is None else KIWI
+    return CLOSED_LIST if Kiwi is None else KIWI
 
 
 @lru_cache(maxsize=1024)
@@ -51,9 +56,10 @@ def _tokens(text: str) -> tuple[Morpheme, ...]:
 
 def morphemes(text: str) -> tuple[Morpheme, ...] | None:
     """The morphemes of a sentence in order; ``None`` where there is no analyser."""
-    return None if _analyser() is None else _tokens(text)
+    return None if Kiwi is None else _tokens(text)
 
 
+@lru_cache(maxsize=1024)
 def stems(text: str) -> tuple[Morpheme, ...]:
     """The morphemes that carry meaning: without particles, endings and punctuation.
 

@@ -16,7 +16,6 @@ from evaluation.errors import UnknownName
 from evaluation.metrics.boundaries import is_boundary, sentence_span, sentences
 from evaluation.metrics.keywords import Keyword, compile_keyword
 from evaluation.metrics.korean import CLOSED_LIST, analysis, starts_morpheme, stems
-from evaluation.metrics.negation import is_negated
 from evaluation.metrics.prepared import PreparedText, prepare
 from evaluation.metrics.tiers import Tier, right_edge
 
@@ -50,7 +49,7 @@ class KeywordHit:
 def find_keyword(alternatives: tuple[str, ...], original: str, matching: str = "tiers") -> KeywordHit | None:
     """The best hit of a keyword, given by its alternative wordings, in an answer; ``None`` where it does not occur.
 
-    Hits outside negated clauses come first, then the earlier wording, the stricter tier, the earlier place.
+    A hit outside negated clauses comes first, then the earlier wording, then the first place that is no compound.
 
     :raises UnknownName: for a matching other than ``tiers`` and ``substring``.
     """
@@ -83,10 +82,10 @@ def _find_written(written: str, original: str, matching: str) -> KeywordHit | No
     prepared = prepare(original)
     best: tuple[bool, int, int, int] | None = None
     for tier, start, end in _places(keyword, prepared):
-        negated = not keyword.is_negative and is_negated(prepared.lined, start, end)
+        negated = not keyword.is_negative and prepared.is_negated(start, end)
         rank = (negated, _ORDER[tier], start, end)
         best = rank if best is None else min(best, rank)
-        if rank[:2] == (False, 0):
+        if not negated and tier is not Tier.COMPOUND:
             break
     if best is None:
         return None
@@ -112,10 +111,10 @@ def _cheap_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
         tier = _edges(text, start, start + len(keyword.text), keyword.may_go_on)
         if tier and not prepared.is_cut(start, start + len(keyword.text)):
             yield tier, start, start + len(keyword.text)
-    if keyword.canonical:
-        yield from _number_places(keyword, prepared)
-    if keyword.has_hangul and keyword.may_be_split:
+    if keyword.has_hangul and keyword.may_be_split and keyword.squeezed in prepared.squeezed_text:
         yield from _spacing_places(keyword, prepared)
+    if keyword.canonical and keyword.first_value in prepared.values:
+        yield from _number_places(keyword, prepared)
 
 
 def _occurrences(needle: str, text: str) -> Iterator[int]:
@@ -175,16 +174,17 @@ def _stem_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
             if _edges(text, start, end, may_go_on=False) and not prepared.is_cut(start, end):
                 yield Tier.PARTICLE, start, end
         return
-    wanted = [m.form for m in stems(keyword.text)]
-    if not wanted:
-        return
+    wanted = stems(keyword.text)
+    if not wanted or not all(m.form in text for m in wanted if m.is_noun):
+        return  # the analyser is slow, and runs only where the stem can be there
+    forms = [m.form for m in wanted]
     for first, last in sentences(text):
         found = stems(text[first:last])
-        for i in range(len(found) - len(wanted) + 1):
-            if [m.form for m in found[i : i + len(wanted)]] != wanted:
+        for i in range(len(found) - len(forms) + 1):
+            if [m.form for m in found[i : i + len(forms)]] != forms:
                 continue
-            start, end = first + found[i].start, first + found[i + len(wanted) - 1].end
-            follower = found[i + len(wanted)] if i + len(wanted) < len(found) else None
+            start, end = first + found[i].start, first + found[i + len(forms) - 1].end
+            follower = found[i + len(forms)] if i + len(forms) < len(found) else None
             glued = follower is not None and not is_boundary(text, first + follower.start)
             if is_boundary(text, start) and not glued and not prepared.is_cut(start, end):
                 yield Tier.PARTICLE, start, end

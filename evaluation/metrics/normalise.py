@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 
 _ZERO_WIDTH = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 _SPACES = re.compile(r"\s+")
@@ -36,48 +38,45 @@ def _fold_table() -> dict[int, str]:
 _FOLDS = _fold_table()
 
 
+_Change = tuple[int, int, int, int]  # start and end in the new text, start and end in the old one
+
+
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A text made from another one, with the span each of its characters came from.
-
-    ``starts`` and ``ends`` are ``None`` where every character stands at its old place.
-    """
+    """A text made from another one by ordered changes; between them every character stands for itself."""
 
     text: str
-    starts: tuple[int, ...] | None = None
-    ends: tuple[int, ...] | None = None
+    changes: tuple[_Change, ...] = ()
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Where ``text[start:end]`` (not empty) lies in the text this one was made from, end exclusive."""
-        if self.starts is None or self.ends is None:
-            return start, end
-        return self.starts[start], self.ends[end - 1]
+        return self._place(start)[0], self._place(end - 1)[1]
 
-
-def mapped(pieces: Iterable[tuple[str, int, int]]) -> Mapped:
-    """A mapped text from pieces of (new text, start, end in the old text); a piece may be empty or longer."""
-    text: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    for piece, start, end in pieces:
-        text.append(piece)
-        starts.extend([start] * len(piece))
-        ends.extend([end] * len(piece))
-    return Mapped("".join(text), tuple(starts), tuple(ends))
+    def _place(self, place: int) -> tuple[int, int]:
+        """The old span of one character: of the change it is part of, or its own."""
+        index = bisect_right(self.changes, place, key=itemgetter(0)) - 1
+        if index < 0:
+            return place, place + 1
+        _, new_end, old_start, old_end = self.changes[index]
+        if place < new_end:
+            return old_start, old_end
+        moved = place - new_end + old_end
+        return moved, moved + 1
 
 
 def replaced(text: str, changes: Iterable[tuple[int, int, str]]) -> Mapped:
     """The text with ordered, not overlapping ``(start, end, new)`` spans replaced."""
-
-    def pieces() -> Iterator[tuple[str, int, int]]:
-        place = 0
-        for start, end, new in changes:
-            yield from ((text[i], i, i + 1) for i in range(place, start))
-            yield new, start, end
-            place = end
-        yield from ((text[i], i, i + 1) for i in range(place, len(text)))
-
-    return mapped(pieces())
+    pieces: list[str] = []
+    kept: list[_Change] = []
+    old_place = new_place = 0
+    for start, end, new in changes:
+        pieces += text[old_place:start], new
+        new_place += start - old_place
+        kept.append((new_place, new_place + len(new), start, end))
+        new_place += len(new)
+        old_place = end
+    pieces.append(text[old_place:])
+    return Mapped("".join(pieces), tuple(kept))
 
 
 @lru_cache(maxsize=256)
@@ -89,10 +88,15 @@ def fold(original: str) -> Mapped:
         folded = _SPACES.sub(" ", widened)
         if len(folded) == len(widened) == len(original):
             return Mapped(_fold_exponents(folded))
-    composed = mapped(_folded_clusters(original))
-    collapsed = replaced(composed.text, ((m.start(), m.end(), " ") for m in _SPACES.finditer(composed.text)))
-    spans = [composed.span(*collapsed.span(i, i + 1)) for i in range(len(collapsed.text))]
-    return Mapped(_fold_exponents(collapsed.text), tuple(s for s, _ in spans), tuple(e for _, e in spans))
+    clusters = ((start, end, _folded_cluster(original[start:end])) for start, end in _clusters(original))
+    composed = replaced(original, (c for c in clusters if original[c[0] : c[1]] != c[2]))
+    collapsed = replaced(composed.text, ((*m.span(), " ") for m in _SPACES.finditer(composed.text)))
+    return Mapped(_fold_exponents(collapsed.text), _chained(collapsed, composed))
+
+
+def _chained(second: Mapped, first: Mapped) -> tuple[_Change, ...]:
+    """The changes that lead from the second text straight back to where the first came from."""
+    return tuple((i, i + 1, *first.span(*second.span(i, i + 1))) for i in range(len(second.text)))
 
 
 @lru_cache(maxsize=256)
@@ -121,10 +125,8 @@ def _fold_exponents(text: str) -> str:
     return _METRE_EXPONENT.sub(lambda match: _EXPONENT_DIGITS[match[0]], text)
 
 
-def _folded_clusters(original: str) -> Iterator[tuple[str, int, int]]:
-    for start, end in _clusters(original):
-        cluster = unicodedata.normalize("NFC", _ZERO_WIDTH.sub("", original[start:end]))
-        yield cluster.translate(_FOLDS).casefold(), start, end
+def _folded_cluster(cluster: str) -> str:
+    return unicodedata.normalize("NFC", _ZERO_WIDTH.sub("", cluster)).translate(_FOLDS).casefold()
 
 
 def _clusters(text: str) -> Iterator[tuple[int, int]]:

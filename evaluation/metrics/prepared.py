@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
-from evaluation.metrics.boundaries import is_hangul
+from evaluation.metrics.negation import holds_negation, is_negated
 from evaluation.metrics.normalise import Mapped, fold, fold_with_lines, replaced
 from evaluation.metrics.numbers import Quantity, quantities
 
+_SPACE = re.compile(" ")
+_FREE_SPACE = re.compile(r"(?<=[가-힣ㄱ-ㅣ]) (?=.)|(?<=.) (?=[가-힣ㄱ-ㅣ])")
+_NUMERIC = re.compile(r"[\d십백천만억조]")
 _OPEN, _CLOSE = "\ue000", "\ue001"  # private use characters around a canonical number
 
 
@@ -29,9 +33,14 @@ class PreparedText:
         return fold_with_lines(self.original)
 
     @cached_property
-    def squeezed(self) -> Mapped:
+    def squeezed_text(self) -> str:
         """Without the spaces that stand beside Hangul, where writers disagree about them."""
-        return replaced(self.text, ((i, i + 1, "") for i in _spaces(self.text) if _is_free(self.text, i)))
+        return _FREE_SPACE.sub("", self.text)
+
+    @cached_property
+    def squeezed(self) -> Mapped:
+        """The squeezed text with its way back to ``text``."""
+        return replaced(self.text, ((*match.span(), "") for match in _FREE_SPACE.finditer(self.text)))
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
@@ -44,8 +53,24 @@ class PreparedText:
         spans = {q.start: q for q in self.quantities if not q.is_code}
         return replaced(self.text, sorted([*_canonical_numbers(self.text, spans), *_spaces_between(self.text, spans)]))
 
+    @cached_property
+    def values(self) -> frozenset[str]:
+        """The canonical forms of all numbers and articles."""
+        return frozenset(q.canonical for q in self.quantities)
+
+    @cached_property
+    def may_negate(self) -> bool:
+        """Whether anything in the text could negate."""
+        return holds_negation(self.text)
+
+    def is_negated(self, start: int, end: int) -> bool:
+        """Whether the place of ``text`` lies in a negated clause."""
+        return self.may_negate and is_negated(self.lined, start, end)
+
     def is_cut(self, start: int, end: int) -> bool:
         """Whether one of the edges lies inside a number or article, so that a part of a value would be taken for it."""
+        if not _NUMERIC.search(self.text, max(start - 1, 0), end + 1):
+            return False
         return any(q.start < start < q.end or q.start < end < q.end for q in self.quantities)
 
 
@@ -60,15 +85,6 @@ def marked(canonical: str) -> str:
     return f"{_OPEN}{canonical}{_CLOSE}"
 
 
-def _is_free(text: str, place: int) -> bool:
-    """Whether a space stands beside Hangul, and so may be left out."""
-    return 0 < place < len(text) - 1 and (is_hangul(text[place - 1]) or is_hangul(text[place + 1]))
-
-
-def _spaces(text: str) -> Iterator[int]:
-    return (place for place, character in enumerate(text) if character == " ")
-
-
 def _canonical_numbers(text: str, spans: dict[int, Quantity]) -> Iterator[tuple[int, int, str]]:
     for quantity in spans.values():
         yield quantity.start, quantity.end, marked(quantity.canonical)
@@ -78,9 +94,10 @@ def _canonical_numbers(text: str, spans: dict[int, Quantity]) -> Iterator[tuple[
 
 def _spaces_between(text: str, spans: dict[int, Quantity]) -> Iterator[tuple[int, int, str]]:
     """Free spaces outside numbers and units, and those between one article and the next (제3조 제2항)."""
-    taken = [(q.start, q.unit_end) for q in spans.values()]
+    taken = {place for q in spans.values() for place in range(q.start, q.unit_end)}
     ends = {q.end for q in spans.values() if q.canonical.startswith("제")}
-    for place in _spaces(text):
+    for match in _SPACE.finditer(text):
+        place = match.start()
         between_articles = place in ends and place + 1 in spans
-        if (_is_free(text, place) or between_articles) and not any(s <= place < e for s, e in taken):
+        if (between_articles or _FREE_SPACE.match(text, place)) and place not in taken:
             yield place, place + 1, ""
