@@ -43,7 +43,8 @@ def claimable_now(run_id: int) -> bool:
 
 
 def _rules_once(run: Run) -> int:
-    claimed = units.claim(run.pk, [WorkUnit.Kind.RULES], BATCH)
+    rules = [WorkUnit.Kind.RULES]
+    claimed = units.claim(run.pk, rules, BATCH) or units.claim(run.pk, rules, 1, suspects=True)
     if claimed:
         score_rules(run, claimed)
     return len(claimed)

@@ -82,11 +82,18 @@ class JudgeSession:
             self._prolong()
 
     def _may_claim(self) -> bool:
-        return self.pool.free > 0 and time.monotonic() < self.deadline
+        alone = any(flying.unit.tries > units.SUSPECT_TRIES for flying in self._flying.values())
+        return self.pool.free > 0 and not alone and time.monotonic() < self.deadline
 
     def _fill(self) -> int:
-        """Claim as many units as there are free places and send their calls; how many were claimed."""
-        claimed = units.claim(self.run.pk, [WorkUnit.Kind.JUDGE], self.pool.free, run_judge_id=self.run_judge.pk)
+        """Claim as many units as there are free places and send their calls; how many were claimed.
+
+        A suspect is claimed when nothing else can be, and nothing is sent beside it.
+        """
+        judge = [WorkUnit.Kind.JUDGE]
+        claimed = units.claim(self.run.pk, judge, self.pool.free, run_judge_id=self.run_judge.pk)
+        if not claimed and not self._flying:
+            claimed = units.claim(self.run.pk, judge, 1, run_judge_id=self.run_judge.pk, suspects=True)
         prefetch_related_objects(claimed, "answer__question", "answer__contexts", "run_judge")
         first = {a.unit_id: a for a in Attempt.objects.filter(unit__in=claimed, number=1, reply__isnull=True)}
         at_once: list[writing.Outcome] = []
@@ -103,11 +110,12 @@ class JudgeSession:
         """Send the unit's call; its outcome instead where no call is needed."""
         if unit.answer is None:
             return self._outcome(unit, {}, "upstream")
-        if unit.answer.status == "failed":
-            reason = "upstream: " + unit.answer.reason
-            return self._outcome(unit, {name: Result.failed(reason) for name in self.metrics}, reason)
         question, answer = unit.answer.question.read(), unit.answer.read()
         parts = applicability(self.specs, question, answer)
+        if unit.answer.status == "failed":
+            reason = "upstream: " + unit.answer.reason
+            lost = {name: Result.failed(reason) for name in parts.metrics}
+            return self._outcome(unit, {**parts.not_applicable, **lost}, reason)
         if not parts.metrics:
             return self._outcome(unit, parts.not_applicable)
         call = judge_call(

@@ -10,7 +10,7 @@ from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import Answer, Run
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.samples import AnswerSpec, QuestionSpec, Result, Status
 from evaluation.scores.models import MetricDefinition
 from evaluation.scoring.definitions import definitions
 from evaluation.scoring.writing import Outcome, write
@@ -27,16 +27,20 @@ def score_rules(run: Run, claimed: Sequence[WorkUnit]) -> None:
     metrics = definitions(config.rules)
     prefetch_related_objects(claimed, "answer__question", "answer__contexts")
 
-    def results(answer: Answer) -> dict[MetricDefinition, Result]:
-        if answer.status == "failed":
-            return {row: Result.failed("upstream: " + answer.reason) for row in metrics.values()}
-        question, spec = answer.question.read(), answer.read()
-        return {row: result(name, question, spec) for name, row in metrics.items()}
-
     def result(name: str, question: QuestionSpec, spec: AnswerSpec) -> Result:
         metric = rule_metric_named(name)
         if config.evaluation_type == "retrieval_only" and not RETRIEVAL_INPUTS & set(metric.spec.inputs):
             return Result.not_applicable("not_generated")
         return metric(question, spec, settings)
+
+    def results(answer: Answer) -> dict[MetricDefinition, Result]:
+        question, lost = answer.question.read(), answer.status == "failed"
+        spec = AnswerSpec("") if lost else answer.read()
+        found = {row: result(name, question, spec) for name, row in metrics.items()}
+        if not lost:
+            return found
+        # What does not apply to the question does not fail with the answer.
+        failed = Result.failed("upstream: " + answer.reason)
+        return {row: r if r.status is Status.NOT_APPLICABLE else failed for row, r in found.items()}
 
     write([Outcome(unit, results(unit.answer)) for unit in claimed if unit.answer is not None])

@@ -23,6 +23,7 @@ from evaluation.runs.models import Run
 from evaluation.work.models import Attempt, Reply, WorkUnit
 
 MAX_TRIES = 5
+SUSPECT_TRIES = 2  # after so many claims that did not end, a unit is claimed alone
 State = WorkUnit.State
 
 
@@ -32,13 +33,18 @@ def claimable() -> Q:
     return (Q(state=State.TODO) & due) | Q(state=State.LEASED, lease_until__lt=Now(), tries__lt=MAX_TRIES)
 
 
-def claim(run_id: int, kinds: Iterable[str], size: int, *, run_judge_id: int | None = None) -> list[WorkUnit]:
+def claim(
+    run_id: int, kinds: Iterable[str], size: int, *, run_judge_id: int | None = None, suspects: bool = False
+) -> list[WorkUnit]:
     """Take up to ``size`` units of a running run, and write the first attempt of each judge unit with the claim.
 
-    ``tries`` counts before any call is made, so that a unit which kills its worker is counted all the same.
+    ``tries`` counts before any call is made, so that a unit which kills its worker is counted all the same. Units
+    whose claims repeatedly did not end are left out, or with ``suspects`` taken alone: who shares a batch with a
+    unit that kills its worker must not be blamed for it.
     """
     token = uuid.uuid4()
     wanted = WorkUnit.objects.filter(claimable(), run_id=run_id, run__state=Run.State.RUNNING, kind__in=list(kinds))
+    wanted = wanted.filter(tries__gte=SUSPECT_TRIES) if suspects else wanted.filter(tries__lt=SUSPECT_TRIES)
     if run_judge_id is not None:
         wanted = wanted.filter(run_judge_id=run_judge_id)
     with transaction.atomic():

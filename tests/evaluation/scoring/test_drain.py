@@ -93,9 +93,13 @@ def test_an_answer_the_system_failed_on_fails_every_metric_with_the_systems_reas
     run = baseline_run(answers)
     start(run)
     assert drain(run.pk, seconds=30).state == Run.State.INCOMPLETE
-    scores = Score.objects.filter(run=run)
-    assert {(s.status, s.value) for s in scores} == {("failed", None)}
-    assert {s.reason for s in scores} == {"upstream: connection reset"}
+    told = dict(Score.objects.filter(run=run).values_list("metric__name", "reason"))
+    # The question is not negative and a failed answer has no latency; everything else was lost with the answer.
+    assert {name for name, reason in told.items() if not reason.startswith("upstream")} == {
+        "negative_detection",
+        "latency",
+    }
+    assert told["keyword_hit"] == told["correctness"] == "upstream: connection reset"
 
 
 def test_a_retry_raises_the_round_and_never_replaces_a_good_score() -> None:

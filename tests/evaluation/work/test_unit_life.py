@@ -30,9 +30,9 @@ class UnitLife(RuleBasedStateMachine):
         self.held: list[WorkUnit] = []
         self.written: dict[int, int] = {}
 
-    @rule(size=st.integers(1, 3))
-    def claim(self, size: int) -> None:
-        self.held += units.claim(self.run.pk, ASK, size)
+    @rule(size=st.integers(1, 3), suspects=st.booleans())
+    def claim(self, size: int, suspects: bool) -> None:
+        self.held += units.claim(self.run.pk, ASK, size, suspects=suspects)
 
     @rule(pick=st.integers(0, 99))
     def finish(self, pick: int) -> None:

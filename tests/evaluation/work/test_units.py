@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from evaluation.runs.models import Run
 from evaluation.work import units
 from evaluation.work.models import Attempt, WorkUnit
-from evaluation.work.units import MAX_TRIES, State
+from evaluation.work.units import MAX_TRIES, SUSPECT_TRIES, State
 from tests.factories import make_draft_run, make_units
 
 pytestmark = pytest.mark.django_db
@@ -60,11 +60,20 @@ def test_who_lost_the_claim_can_neither_finish_nor_fail_nor_give_back(run: Run) 
 
 def test_a_unit_that_never_ends_is_no_longer_claimed_after_its_last_try(run: Run) -> None:
     make_units(run, 1)
-    for _ in range(MAX_TRIES):
-        (unit,) = units.claim(run.pk, ASK, 1)
+    for tries in range(MAX_TRIES):
+        (unit,) = units.claim(run.pk, ASK, 1, suspects=tries >= SUSPECT_TRIES)
         lapse(unit)
-    assert units.claim(run.pk, ASK, 1) == []
+    assert units.claim(run.pk, ASK, 1) == units.claim(run.pk, ASK, 1, suspects=True) == []
     assert list(units.crash_looping()) == [unit]
+
+
+def test_a_unit_whose_claims_did_not_end_is_claimed_apart_from_the_others(run: Run) -> None:
+    make_units(run, 2)
+    for _ in range(SUSPECT_TRIES):
+        lapse(units.claim(run.pk, ASK, 1)[0])
+    (fresh,) = units.claim(run.pk, ASK, 5)
+    (suspect,) = units.claim(run.pk, ASK, 5, suspects=True)
+    assert (fresh.tries, suspect.tries) == (1, SUSPECT_TRIES + 1)
 
 
 def test_giving_back_keeps_a_unit_out_of_the_crash_count_and_may_defer_it(run: Run) -> None:

@@ -1,0 +1,138 @@
+"""Loads the demo: a question set, the recorded answers of two systems, judged runs, and two review queues.
+
+Everything goes through the same doors as a user's own data. Loading again changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+
+from evaluation.accounts.models import Project, User
+from evaluation.files.reading import read_questions
+from evaluation.questions.importing import import_question_set
+from evaluation.questions.models import QuestionSet
+from evaluation.runs.answer_files import import_answer_file
+from evaluation.runs.draining import drain
+from evaluation.runs.lifecycle import start
+from evaluation.runs.making import prepare_run
+from evaluation.runs.models import Run
+from evaluation.shipping import baseline_judge, profile_row
+from review.given import Given
+from review.models.queues import Assignment, ReviewItem, ReviewQueue
+from review.queues.leases import lease_end, loaded
+from review.queues.making import close, make_queue
+from review.ratings import submit
+from review.reveals import finalise, reveal
+
+HERE = Path(__file__).parent
+PROJECT = "Demo"
+QUESTIONS = "demo"
+SYSTEMS = {"demo-vector": "answers_vector.jsonl", "demo-graph": "answers_graph.jsonl"}
+METRICS = ("correctness", "faithfulness", "completeness")
+WAITING, EXAMPLE = 24, 26
+SEED = 20261120
+Told = Mapping[str, Mapping[str, Given]]  # reviewer -> metric -> what they gave
+
+
+def demo_project() -> Project:
+    """The demo's project."""
+    return Project.objects.get_or_create(name=PROJECT)[0]
+
+
+def load_demo(project: Project) -> list[Run]:
+    """Import, evaluate and fill the queues; the judged runs, the better system last."""
+    lead = User.objects.get(username="lead")
+    data = (HERE / "questions.yaml").read_bytes()
+    questions = import_question_set(project, QUESTIONS, read_questions(data, "questions.yaml"), by=lead).question_set
+    runs = [_judged(project, questions, system, file, lead) for system, file in SYSTEMS.items()]
+    if not ReviewQueue.objects.filter(project=project).exists():
+        with transaction.atomic():
+            _waiting_queue(runs, lead)
+            _example_queue(runs[-1], lead)
+    return runs
+
+
+def _judged(project: Project, questions: QuestionSet, system: str, file: str, lead: User) -> Run:
+    imported = import_answer_file(questions, system, (HERE / file).read_bytes(), file, by=lead)
+    judged = Run.objects.filter(answer_set=imported.answer_set, judges__isnull=False).first()
+    if judged:
+        return judged
+    judge = baseline_judge(project, settings.LANGUAGE_CODE)
+    run = prepare_run(
+        imported.answer_set, profile_row(project, "graphrag"), judge=judge, name=f"{QUESTIONS} · {system}", by=lead
+    )
+    start(run, lead)
+    return drain(run.pk, seconds=120)
+
+
+def _reviewers() -> list[User]:
+    return list(User.objects.filter(username__in=["reviewer1", "reviewer2"]).order_by("username"))
+
+
+def _waiting_queue(runs: list[Run], lead: User) -> ReviewQueue:
+    return make_queue(
+        runs,
+        name="Demo review",
+        metrics=METRICS,
+        strategy="stratified",
+        size=WAITING,
+        seed=SEED,
+        reviewers=_reviewers(),
+        guideline=("Rate what the answer says, not how it is written.\n답변의 문장력이 아니라 내용을 평가해 주세요."),
+        by=lead,
+    )
+
+
+def _example_queue(run: Run, lead: User) -> ReviewQueue:
+    """A closed queue with ratings made for show, so that agreement and correction have something to tell."""
+    queue = make_queue(
+        run,
+        name="Demo examples",
+        metrics=METRICS,
+        strategy="stratified",
+        size=EXAMPLE,
+        seed=SEED + 1,
+        reviewers=_reviewers(),
+        reviews_needed=2,
+        example=True,
+        by=lead,
+    )
+    told = _told()
+    people = {user.username: user for user in _reviewers()}
+    for item in queue.items.select_related("answer__question").order_by("shuffle_key"):
+        given = told.get(item.answer.question.external_id, {})
+        for slot, (username, values) in enumerate(sorted(given.items()), start=1):
+            _rate(item, queue, people[username], slot, values)
+    close(queue, by=lead)
+    return queue
+
+
+def _rate(item: ReviewItem, queue: ReviewQueue, user: User, slot: int, values: Mapping[str, Given]) -> None:
+    assignment = Assignment.objects.create(
+        item=item, reviewer=user, slot=slot, lease_until=lease_end(queue), opened_at=Now()
+    )
+    held = loaded(assignment.pk)
+    if submit(held, values, idempotency_key=f"demo-{held.pk}", by=user, active_ms=48_000).reveal:
+        reveal(held)
+        finalise(held, by=user)
+
+
+def _told() -> dict[str, Told]:
+    told: dict[str, dict[str, dict[str, Given]]] = defaultdict(lambda: defaultdict(dict))
+    for row in _ratings():
+        if row["system"] == "demo-graph":
+            given = Given(value=float(str(row["value"])), comment=str(row["comment"]))
+            told[str(row["question_id"])][str(row["reviewer"])][str(row["metric"])] = given
+    return {question: dict(by_reviewer) for question, by_reviewer in told.items()}
+
+
+def _ratings() -> Iterator[dict[str, object]]:
+    for line in (HERE / "ratings.jsonl").read_text(encoding="utf-8").splitlines():
+        yield json.loads(line)

@@ -1,0 +1,41 @@
+"""Load the demo, evaluate it and, with ``--serve``, serve it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandParser
+
+from config.environment import read
+from review.demo.loading import demo_project, load_demo
+from review.demo.people import DemoUser, set_people
+
+
+class Command(BaseCommand):
+    """``demo [--serve] [--port N]``: makes what it needs; safe to repeat."""
+
+    help = "Load and evaluate the demo; with --serve, serve it with a worker until Ctrl-C."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Whether and where to serve."""
+        parser.add_argument("--serve", action="store_true", help="serve the site afterwards")
+        parser.add_argument("--port", type=int, default=read("PORT"), help="port to serve on (PORT)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Migrate, load, print the people, serve."""
+        call_command("migrate", verbosity=0)
+        project = demo_project()
+        people = set_people(project)
+        for run in load_demo(project):
+            self.stdout.write(f"run {run.pk}  {run.name}  {run.get_state_display()}")
+        self._introduce(people, options["port"])
+        if options["serve"]:
+            call_command("serve", port=options["port"])
+
+    def _introduce(self, people: list[DemoUser], port: int) -> None:
+        self.stdout.write(f"\nConcord is at http://127.0.0.1:{port}/  Log in as:")
+        for person in people:
+            self.stdout.write(f"  {person.username:<10} {person.password:<14} ({person.role})")
+        self.stdout.write("")
+        self.stdout.flush()
