@@ -10,15 +10,20 @@ from typing import Any
 from evaluation.accounts.models import Project, RoleGrant, User
 from evaluation.accounts.roles import Role
 from evaluation.canonical import content_hash
-from evaluation.judges.models import JudgeVersion
+from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.profiles.models import ProfileVersion
 from evaluation.questions.models import Question, QuestionSet
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import make_run as make_draft
 from evaluation.runs.models import Answer, AnswerSet, Context, Run
 from evaluation.samples import QuestionSpec
+from evaluation.scores.models import MetricDefinition, Score
+from evaluation.scoring.definitions import definitions
+from evaluation.shipping import shipped_rubric_row
 from evaluation.systems.models import System, SystemVersion
 from evaluation.work.models import WorkUnit
+from review.models.queues import ReviewQueue
+from review.queues.making import make_queue as new_queue
 
 _numbers = itertools.count(1)
 CATEGORIES = ("single_hop", "multi_hop_2", "negative")
@@ -156,3 +161,66 @@ def make_units(run: Run, count: int, kind: str = WorkUnit.Kind.ASK) -> list[Work
         WorkUnit.objects.create(run=run, kind=kind, question=question, key=content_hash([run.pk, kind, unique("unit")]))
         for _ in range(count)
     ]
+
+
+def make_scored_run(
+    answer_set: AnswerSet | None = None,
+    values: Sequence[float | None] = (1, 2, 3, 4, 5),
+    *,
+    metrics: Sequence[str] = ("correctness", "faithfulness"),
+    reason: str = "The judge's reason.",
+    judge: JudgeVersion | None = None,
+    **fields: Any,
+) -> Run:
+    """A completed run with a judge value per answer and metric, from ``values`` in turn; ``None`` is a failed one."""
+    answers = answer_set or make_answer_set()
+    project = answers.project
+    profile = fields.pop("profile", None) or make_profile(
+        project, {"name": "plain", "title": {"en": "Plain", "ko": "기본"}, "reported": list(metrics)}
+    )
+    scorer = judge or make_judge(project)
+    rubric = shipped_rubric_row("answer_quality", "en")
+    run = make_draft_run(answers, profile=profile, judges=[(scorer, rubric, True)], **fields)
+    Run.objects.filter(pk=run.pk).update(state=Run.State.COMPLETED)
+    run.refresh_from_db()
+    given = answers.answers.filter(status="ok").order_by("pk")
+    Score.objects.bulk_create(
+        _score(run, answer, metric, values[position % len(values)], reason, scorer, rubric)
+        for position, answer in enumerate(given)
+        for metric in definitions(metrics).values()
+    )
+    return run
+
+
+def _score(
+    run: Run,
+    answer: Answer,
+    metric: MetricDefinition,
+    value: float | None,
+    reason: str,
+    judge: JudgeVersion,
+    rubric: RubricVersion,
+) -> Score:
+    return Score(
+        run=run,
+        answer=answer,
+        metric=metric,
+        origin=content_hash(["test", run.pk, answer.pk, judge.pk]),
+        judge_version=judge,
+        rubric_version=rubric,
+        status="failed" if value is None else "scored",
+        value=value,
+        reason="timeout" if value is None else reason,
+    )
+
+
+def make_queue(run: Run | None = None, reviewers: Sequence[User] | int = 1, **fields: Any) -> ReviewQueue:
+    """A queue over all answers of a run for so many new reviewers, or the given ones."""
+    scored = run or make_scored_run()
+    people = (
+        [make_user(Role.REVIEWER, scored.project) for _ in range(reviewers)]
+        if isinstance(reviewers, int)
+        else list(reviewers)
+    )
+    defaults: dict[str, Any] = {"metrics": ["correctness", "faithfulness"], "strategy": "all", "seed": 1}
+    return new_queue(scored, reviewers=people, **(defaults | fields))

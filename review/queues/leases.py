@@ -96,23 +96,25 @@ def _renew(assignment: Assignment) -> bool:
 
 
 def _taken(queue: ReviewQueue, member: QueueMember) -> Assignment | None:
-    for item in _candidates(queue, member):
-        if (pk := _take(item, queue, member.reviewer_id)) is not None:
+    for item, lapsed in _candidates(queue, member):
+        if (pk := _take(item, queue, member.reviewer_id, again=lapsed)) is not None:
             QueueMember.objects.filter(pk=member.pk).update(offset=item.shuffle_key)
             return loaded(pk)
     return None
 
 
-def _candidates(queue: ReviewQueue, member: QueueMember) -> Iterator[ReviewItem]:
-    """Items the person may take, read in batches: new ones after the offset, then before it, then own lapsed ones."""
+def _candidates(queue: ReviewQueue, member: QueueMember) -> Iterator[tuple[ReviewItem, bool]]:
+    """Items the person may take, read in batches: new ones after the offset, then before it, then own lapsed ones,
+    which are marked."""
     own = Assignment.objects.filter(item=OuterRef("pk"), reviewer=member.reviewer_id)
     free = _with_free_slot(queue).order_by("shuffle_key")
     new = free.filter(~Exists(own))
-    lapsed = free.filter(Exists(own.filter(state=State.EXPIRED)))
-    for rows in (new.filter(shuffle_key__gt=member.offset), new.filter(shuffle_key__lte=member.offset), lapsed):
+    lost = free.filter(Exists(own.filter(state=State.EXPIRED)))
+    ahead, behind = new.filter(shuffle_key__gt=member.offset), new.filter(shuffle_key__lte=member.offset)
+    for rows, lapsed in ((ahead, False), (behind, False), (lost, True)):
         tried: list[int] = []
         while batch := list(rows.exclude(pk__in=tried)[:BATCH]):
-            yield from batch
+            yield from ((item, lapsed) for item in batch)
             tried += [item.pk for item in batch]
 
 
@@ -125,18 +127,19 @@ def _with_free_slot(queue: ReviewQueue) -> QuerySet[ReviewItem]:
     return rows.alias(live=Coalesce(Subquery(count), 0)).filter(live__lt=queue.reviews_needed)
 
 
-def _take(item: ReviewItem, queue: ReviewQueue, reviewer_id: int) -> int | None:
+def _take(item: ReviewItem, queue: ReviewQueue, reviewer_id: int, *, again: bool) -> int | None:
     """Lease a slot of the item; ``None`` when somebody else was faster."""
     try:
         with transaction.atomic():
             slot = _free_slot(item, queue.reviews_needed)
             if slot is None:
                 return None
-            again = Assignment.objects.filter(item=item, reviewer_id=reviewer_id, state=State.EXPIRED)
             lease = {"state": State.LEASED, "slot": slot, "lease_until": lease_end(queue)}
-            if pk := again.values_list("pk", flat=True).first():
-                return pk if again.update(**lease, fence=F("fence") + 1) else None
-            return Assignment.objects.create(item=item, reviewer_id=reviewer_id, opened_at=Now(), **lease).pk
+            if not again:
+                return Assignment.objects.create(item=item, reviewer_id=reviewer_id, opened_at=Now(), **lease).pk
+            lost = Assignment.objects.get(item=item, reviewer_id=reviewer_id)
+            row = Assignment.objects.filter(pk=lost.pk, state=State.EXPIRED)
+            return lost.pk if row.update(**lease, fence=F("fence") + 1) else None
     except IntegrityError:
         return None
 
