@@ -18,26 +18,33 @@ def union_probability(probabilities: Sequence[float | None]) -> float | None:
 
 
 def united(draws: Sequence[Sequence[Drawn]]) -> list[Drawn]:
-    """All draws as one: union probabilities, strata crossed (joined by `` & `` where they differ), sampled where a
-    draw with probabilities sampled it. An answer that was only hand-picked does not count as sampled, unless no draw
-    has probabilities at all.
+    """All draws as one: union probabilities, sampled where a draw with probabilities sampled it. An answer that was
+    only hand-picked does not count as sampled, unless no draw has probabilities at all.
 
-    :raises ValueError: when the draws have different frames.
+    The strata are those of the draw that has most of them (the larger draw, where equally many): it filled each of
+    them by itself, which the crossings of several draws' strata would not be; the probabilities carry the rest.
+
+    :raises ValueError: when the draws have different frames, or there is none.
     """
-    if len({frozenset(one.key for one in one_draw) for one_draw in draws}) > 1:
+    if len({frozenset(one.key for one in one_draw) for one_draw in draws}) != 1:
         raise ValueError("draws over different frames cannot be united")
-    by_key: dict[int, list[Drawn]] = {}
-    for one_draw in draws:
+    random = [one_draw for one_draw in draws if any(one.probability is not None for one in one_draw)] or list(draws)
+    leading = max(random, key=lambda one_draw: (len(_strata(one_draw)), sum(one.sampled for one in one_draw)))
+    strata = {one.key: one.stratum for one in leading}
+    by_key: dict[int, list[Drawn]] = {key: [] for key in sorted(strata)}
+    for one_draw in random:
         for one in one_draw:
-            by_key.setdefault(one.key, []).append(one)
-    return [_joined(ones) for _, ones in sorted(by_key.items())]
+            by_key[one.key].append(one)
+    return [
+        Drawn(
+            key=key,
+            stratum=strata[key],
+            probability=union_probability([one.probability for one in ones]),
+            sampled=any(one.sampled for one in ones),
+        )
+        for key, ones in by_key.items()
+    ]
 
 
-def _joined(ones: list[Drawn]) -> Drawn:
-    random = [one for one in ones if one.probability is not None] or ones
-    return Drawn(
-        key=ones[0].key,
-        stratum=" & ".join(dict.fromkeys(one.stratum for one in random)),
-        probability=union_probability([one.probability for one in ones]),
-        sampled=any(one.sampled for one in random),
-    )
+def _strata(one_draw: Sequence[Drawn]) -> set[str]:
+    return {one.stratum for one in one_draw}

@@ -51,6 +51,15 @@ def test_an_answer_picked_by_hand_is_not_a_sampled_one() -> None:
     assert united([picked]) == picked
 
 
+def test_the_strata_are_those_of_the_draw_that_has_most() -> None:
+    members = [Member(key, "", float(key % 2)) for key in range(40)]
+    both = united([draw(members, "uniform", 30, 1), draw(members, "stratified", 8, 2)])
+
+    assert {one.stratum for one in both} == {"0", "1"}
+    # 1 - (1 - 30/40)(1 - 4/20) = 0.8
+    assert {one.probability for one in both} == {pytest.approx(0.8)}
+
+
 def test_different_frames_are_refused() -> None:
     with pytest.raises(ValueError, match="different frames"):
         united([[Drawn(1, "all", 1.0, True)], [Drawn(2, "all", 1.0, True)]])
