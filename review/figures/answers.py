@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from evaluation.runs.config import RunConfig
@@ -39,8 +40,9 @@ _FIELDS = (
 )
 
 
-def run_answers(run: Run) -> list[RunAnswer]:
-    """The newest answer to each question and sample of the run, in the order of the question set. One query."""
+def run_answers(run: Run, answer_ids: Collection[int] | None = None) -> list[RunAnswer]:
+    """The newest answer to each question and sample of the run, in the order of the question set; or those of them
+    with the given keys. One query."""
     wanted = RunConfig.model_validate(run.config).question_ids
     answers = Answer.objects.filter(answer_set_id=run.answer_set_id)
     if wanted:
@@ -61,4 +63,5 @@ def run_answers(run: Run) -> list[RunAnswer]:
             latency_seconds=latency,
         )
         for pk, question_pk, external_id, text, category, difficulty, group, sample, status, latency in newest.values()
+        if answer_ids is None or pk in answer_ids
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
@@ -67,9 +67,11 @@ _FIELDS = (
 )
 
 
-def ratings_of(answer_set_id: int) -> QuerySet[Rating]:
-    """All ratings of the answers of a set: answers are shared by the runs over it, and so are their ratings."""
-    return Rating.objects.filter(answer__answer_set_id=answer_set_id)
+def ratings_of(answer_set_id: int, answer_ids: Collection[int] | None = None) -> QuerySet[Rating]:
+    """All ratings of the answers of a set (or some of them): answers are shared by the runs over it, and so are
+    their ratings."""
+    rows = Rating.objects.filter(answer__answer_set_id=answer_set_id)
+    return rows if answer_ids is None else rows.filter(answer_id__in=answer_ids)
 
 
 def read(ratings: QuerySet[Rating]) -> list[ExpertRating]:

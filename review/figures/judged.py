@@ -7,10 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
-
 from evaluation.samples import Status
-from evaluation.scores.models import Score
 
 REPEATS_TIED = "repeats_tied"  # as many repeats said one class as another
 Key = tuple[int, int]  # answer, metric
@@ -43,18 +40,6 @@ class ScoreRow:
     value: float | None
     label: str | None
     reason: str
-
-
-_FIELDS = ("answer_id", "metric_id", "status", "value", "label", "reason")
-
-
-def judged(scores: QuerySet[Score]) -> dict[Key, Judged]:
-    """(answer, metric) -> what one scorer said; ``scores`` are the current ones of that scorer. One query."""
-    rows: dict[Key, list[ScoreRow]] = {}
-    for values in scores.order_by("id").values_list(*_FIELDS).iterator(chunk_size=5000):
-        row = ScoreRow(*values)
-        rows.setdefault((row.answer_id, row.metric_id), []).append(row)
-    return {key: folded(found) for key, found in rows.items()}
 
 
 def folded(repeats: Sequence[ScoreRow]) -> Judged:

@@ -21,7 +21,7 @@ class Withheld(StrEnum):
     NOT_REVIEWED = "not_reviewed"
     RULES_ONLY = "rules_only"
     PARTIAL = "partial"
-    NOT_CORRECTED = "not_corrected"
+    CLASSES = "classes"  # labels have no mean; their shares stand instead
 
 
 @dataclass(frozen=True, slots=True)

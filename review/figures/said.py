@@ -1,0 +1,56 @@
+"""Everything that was said about a run's answers, read once: scores, ratings, decisions, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from evaluation.runs.models import Run
+from evaluation.scores.models import MetricDefinition
+from review.figures.answers import RunAnswer, run_answers
+from review.figures.decisions import Decision, standing_decisions
+from review.figures.experts import ExpertRating, ratings_of, read
+from review.figures.judged import Judged, Key
+from review.figures.sampling import Samples, samples_of
+from review.figures.scorers import Scorer, scorers_of, values_of_run
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was said about the answers of a run. ``metrics`` holds every metric that anybody gave a value for, by
+    primary key; ``scored`` are the values of the rules and primary judges, ``computed`` the metrics they belong to."""
+
+    answers: dict[int, RunAnswer]
+    scorers: list[Scorer]
+    scored: dict[Key, Judged]
+    ratings: list[ExpertRating]
+    decisions: dict[Key, Decision]
+    metrics: dict[int, MetricDefinition]
+    computed: frozenset[int]
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Metric -> its name, with the version where two versions of a metric were used."""
+        of_name = [metric.name for metric in self.metrics.values()]
+        return {
+            pk: metric.name if of_name.count(metric.name) == 1 else f"{metric.name}@{metric.version}"
+            for pk, metric in self.metrics.items()
+        }
+
+
+def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
+    """Read everything about the run's answers, or some of them, in six queries."""
+    answers = {answer.answer_id: answer for answer in run_answers(run, answer_ids)}
+    scorers = scorers_of(run, answer_ids)
+    rows = read(ratings_of(run.answer_set_id, answer_ids))
+    ratings = [row for row in rows if row.answer_id in answers]
+    decisions = {k: d for k, d in standing_decisions(run.answer_set_id, answer_ids).items() if k[0] in answers}
+    scored = values_of_run(scorers)
+    keys = [*(key for one in scorers for key in one.said), *(row.key for row in ratings), *decisions]
+    metrics = MetricDefinition.objects.in_bulk({metric for _, metric in keys})
+    return Said(answers, scorers, scored, ratings, decisions, metrics, frozenset(metric for _, metric in scored))
+
+
+def samples_behind(run: Run, said: Said) -> Samples:
+    """The draws and imported samples behind the ratings. Three queries."""
+    return samples_of(run.answer_set_id, list(said.answers))

@@ -1,0 +1,139 @@
+"""With which probability the experts' ratings came to be: draws of queues, and samples made elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from review.figures.experts import ExpertRating
+from review.models.draws import FrameMember
+from review.models.queues import Assignment, QueueMetric, ReviewQueue
+from review.sampling.union import union_probability
+
+IMPORTED = "import"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an answer stands in the samples for a metric. ``probability``: of being taken by any of the draws,
+    ``None`` where none is known (hand-picked, imported as unknown); ``sampled``: taken by a draw with probabilities.
+    """
+
+    probability: float | None = None
+    stratum: str = ""
+    sampled: bool = False
+
+
+NOWHERE = Place()
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """One draw's word on one answer."""
+
+    probability: float | None
+    stratum: str
+    sampled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _OneDraw:
+    queue_id: int
+    after_looking: bool
+    members: dict[int, _Member]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The samples behind the ratings of a run's answers. ``silent``: answers that were served in a queue and skipped
+    or flagged, by queue."""
+
+    draws: Sequence[_OneDraw]
+    queues_of: Mapping[int, frozenset[int]]
+    silent: Mapping[int, frozenset[int]]
+    answers: Sequence[int]
+
+    def places(self, metric_id: int, ratings: Iterable[ExpertRating]) -> dict[int, Place]:
+        """Answer -> its place for the metric, of every answer in any frame. ``ratings``: all imported rows count for
+        samples made elsewhere, those that could not judge too."""
+        queues = self.queues_of.get(metric_id, frozenset())
+        found = [draw.members for draw in _since_last_look([d for d in self.draws if d.queue_id in queues])]
+        found += _made_elsewhere([r for r in ratings if r.imported and r.metric_id == metric_id], self.answers)
+        return {answer: _joined([m[answer] for m in found if answer in m]) for answer in _covered(found)}
+
+    def silent_for(self, metric_id: int) -> frozenset[int]:
+        """Answers that a reviewer was served for the metric and did not rate."""
+        queues = self.queues_of.get(metric_id, frozenset())
+        return frozenset().union(*(self.silent.get(queue, frozenset()) for queue in queues))
+
+
+def samples_of(answer_set_id: int, answers: Sequence[int]) -> Samples:
+    """The samples over the answers of a set, of blind queues only: assisted ratings are no sample of blind opinions.
+    Three queries."""
+    blind = ReviewQueue.Mode.BLIND
+    frame = FrameMember.objects.filter(answer__answer_set_id=answer_set_id, draw__queue__mode=blind)
+    draws: dict[int, _OneDraw] = {}
+    columns = ("draw_id", "draw__queue_id", "draw__planned_after_looking", "answer_id")
+    for draw_id, queue_id, looked, answer_id, probability, stratum, sampled in frame.order_by("draw_id").values_list(
+        *columns, "probability", "stratum", "sampled"
+    ):
+        draw = draws.setdefault(draw_id, _OneDraw(queue_id or 0, looked, {}))
+        draw.members[answer_id] = _Member(probability, stratum, sampled)
+    queues = {draw.queue_id for draw in draws.values()}
+    return Samples(list(draws.values()), _queues_by_metric(queues), _silent(queues), list(answers))
+
+
+def _queues_by_metric(queues: Collection[int]) -> dict[int, frozenset[int]]:
+    found: dict[int, set[int]] = {}
+    for metric_id, queue_id in QueueMetric.objects.filter(queue_id__in=queues).values_list("metric_id", "queue_id"):
+        found.setdefault(metric_id, set()).add(queue_id)
+    return {metric_id: frozenset(ids) for metric_id, ids in found.items()}
+
+
+def _silent(queues: Collection[int]) -> dict[int, frozenset[int]]:
+    states = [Assignment.State.SKIPPED, Assignment.State.FLAGGED]
+    rows = Assignment.objects.filter(item__queue_id__in=queues, state__in=states)
+    found: dict[int, set[int]] = {}
+    for queue_id, answer_id in rows.values_list("item__queue_id", "item__answer_id"):
+        found.setdefault(queue_id, set()).add(answer_id)
+    return {queue_id: frozenset(ids) for queue_id, ids in found.items()}
+
+
+def _since_last_look(draws: Sequence[_OneDraw]) -> Sequence[_OneDraw]:
+    """A draw planned after ratings were read takes earlier answers as certain and stands without the draws before it:
+    weights are never pooled across looks (statistics.md 2.1)."""
+    looks = [position for position, draw in enumerate(draws) if draw.after_looking]
+    return draws[looks[-1] :] if looks else draws
+
+
+def _made_elsewhere(rows: Sequence[ExpertRating], answers: Sequence[int]) -> list[dict[int, _Member]]:
+    """Imported ratings as draws: ``all``, ``uniform`` (n of N), or each row's own probability."""
+    found: list[dict[int, _Member]] = []
+    if any(row.sampling == "all" for row in rows):
+        found.append({answer: _Member(1.0, IMPORTED, True) for answer in answers})
+    taken = {row.answer_id for row in rows if row.sampling == "uniform"} & set(answers)
+    if taken:
+        share = len(taken) / len(answers)
+        found.append({answer: _Member(share, IMPORTED, answer in taken) for answer in answers})
+    own = {
+        row.answer_id: _Member(row.probability, IMPORTED, True)
+        for row in rows
+        if row.probability is not None and row.sampling not in {"all", "uniform"}
+    }
+    return [*found, own] if own else found
+
+
+def _covered(draws: Sequence[Mapping[int, _Member]]) -> list[int]:
+    return list(dict.fromkeys(answer for draw in draws for answer in draw))
+
+
+def _joined(members: Sequence[_Member]) -> Place:
+    """Independent draws as one: union probability, strata crossed; hand-picking adds nothing."""
+    random = [member for member in members if member.probability is not None]
+    if not random:
+        return NOWHERE
+    return Place(
+        probability=union_probability([member.probability for member in random]),
+        stratum=" & ".join(dict.fromkeys(member.stratum for member in random)),
+        sampled=any(member.sampled for member in random),
+    )

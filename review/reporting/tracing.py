@@ -1,0 +1,125 @@
+"""Collecting a report's provenance from the ledger and the versions a run is pinned to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from importlib.metadata import PackageNotFoundError, version
+
+from django.db.models import Count, Q, Sum
+
+from evaluation.runs.config import RunConfig
+from evaluation.runs.models import Run
+from evaluation.scores.models import MetricDefinition
+from evaluation.work.models import Attempt, Reply
+from review.models.draws import Draw
+from review.reporting.provenance import Cost, DrawUsed, JudgeUsed, Provenance, Versioned
+
+UNKNOWN_VERSION = "unversioned"  # run from a checkout that was never installed
+
+
+def provenance_of(run: Run, metrics: Iterable[MetricDefinition]) -> Provenance:
+    """Everything the run's figures come from. Four queries; the run comes with its relations (``with_relations``)."""
+    config = RunConfig.model_validate(run.config)
+    answers, profile = run.answer_set, run.profile_version
+    asked, system = answers.question_set, answers.system_version
+    return Provenance(
+        product_version=product_version(),
+        run_id=run.pk,
+        config_hash=run.config_hash,
+        seed=run.seed,
+        k=config.k,
+        evaluation_type=config.evaluation_type,
+        question_set=Versioned(asked.name, asked.version, asked.content_hash),
+        system=Versioned(system.system.name, system.version, system.content_hash),
+        answers_hash=answers.content_hash or "",
+        answers_source=answers.source,
+        profile=Versioned(profile.name, profile.version, profile.content_hash),
+        metrics=tuple(Versioned(m.name, m.version, m.content_hash) for m in sorted(metrics, key=lambda m: m.name)),
+        judges=judges_of(run),
+        draws=_draws(run),
+        cost=_cost(run),
+        created_at=run.created_at,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+    )
+
+
+def product_version() -> str:
+    """The installed version of the product."""
+    try:
+        return version("concord")
+    except PackageNotFoundError:
+        return UNKNOWN_VERSION
+
+
+def with_relations(run: Run) -> Run:
+    """The run with everything its header and provenance name, in one query."""
+    rows = Run.objects.select_related(
+        "profile_version", "answer_set__question_set", "answer_set__system_version__system"
+    )
+    return rows.get(pk=run.pk)
+
+
+def judges_of(run: Run) -> tuple[JudgeUsed, ...]:
+    """The judges, primary ones first, with the model ids their servers named. Two queries."""
+    named: dict[int, set[str]] = {}
+    replies = Reply.objects.filter(attempt__unit__run=run).exclude(model_returned="")
+    for judge_id, model in replies.values_list("attempt__unit__run_judge_id", "model_returned").distinct():
+        named.setdefault(judge_id or 0, set()).add(model)
+    judges = run.judges.select_related("judge_version", "rubric_version").order_by("-primary", "id")
+    return tuple(
+        JudgeUsed(
+            judge=Versioned(one.judge_version.name, one.judge_version.version, one.judge_version.content_hash),
+            model=one.judge_version.model,
+            models_returned=tuple(sorted(named.get(one.pk, ()))),
+            rubric=Versioned(one.rubric_version.family, one.rubric_version.version, one.rubric_version.content_hash),
+            language=one.rubric_version.language,
+            primary=one.primary,
+            baseline=one.judge_version.is_baseline,
+            repeats=one.repeat_count,
+        )
+        for one in judges
+    )
+
+
+def _draws(run: Run) -> tuple[DrawUsed, ...]:
+    """All draws over answers of the run's answer set, whichever run steered them: ratings belong to answers."""
+    draws = (
+        Draw.objects.filter(run__answer_set_id=run.answer_set_id)
+        .select_related("queue")
+        .annotate(taken=Count("frame", filter=Q(frame__sampled=True)))
+        .order_by("id")
+    )
+    return tuple(
+        DrawUsed(
+            draw_id=draw.pk,
+            queue=draw.queue.name if draw.queue else "",
+            example=bool(draw.queue and draw.queue.example),
+            strategy=draw.strategy,
+            seed=draw.seed,
+            frame=draw.frame_size,
+            sampled=draw.taken,
+            planned_after_looking=draw.planned_after_looking,
+            drawn_at=draw.created_at,
+        )
+        for draw in draws
+    )
+
+
+def _cost(run: Run) -> Cost:
+    sent = Attempt.objects.filter(unit__run=run).exclude(reply__outcome="not_sent")
+    found = sent.aggregate(
+        calls=Count("id"),
+        known=Sum("reply__cost"),
+        unknown=Count("id", filter=Q(reply__isnull=True) | Q(reply__cost__isnull=True)),
+        tokens_in=Sum("reply__tokens_in"),
+        tokens_out=Sum("reply__tokens_out"),
+    )
+    return Cost(
+        calls=found["calls"],
+        known=found["known"] or Decimal(0),
+        unknown_calls=found["unknown"],
+        tokens_in=found["tokens_in"] or 0,
+        tokens_out=found["tokens_out"] or 0,
+    )

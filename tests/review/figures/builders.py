@@ -1,0 +1,217 @@
+"""Runs whose scores and ratings a test states row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils import timezone
+
+from evaluation.accounts.models import User
+from evaluation.canonical import content_hash
+from evaluation.judges.models import JudgeVersion, RubricVersion
+from evaluation.runs.config import RunConfig
+from evaluation.runs.lifecycle import make_run
+from evaluation.runs.models import Answer, AnswerSet, Run
+from evaluation.samples import QuestionSpec
+from evaluation.scores.models import MetricDefinition, Score
+from evaluation.scoring.definitions import definitions
+from evaluation.shipping import profile_row, shipped_rubric_row
+from review.models.draws import Draw, FrameMember
+from review.models.queues import Assignment, QueueMember, QueueMetric, ReviewItem, ReviewQueue
+from review.models.ratings import Override, Rating
+from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, unique
+
+RULES = ("keyword_hit", "keyword_coverage", "negative_detection", "latency")
+JUDGED = ("correctness", "faithfulness", "completeness")
+NOT_APPLICABLE = "not applicable"  # stands for a result without a value in lists of values
+FAILED = "failed"
+
+
+def metric(name: str, scale: str = "") -> MetricDefinition:
+    """A declared metric, or an imported one with the given scale."""
+    if not scale:
+        return definitions([name])[name]
+    return MetricDefinition.objects.create(
+        name=name, version=1, kind="imported", scale=scale, content_hash=content_hash([name, scale])
+    )
+
+
+def run_over(
+    answers: AnswerSet, *, judged: bool = True, state: str = Run.State.COMPLETED, judge: JudgeVersion | None = None
+) -> Run:
+    """A finished run under the GraphRAG profile, with a primary judge or without any; its scores are the test's."""
+    profile = profile_row(answers.project, "graphrag")
+    primary = judge or (make_judge(answers.project, "judge") if judged else None)
+    rubric = shipped_rubric_row("answer_quality", "en")
+    run = make_run(
+        answers, profile, RunConfig(rules=RULES), judges=[(primary, rubric, True)] if primary and judged else []
+    )
+    Run.objects.filter(pk=run.pk).update(state=state, started_at=timezone.now(), finished_at=timezone.now())
+    run.refresh_from_db()
+    return run
+
+
+def answers_to(categories: Sequence[str], groups: Sequence[str] = ()) -> AnswerSet:
+    """A set of one answer per question; the n-th question has the n-th category (and group)."""
+    specs = [
+        QuestionSpec(
+            id=f"q{n}",
+            category=category,
+            text=f"Question {n}?",
+            check="should_not_hallucinate" if category == "negative" else "",
+            group=groups[n - 1] if groups else "",
+        )
+        for n, category in enumerate(categories, start=1)
+    ]
+    return make_answer_set(make_question_set(make_project(), specs))
+
+
+def answer_rows(run: Run) -> list[Answer]:
+    """The run's answers in the order of the question set."""
+    return list(Answer.objects.filter(answer_set_id=run.answer_set_id).order_by("question__position", "sample"))
+
+
+def score(
+    run: Run, answer: Answer, row: MetricDefinition, value: float | str | None, *, author: str = "", **fields: Any
+) -> Score:
+    """One score row: a number, a class label of a class metric, ``FAILED`` or ``NOT_APPLICABLE``."""
+    outcome: dict[str, Any] = {"status": "scored", "value": value}
+    if value == NOT_APPLICABLE:
+        outcome = {"status": "not_applicable", "reason": "no_keywords"}
+    elif value == FAILED:
+        outcome = {"status": "failed", "reason": "timeout"}
+    elif isinstance(value, str):
+        outcome = {"status": "scored", "label": value}
+    fields = outcome | fields
+    identity = [run.pk, answer.pk, row.pk, author, fields.get("repeat", 1), fields.pop("by", 0)]
+    return Score.objects.create(
+        run=run, answer=answer, metric=row, author=author, origin=content_hash(identity), **fields
+    )
+
+
+def score_all(run: Run, values: Mapping[str, Sequence[float | str | None]]) -> None:
+    """Scores by metric name, one for each answer in order; ``None`` leaves an answer without a row (pending)."""
+    rows = definitions(values)
+    judge = run.judges.filter(primary=True).first()
+    for name, given in values.items():
+        by_judge = name in JUDGED and judge is not None
+        for answer, value in zip(answer_rows(run), given, strict=True):
+            if value is not None:
+                score(
+                    run,
+                    answer,
+                    rows[name],
+                    value,
+                    judge_version_id=judge.judge_version_id if by_judge and judge else None,
+                    rubric_version_id=judge.rubric_version_id if by_judge and judge else None,
+                )
+
+
+def second_judge(run: Run, values: Mapping[str, Sequence[float | str | None]], name: str = "second") -> JudgeVersion:
+    """Scores of a judge that is compared only."""
+    other = make_judge(run.project, name)
+    rubric = RubricVersion.objects.get(pk=run.judges.first().rubric_version_id)
+    run.judges.create(judge_version=other, rubric_version=rubric, primary=False)
+    for metric_name, given in values.items():
+        row = metric(metric_name)
+        for answer, value in zip(answer_rows(run), given, strict=True):
+            if value is not None:
+                score(run, answer, row, value, judge_version=other, rubric_version=rubric, by=other.pk)
+    return other
+
+
+def queue_for(run: Run, metrics: Sequence[MetricDefinition], reviewers: Sequence[User], **fields: Any) -> ReviewQueue:
+    """A queue with members and metrics, without items."""
+    queue = ReviewQueue.objects.create(project=run.project, name=unique("queue"), reviews_needed=3, **fields)
+    QueueMetric.objects.bulk_create(QueueMetric(queue=queue, metric=row) for row in metrics)
+    QueueMember.objects.bulk_create(QueueMember(queue=queue, reviewer=person) for person in reviewers)
+    return queue
+
+
+def draw_into(queue: ReviewQueue, run: Run, places: Sequence[tuple[str, float | None, bool]], **fields: Any) -> Draw:
+    """A draw over the run's answers: (stratum, probability, sampled) for each in order, with items for the sampled."""
+    drawn = Draw.objects.create(
+        queue=queue, run=run, strategy=fields.pop("strategy", "stratified"), seed=7, frame_size=len(places), **fields
+    )
+    for answer, (stratum, probability, sampled) in zip(answer_rows(run), places, strict=True):
+        FrameMember.objects.create(draw=drawn, answer=answer, stratum=stratum, probability=probability, sampled=sampled)
+        if sampled:
+            ReviewItem.objects.get_or_create(
+                queue=queue, answer=answer, occasion=1, defaults={"run": run, "shuffle_key": answer.pk}
+            )
+    return drawn
+
+
+def assignment_of(queue: ReviewQueue, answer: Answer, person: User, run: Run, *, occasion: int = 1) -> Assignment:
+    """The person's assignment of the answer's item, made where there is none."""
+    item, _ = ReviewItem.objects.get_or_create(
+        queue=queue, answer=answer, occasion=occasion, defaults={"run": run, "shuffle_key": answer.pk + occasion}
+    )
+    found = Assignment.objects.filter(item=item, reviewer=person).first()
+    if found:
+        return found
+    return Assignment.objects.create(
+        item=item,
+        reviewer=person,
+        slot=item.assignments.count() + 1,
+        lease_until=timezone.now(),
+        submitted_at=timezone.now(),
+        state=Assignment.State.SUBMITTED,
+    )
+
+
+def rate(
+    assignment: Assignment, row: MetricDefinition, value: float | str | None, *, phase: str = "initial", **fields: Any
+) -> Rating:
+    """A reviewer's rating, the next of its phase; ``None`` for "cannot judge"."""
+    before = Rating.objects.filter(assignment=assignment, metric=row, phase=phase).count()
+    return Rating.objects.create(
+        answer_id=assignment.item.answer_id,
+        metric=row,
+        assignment=assignment,
+        reviewer=assignment.reviewer,
+        source="review",
+        phase=phase,
+        blind=fields.pop("blind", phase == "initial"),
+        seq=before + 1,
+        value=None if isinstance(value, str) else value,
+        label=value if isinstance(value, str) else None,
+        cannot_judge=value is None,
+        idempotency_key=unique("rating"),
+        **fields,
+    )
+
+
+def imported_rating(
+    answer: Answer, row: MetricDefinition, author: str, value: float | str | None, **fields: Any
+) -> Rating:
+    """A rating made elsewhere."""
+    return Rating.objects.create(
+        answer=answer,
+        metric=row,
+        author=author,
+        source="import",
+        phase=fields.pop("phase", "initial"),
+        blind=fields.pop("blind", True),
+        value=None if isinstance(value, str) else value,
+        label=value if isinstance(value, str) else None,
+        cannot_judge=value is None,
+        idempotency_key=unique("rating"),
+        **fields,
+    )
+
+
+def decide(answer: Answer, row: MetricDefinition, value: float | str | None, kind: str = "override") -> Override:
+    """An override, adjudication or revert, the next in turn."""
+    turn = Override.objects.filter(answer=answer, metric=row).count() + 1
+    return Override.objects.create(
+        answer=answer,
+        metric=row,
+        seq=turn,
+        kind=kind,
+        value=None if isinstance(value, str) else value,
+        label=value if isinstance(value, str) else None,
+        reason="the test says so",
+        by=make_user(),
+    )

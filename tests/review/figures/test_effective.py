@@ -1,0 +1,208 @@
+"""Which value counts: a decision, else the experts, else the judge."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from evaluation.runs.models import Answer, Run
+from evaluation.samples import Status
+from evaluation.scores.models import MetricDefinition
+from review.effective import NO_VALUE, Effective, Source, effective_values
+from review.figures.judged import REPEATS_TIED
+from tests.factories import make_user
+from tests.review.figures.builders import (
+    FAILED,
+    NOT_APPLICABLE,
+    answer_rows,
+    answers_to,
+    assignment_of,
+    decide,
+    imported_rating,
+    metric,
+    queue_for,
+    rate,
+    run_over,
+    score,
+    score_all,
+    second_judge,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    """Three answers; the judge gave correctness 2, failed, and found the third inapplicable."""
+    made = run_over(answers_to(["single_hop", "single_hop", "negative"]))
+    score_all(made, {"correctness": [2, FAILED, NOT_APPLICABLE]})
+    return made
+
+
+@pytest.fixture
+def correctness() -> MetricDefinition:
+    return metric("correctness")
+
+
+def value_of(run: Run, answer: Answer, row: MetricDefinition) -> Effective:
+    return effective_values(run).values[answer.pk, row.pk]
+
+
+def test_without_people_the_judges_value_counts_and_gaps_keep_their_reason(
+    run: Run, correctness: MetricDefinition
+) -> None:
+    first, second, third = answer_rows(run)
+    assert value_of(run, first, correctness).source is Source.JUDGE
+    assert value_of(run, first, correctness).value == 2
+    failed = value_of(run, second, correctness)
+    assert (failed.source, failed.status, failed.reason) == (Source.NONE, Status.FAILED, "timeout")
+    left_out = value_of(run, third, correctness)
+    assert (left_out.source, left_out.status, left_out.value) == (Source.NONE, Status.NOT_APPLICABLE, None)
+
+
+def test_an_answer_nobody_has_scored_yet_is_pending(run: Run) -> None:
+    score_all(run, {"keyword_hit": [1, None, 0]})
+    pending = value_of(run, answer_rows(run)[1], metric("keyword_hit"))
+    assert (pending.source, pending.status, pending.reason) == (Source.NONE, None, NO_VALUE)
+    assert value_of(run, answer_rows(run)[0], metric("keyword_hit")).source is Source.RULE
+
+
+def test_the_mean_over_reviewers_of_their_latest_final_else_initial_counts(
+    run: Run, correctness: MetricDefinition
+) -> None:
+    anna, bora = make_user(), make_user()
+    queue = queue_for(run, [correctness], [anna, bora])
+    answer = answer_rows(run)[0]
+    first = assignment_of(queue, answer, anna, run)
+    rate(first, correctness, 5)
+    rate(first, correctness, 3, phase="final")
+    rate(first, correctness, 4, phase="final")
+    rate(assignment_of(queue, answer, bora, run), correctness, 5, blind=False)  # assisted, and counted here
+    found = value_of(run, answer, correctness)
+    # anna's latest final 4, bora's initial 5: (4 + 5) / 2
+    assert (found.source, found.value, found.raters) == (Source.REVIEW, 4.5, 2)
+    assert found.judged is not None
+    assert found.judged.value == 2
+
+
+def test_an_expert_gives_a_value_where_the_judge_failed(run: Run, correctness: MetricDefinition) -> None:
+    answer = answer_rows(run)[1]
+    imported_rating(answer, correctness, "e1", 3)
+    found = value_of(run, answer, correctness)
+    assert (found.source, found.status, found.value) == (Source.REVIEW, Status.SCORED, 3)
+
+
+def test_cannot_judge_as_a_reviewers_last_word_leaves_the_judges_value(run: Run, correctness: MetricDefinition) -> None:
+    anna = make_user()
+    assignment = assignment_of(queue_for(run, [correctness], [anna]), answer_rows(run)[0], anna, run)
+    rate(assignment, correctness, 5)
+    rate(assignment, correctness, None, phase="final")
+    assert value_of(run, answer_rows(run)[0], correctness).source is Source.JUDGE
+
+
+def test_hidden_repeats_do_not_count(run: Run, correctness: MetricDefinition) -> None:
+    anna = make_user()
+    queue, answer = queue_for(run, [correctness], [anna]), answer_rows(run)[0]
+    rate(assignment_of(queue, answer, anna, run), correctness, 4)
+    rate(assignment_of(queue, answer, anna, run, occasion=2), correctness, 1)
+    assert value_of(run, answer, correctness).value == 4
+
+
+def test_a_decision_stands_above_ratings_and_a_revert_takes_back_the_newest_that_stands(
+    run: Run, correctness: MetricDefinition
+) -> None:
+    answer = answer_rows(run)[0]
+    imported_rating(answer, correctness, "e1", 3)
+    seen = []
+    for value, kind in [(4, "override"), (5, "adjudication"), (None, "revert"), (None, "revert"), (None, "revert")]:
+        decide(answer, correctness, value, kind)
+        found = value_of(run, answer, correctness)
+        seen.append((found.source, found.value))
+    assert seen == [
+        (Source.OVERRIDE, 4),
+        (Source.OVERRIDE, 5),
+        (Source.OVERRIDE, 4),
+        (Source.REVIEW, 3),
+        (Source.REVIEW, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("votes", "expected"),
+    [
+        ([1, 1, 0], (Source.REVIEW, 1.0, False)),
+        ([0, 0, 1], (Source.REVIEW, 0.0, False)),
+        ([1, 0], (Source.RULE, 1.0, True)),  # a tie shows the machine's value and asks for adjudication
+    ],
+)
+def test_yes_no_is_decided_by_majority(run: Run, votes: list[int], expected: tuple[Source, float, bool]) -> None:
+    score_all(run, {"keyword_hit": [1, 1, 1]})
+    answer, row = answer_rows(run)[0], metric("keyword_hit")
+    for number, vote in enumerate(votes):
+        imported_rating(answer, row, f"e{number}", vote)
+    found = value_of(run, answer, row)
+    assert (found.source, found.value, found.unresolved) == expected
+
+
+@pytest.mark.parametrize(
+    ("votes", "expected"),
+    [
+        (["a", "b", "a"], (Source.REVIEW, "a", False)),
+        (["a", "b"], (Source.NONE, None, True)),
+    ],
+)
+def test_classes_are_decided_by_majority(run: Run, votes: list[str], expected: tuple[Source, str | None, bool]) -> None:
+    row, answer = metric("kind_of_answer", "class a|b|c"), answer_rows(run)[0]
+    for number, vote in enumerate(votes):
+        imported_rating(answer, row, f"e{number}", vote)
+    found = value_of(run, answer, row)
+    assert (found.source, found.label, found.unresolved) == expected
+
+
+def test_repeats_give_their_mean_and_the_highest_round_counts(run: Run) -> None:
+    row, answer = metric("faithfulness"), answer_rows(run)[0]
+    judge = run.judges.get()
+    who = {"judge_version_id": judge.judge_version_id, "rubric_version_id": judge.rubric_version_id}
+    score(run, answer, row, 5, repeat=1, **who)
+    score(run, answer, row, FAILED, repeat=2, **who)
+    score(run, answer, row, 2, repeat=2, round=1, **who)
+    score(run, answer, row, FAILED, repeat=3, **who)
+    found = value_of(run, answer, row)
+    # repeats 5 and (round 1) 2 are scored, the third failed: (5 + 2) / 2
+    assert found.value == 3.5
+    assert found.judged is not None
+    assert found.judged.repeats == 3
+
+
+def test_repeats_that_are_tied_on_a_class_give_no_label(run: Run) -> None:
+    row, answer = metric("kind_of_answer", "class a|b|c"), answer_rows(run)[0]
+    score(run, answer, row, "a", repeat=1)
+    score(run, answer, row, "b", repeat=2)
+    found = value_of(run, answer, row)
+    assert (found.status, found.reason) == (Status.FAILED, REPEATS_TIED)
+
+
+def test_judges_that_are_compared_only_and_imported_ones_never_count(run: Run, correctness: MetricDefinition) -> None:
+    second_judge(run, {"correctness": [5, 5, 5]})
+    score(run, answer_rows(run)[1], correctness, 5, author="gpt-4")
+    found = effective_values(run)
+    assert [value.value for value in found.of_metric(correctness.pk)] == [2, None, None]
+
+
+def test_some_answers_alone_give_the_same_values_as_the_whole_run(run: Run, correctness: MetricDefinition) -> None:
+    first, second, _ = answer_rows(run)
+    imported_rating(second, correctness, "e1", 3)
+    decide(first, correctness, 1)
+    whole, some = effective_values(run).values, effective_values(run, [first.pk]).values
+    assert some == {key: value for key, value in whole.items() if key[0] == first.pk}
+
+
+def test_the_number_of_queries_does_not_grow_with_the_run(
+    run: Run, correctness: MetricDefinition, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for answer in answer_rows(run):
+        imported_rating(answer, correctness, "e1", 3)
+        imported_rating(answer, correctness, "e2", 4)
+        decide(answer, correctness, 1)
+    with django_assert_num_queries(6):
+        effective_values(run)
