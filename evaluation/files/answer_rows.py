@@ -58,7 +58,7 @@ def answer_file(tree: FileTree, problems: Problems) -> AnswerFile:
     """
     nodes, facts = list_in(tree.root, ("answers", "results"), problems)
     rows = [Row(node, problems) for node in rows_of(nodes, problems)]
-    if not rows:
+    if not rows and not problems.found:
         problems.add("no_rows", tree.root.line)
     system = _one_system(rows, problems)
     answers = [_read(row) for row in rows]

@@ -28,6 +28,7 @@ TREE: Mapping[str, tuple[str, ...]] = {
     "lone_surrogate": (),
     "too_deep": ("limit",),
     "too_many_values": ("limit",),
+    "too_many_problems": ("limit",),
     "text_too_long": ("length", "limit"),
     "duplicate_key": ("key", "first_line"),
     "number_too_large": ("digits",),

@@ -36,20 +36,22 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
                 if len(header) > limits.columns:
                     problems.stop("too_many_columns", 1, limit=limits.columns)
             elif any(cell.strip() for cell in cells):
-                nodes.append(_row(header, cells, number, builder))
+                _row(header, cells, number, builder, nodes)
     except csv.Error as error:
         problems.stop("csv_syntax", number + 1, detail=str(error))
     return Node(Kind.LIST, nodes, 1)
 
 
-def _row(header: list[str], cells: list[str], number: int, builder: TreeBuilder) -> Node:
+def _row(header: list[str], cells: list[str], number: int, builder: TreeBuilder, nodes: list[Node]) -> None:
+    """Add the row's node. A ragged row is only noted: nobody knows which of its cells belongs to which column."""
     while len(cells) > len(header) and not cells[-1].strip():
         cells.pop()
     if len(cells) != len(header):
         builder.problems.add("ragged_row", number, found=len(cells), expected=len(header))
+        return
     for name, cell in zip(header, cells, strict=False):
         builder.storable(cell, number, name)
-    return row_node(header, [Node(Kind.CELL, cell, number, cell) for cell in cells], number)
+    nodes.append(row_node(header, [Node(Kind.CELL, cell, number, cell) for cell in cells], number))
 
 
 def _delimiter(text: str, problems: Problems) -> str:

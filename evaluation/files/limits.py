@@ -15,7 +15,7 @@ class Limits:
 
     bytes: int = MAX_BYTES
     depth: int = 32
-    nodes: int = 3_000_000
+    nodes: int = 2_000_000
     field_length: int = 1_000_000
     rows: int = 500_000
     columns: int = 100
@@ -23,4 +23,5 @@ class Limits:
     members: int = 1_000
 
 
+MOST_PROBLEMS = 10_000  # of one file, after which the reading stops: nobody reads more
 SHORT_TEXT = 200  # characters of ids, categories and other names: what fits an indexed column on every database

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from evaluation.errors import InvalidFile, Problem
 from evaluation.files.codes import PARAMETERS
+from evaluation.files.limits import MOST_PROBLEMS
 
 
 class Problems:
@@ -17,8 +18,14 @@ class Problems:
         self.remarks: list[Problem] = []
 
     def add(self, code: str, line: int | None = None, field: str = "", **params: Any) -> None:
-        """Note something that refuses the file."""
+        """Note something that refuses the file.
+
+        :raises InvalidFile: when there are more problems than anybody reads.
+        """
         self.found.append(self._problem(code, line, field, params))
+        if len(self.found) == MOST_PROBLEMS:
+            self.found.append(Problem("too_many_problems", self.file, None, "", {"limit": MOST_PROBLEMS}))
+            raise InvalidFile(self._in_order())
 
     def remark(self, code: str, line: int | None = None, field: str = "", **params: Any) -> None:
         """Note something that the preview should say."""
@@ -29,7 +36,7 @@ class Problems:
 
         :raises InvalidFile: always, with everything found so far.
         """
-        self.add(code, line, field, **params)
+        self.found.append(self._problem(code, line, field, params))
         raise InvalidFile(self._in_order())
 
     def refuse_if_any(self) -> None:

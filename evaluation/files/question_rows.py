@@ -72,7 +72,7 @@ def question_file(tree: FileTree, problems: Problems, *, group_by: str) -> Quest
     :raises InvalidFile: with every problem of every row.
     """
     placed, set_metadata = place_rows(tree.root, problems)
-    if not placed:
+    if not placed and not problems.found:
         problems.add("no_rows", tree.root.line)
     rows = [(place, Row(place.node, problems)) for place in placed]
     split = sum(_splits_reference(row) for _, row in rows)

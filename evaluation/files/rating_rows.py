@@ -66,7 +66,7 @@ def rating_file(tree: FileTree, problems: Problems, *, scales: Mapping[str, Scal
     """
     nodes, facts = list_in(tree.root, ("ratings",), problems)
     rows = [Row(node, problems) for node in rows_of(nodes, problems)]
-    if not rows:
+    if not rows and not problems.found:
         problems.add("no_rows", tree.root.line)
     pair_rows = [row for row in rows if row.has("pair_id")]
     rating_rows = [row for row in rows if not row.has("pair_id")]

@@ -46,6 +46,8 @@ class Row:
 
     def take(self, *names: str) -> Node | None:
         """The value of the field, ``None`` where it is absent. Two names with different values are a problem."""
+        if self._entries.keys().isdisjoint(names):
+            return None
         present = self.has(*names)
         values = [self._entries[name][1] for name in present]
         for other, value in zip(present[1:], values[1:], strict=True):

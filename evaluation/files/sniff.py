@@ -23,8 +23,7 @@ _ENDINGS = {
 _ARCHIVES = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _BOM = b"\xef\xbb\xbf"
 _UNICODE_BOMS = (b"\xff\xfe", b"\xfe\xff")
-_HANGUL = re.compile("[가-힣]")
-_NOT_ASCII = re.compile("[^\x00-\x7f]")
+_HANGUL = re.compile("[가-힣]+")
 
 
 class FileFormat(StrEnum):
@@ -95,7 +94,7 @@ def _decode(data: bytes, problems: Problems) -> tuple[str, str]:
         line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
     lossy = data.decode("utf-8", "replace")
     damaged = lossy.count("\ufffd")
-    if data.startswith(_BOM) or len(_NOT_ASCII.findall(lossy)) - damaged > damaged:
+    if data.startswith(_BOM) or _beyond_ascii(lossy) > 2 * damaged:
         problems.stop("encoding_damaged", line, byte=f"0x{byte:02X}")
     if b"\x00" in data:
         problems.stop("file_binary")
@@ -104,10 +103,15 @@ def _decode(data: bytes, problems: Problems) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
         problems.stop("encoding_unknown", line, byte=f"0x{byte:02X}")
-    if 2 * len(_HANGUL.findall(text)) < len(_NOT_ASCII.findall(text)):
+    if 2 * (len(text) - len(_HANGUL.sub("", text))) < _beyond_ascii(text):
         problems.stop("encoding_unknown", line, byte=f"0x{byte:02X}")
     problems.remark("encoding_cp949")
     return text, "cp949"
+
+
+def _beyond_ascii(text: str) -> int:
+    """How many characters are not ASCII."""
+    return len(text) - len(text.encode("ascii", "ignore"))
 
 
 def _by_content(text: str, given: str) -> str:

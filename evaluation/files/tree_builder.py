@@ -85,13 +85,12 @@ class TreeBuilder:
     def storable(self, text: str, line: int, field: str = "") -> str:
         """The text, after noting what no database stores (NUL, half of a surrogate pair: replaced, so that the rest of
         the file can be read) and a length beyond the cap."""
-        field = field or self.field
         if len(text) > self.limits.field_length:
             limit = self.limits.field_length
-            self.problems.add("text_too_long", line, field, length=len(text), limit=limit)
+            self.problems.add("text_too_long", line, field or self.field, length=len(text), limit=limit)
         if match := _UNSTORABLE.search(text):
             code = "nul_character" if match[0] == "\x00" else "lone_surrogate"
-            self.problems.add(code, line, field)
+            self.problems.add(code, line, field or self.field)
             return _UNSTORABLE.sub("\ufffd", text)
         return text
 

@@ -27,6 +27,7 @@ TREE = {
     "lone_surrogate": _("The text holds half a character (a surrogate alone, \\ud800 to \\udfff). Write it whole."),
     "too_deep": _("Lists and mappings are nested deeper than %(limit)s levels."),
     "too_many_values": _("The file holds more than %(limit)s values. Split it."),
+    "too_many_problems": _("There are more than %(limit)s problems; the reading stopped here."),
     "text_too_long": _("The text has %(length)s characters; at most %(limit)s are read."),
     "duplicate_key": _("The key “%(key)s” stands twice; first in line %(first_line)s. Keep one."),
     "number_too_large": _("The number has %(digits)s digits, too many to be kept exactly. Write it in quotes."),

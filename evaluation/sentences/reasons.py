@@ -63,4 +63,23 @@ WORK = {
     "no_value": _("There is no value yet."),
 }
 
-SENTENCES = {**NOT_APPLICABLE, **CALLS, **JUDGE, **WORK}
+RULES = {
+    "unknown_check": _("Nobody defines the question's check."),
+    "no_check_phrases": _("The check has no phrases to look for."),
+    "negation_not_confirmed": _(
+        "It stands in a negated clause and counts, because no morphological analysis is installed."
+    ),
+    "no_retrieved_ids": _("The retrieved passages have no ids."),
+    "no_retrieval_scores": _("A retrieved passage has no score."),
+    "scores_off_unit": _("The retrieval scores are not between 0 and 1."),
+    "no_citations": _("The answer cites nothing."),
+}
+
+OVERALL = {
+    "no_overall": _("The profile has no overall score."),
+    "no_parts": _("No part of the overall score applies."),
+    "missing_parts": _("Parts of the overall score are missing."),
+    "failed_part": _("A part of the overall score has failed."),
+}
+
+SENTENCES = {**NOT_APPLICABLE, **CALLS, **JUDGE, **WORK, **RULES, **OVERALL}

@@ -133,6 +133,10 @@ def test_a_wrong_value_is_one_problem_with_its_place(fields: dict[str, Any], exp
     assert facts(refused(read_answers, jsonl(row(**fields)), "a.jsonl"))[0] == expected
 
 
+def test_a_field_that_is_null_is_absent_and_no_metadata() -> None:
+    assert read(contexts=None, sample=None, note=None).metadata == {"note": None}
+
+
 def test_several_answers_to_a_question_need_sample_numbers() -> None:
     assert len(read_answers(jsonl(row(sample=0), row(sample=1)), "a.jsonl").answers) == 2
     (problem,) = refused(read_answers, json.dumps([row(), row()]), "a.json")

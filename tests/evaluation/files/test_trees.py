@@ -178,6 +178,12 @@ def test_further_sheets_are_remarked() -> None:
     assert [(r.code, r.params) for r in problems.remarks] == [("sheets_not_read", {"sheets": "notes, 메모"})]
 
 
+def test_reading_stops_when_there_are_more_problems_than_anybody_reads() -> None:
+    facts_ = stopped(read_csv, "a,b\n" + "1\n" * 20_000)
+    assert len(facts_) == 10_001
+    assert ("too_many_problems", None, "") in facts_
+
+
 def test_a_problem_must_have_the_parameters_its_sentence_needs() -> None:
     with pytest.raises(ValueError, match="quote_value"):
         Problems("a").add("quote_value", 1)
