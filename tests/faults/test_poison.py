@@ -26,6 +26,6 @@ def test_an_answer_that_crashes_its_worker_is_parked_after_five_tries(site: Site
     assert failed == [("failed", "crash_loop", 5)]
     scores = site.rows(
         "SELECT status, reason, COUNT(*) FROM evaluation_score "
-        f"WHERE run_id = {run} AND status <> 'scored' GROUP BY 1, 2"
+        f"WHERE run_id = {run} AND status = 'failed' GROUP BY 1, 2"
     )
     assert scores == [("failed", "crash_loop", 3)]
