@@ -1,0 +1,155 @@
+"""After the rating: expert and judge side by side, and whether the expert keeps or changes the value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+
+from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.messages import explain_reason
+from evaluation.scales import ScaleKind
+from review.charts.scale_line import ScaleLine, scale_line
+from review.forms.rating import field_text
+from review.given import MOVED, OverrideReason
+from review.pages import numbers
+from review.pages.choices import MetricField, metric_field
+from review.pages.review_card import Pace, Text, pace, text
+from review.queues.card import Card, CardMetric
+from review.queues.progress import OwnProgress
+from review.reveals import JudgeSaid
+
+REASONS = {
+    OverrideReason.JUDGE_MISSED_CLAIM: _("Judge missed a claim"),
+    OverrideReason.JUDGE_FACTUAL_ERROR: _("Judge is wrong in fact"),
+    OverrideReason.JUDGE_TOO_LENIENT: _("Judge too lenient"),
+    OverrideReason.JUDGE_TOO_STRICT: _("Judge too strict"),
+    OverrideReason.REFERENCE_WRONG: _("Expected answer wrong or outdated"),
+    OverrideReason.QUESTION_AMBIGUOUS: _("Question ambiguous"),
+    OverrideReason.EVIDENCE_MISSING: _("Evidence missing"),
+    OverrideReason.FORMAT_ONLY: _("Only the form differs"),
+    OverrideReason.MANIPULATION: _("Manipulation suspected"),
+    OverrideReason.POLICY: _("Policy"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One metric: what the expert said first and what the judge said. ``differs`` tells whether they do; ``chart`` is
+    ``None`` where the scale has no order or a value is missing. ``field`` holds the levels to change to; ``reasons``
+    are value, title and whether chosen."""
+
+    name: str
+    title: str
+    own: str
+    judge: str
+    judge_title: str
+    rubric: str
+    why: str
+    why_language: str
+    differs: bool
+    far: bool
+    chart: ScaleLine | None
+    field: MetricField
+    reasons: tuple[tuple[str, str, bool], ...]
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class RevealPage:
+    """The reveal screen. ``differences`` come first, the metrics on which both agree after them."""
+
+    assignment_id: int
+    queue_id: int
+    queue_name: str
+    question: Text
+    answer: Text
+    differences: tuple[Comparison, ...]
+    others: tuple[Comparison, ...]
+    pace: Pace
+    error: str
+
+
+Entered = Mapping[str, Mapping[str, str]]
+
+
+def reveal_page(
+    card: Card, said: Sequence[JudgeSaid], own: OwnProgress, *, entered: Entered = MappingProxyType({}), error: str = ""
+) -> RevealPage:
+    """The screen; ``entered`` keeps what a refused form held: metric -> ``value``, ``reason``, ``comment``."""
+    metrics = {metric.name: metric for metric in card.metrics}
+    compare = partial(_comparison, entered=entered)
+    compared = [compare(one, metrics[one.metric.name]) for one in said]
+    return RevealPage(
+        assignment_id=card.id,
+        queue_id=card.queue_id,
+        queue_name=card.queue_name,
+        question=text(card.question),
+        answer=text(card.answer),
+        differences=tuple(one for one in compared if one.differs),
+        others=tuple(one for one in compared if not one.differs),
+        pace=pace(own),
+        error=error,
+    )
+
+
+def _comparison(one: JudgeSaid, metric: CardMetric, entered: Entered) -> Comparison:
+    scale, said, own = one.metric.read_scale(), one.said, one.own
+    first = (
+        "" if own is None else field_text({"value": own.value, "label": own.label, "cannot_judge": own.cannot_judge})
+    )
+    kept = entered.get(metric.name, {})
+    judge_value = None if said is None else (said.label if said.value is None else said.value)
+    return Comparison(
+        name=metric.name,
+        title=metric.title,
+        own=_own_text(one, first),
+        judge=numbers.on_scale(judge_value, scale) if judge_value is not None else gettext("no value"),
+        judge_title=_judge_title(one),
+        rubric=said.rubric if said else "",
+        why=_why(one),
+        why_language=(get_language() or "en") if judge_value is None else text(_why(one)).language,
+        differs=one.distance > 0,
+        far=one.distance >= MOVED or math.isinf(one.distance),
+        chart=_chart(one),
+        field=metric_field(metric, kept.get("value", "") or first),
+        reasons=tuple((r.value, str(title), r.value == kept.get("reason", "")) for r, title in REASONS.items()),
+        comment=kept.get("comment", ""),
+    )
+
+
+def _chart(one: JudgeSaid) -> ScaleLine | None:
+    expert = one.own.value if one.own else None
+    judge = one.said.value if one.said else None
+    scale = one.metric.read_scale()
+    if expert is None or judge is None or scale.kind is ScaleKind.CLASS:
+        return None
+    return scale_line(scale, expert=expert, judge=judge)
+
+
+def _own_text(one: JudgeSaid, first: str) -> str:
+    if one.own is None:
+        return "–"
+    if one.own.cannot_judge:
+        return gettext("cannot judge")
+    return numbers.on_scale(one.own.label if one.own.value is None else one.own.value, one.metric.read_scale())
+
+
+def _judge_title(one: JudgeSaid) -> str:
+    if one.said is None:
+        return gettext("judge")
+    if one.said.baseline:
+        return gettext("offline baseline")
+    return gettext("judge") if one.said.by else gettext("rule")
+
+
+def _why(one: JudgeSaid) -> str:
+    if one.said is None:
+        return explain_reason("no_value")
+    if one.said.value is None and one.said.label is None:
+        return explain_reason(one.said.reason)
+    return one.said.reason

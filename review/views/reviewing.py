@@ -1,0 +1,181 @@
+"""The reviewer's path: the next item, the item, and everything that can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import get_language, gettext
+from django.views.decorators.http import require_POST, require_safe
+
+from evaluation.errors import Refused, UnknownName
+from evaluation.messages import explain_refusal
+from review.access import own_assignment, queue_for_rating
+from review.forms.rating import draft_payload, entered, read_active_ms, read_given
+from review.models.queues import Assignment
+from review.pages.review_card import review_page
+from review.pages.waiting import finished_page, passed_on_page, waiting_page
+from review.queues.card import card
+from review.queues.drafts import save_draft
+from review.queues.leases import next_assignment
+from review.queues.leaving import flag, skip
+from review.queues.progress import own_progress
+from review.queues.undoable import undoable
+from review.ratings import metrics_of, submit, undo
+from review.views.people import person
+from review.views.revealing import show_reveal
+
+State = Assignment.State
+
+
+@login_required
+@require_safe
+def next_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """To the item the person should rate now, or to a page that says why there is none."""
+    queue = queue_for_rating(request.user, pk)
+    try:
+        assignment = next_assignment(queue, person(request))
+    except Refused as refused:
+        return render(request, "review/waiting.html", {"page": waiting_page(queue, None, explain_refusal(refused))})
+    if assignment is not None:
+        return redirect("review-item", assignment.pk)
+    me = person(request)
+    page = waiting_page(queue, own_progress(queue, me), undo=undoable(queue, me))
+    return render(request, "review/waiting.html", {"page": page})
+
+
+@login_required
+@require_safe
+def item(request: HttpRequest, pk: int) -> HttpResponse:
+    """The item as its state asks: to be rated, compared with the judge, or looked back at."""
+    assignment = own_assignment(request.user, pk)
+    if assignment.state in {State.SUBMITTED, State.REVEALED}:
+        return show_reveal(request, assignment)
+    shown = card(assignment, get_language() or "en")
+    if assignment.state == State.FINISHED:
+        return render(request, "review/finished.html", {"page": finished_page(shown)})
+    if assignment.state in {State.SKIPPED, State.FLAGGED}:
+        return render(request, "review/passed_on.html", {"page": passed_on_page(assignment)})
+    return _screen(request, assignment, draft=dict(shown.draft))
+
+
+@login_required
+@require_POST
+def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Store the rating; on to the judge where it is to be shown, else to the next item."""
+    assignment = own_assignment(request.user, pk)
+    metrics = metrics_of(assignment.item.queue)
+    try:
+        submitted = submit(
+            assignment,
+            read_given(request.POST, metrics),
+            idempotency_key=request.POST.get("form_key", ""),
+            by=person(request),
+            active_ms=read_active_ms(request.POST),
+            comment=request.POST.get("comment", ""),
+        )
+    except Refused as refused:
+        return _refused(request, assignment, refused)
+    if submitted.stale:
+        messages.warning(request, gettext("The item was withdrawn meanwhile. Your rating is kept for what you saw."))
+    if submitted.reveal:
+        return redirect("review-item", assignment.pk)
+    return redirect("review-next", assignment.item.queue_id)
+
+
+@login_required
+@require_POST
+def save(request: HttpRequest, pk: int) -> HttpResponse:
+    """Keep the draft: 204, or 409 where the item was rated meanwhile."""
+    assignment = own_assignment(request.user, pk)
+    try:
+        save_draft(assignment, draft_payload(request.POST, metrics_of(assignment.item.queue)))
+    except Refused as refused:
+        return HttpResponse(explain_refusal(refused), status=409, content_type="text/plain; charset=utf-8")
+    return HttpResponse(status=204)
+
+
+@login_required
+@require_POST
+def skip_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Pass the item on to somebody else."""
+    assignment = own_assignment(request.user, pk)
+    try:
+        skip(assignment)
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    return redirect("review-next", assignment.item.queue_id)
+
+
+@login_required
+@require_POST
+def flag_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Say that something is wrong with the item itself."""
+    assignment = own_assignment(request.user, pk)
+    try:
+        flag(assignment, request.POST.get("kind", ""), request.POST.get("flag_comment", ""))
+        messages.success(request, gettext("Flagged. A lead will look at it."))
+    except UnknownName:
+        messages.error(request, gettext("Choose what is wrong with the item."))
+        return redirect("review-item", assignment.pk)
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    return redirect("review-next", assignment.item.queue_id)
+
+
+@login_required
+@require_POST
+def undo_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Open the last item again."""
+    assignment = own_assignment(request.user, pk)
+    try:
+        undo(assignment, by=person(request))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+        return redirect("review-next", assignment.item.queue_id)
+    return redirect("review-item", assignment.pk)
+
+
+def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> HttpResponse:
+    """The screen again with the reason beside the fields and everything that was entered."""
+    if refused.code in {"already_rated", "not_held"}:
+        messages.error(request, explain_refusal(refused))
+        return redirect("review-item", assignment.pk)
+    draft = draft_payload(request.POST, metrics_of(assignment.item.queue))
+    missing = refused.params.get("metrics", [refused.params.get("metric", "")])
+    return _screen(
+        request,
+        assignment,
+        draft=draft,
+        error=explain_refusal(refused),
+        form_key=request.POST.get("form_key", ""),
+        missing=[str(name) for name in missing] if isinstance(missing, Collection) else [],
+        status=409,
+    )
+
+
+def _screen(
+    request: HttpRequest,
+    assignment: Assignment,
+    *,
+    draft: dict[str, object],
+    error: str = "",
+    form_key: str = "",
+    missing: Collection[str] = (),
+    status: int = 200,
+) -> HttpResponse:
+    me = person(request)
+    page = review_page(
+        card(assignment, get_language() or "en"),
+        own_progress(assignment.item.queue, me),
+        entered=entered(draft),
+        comment=str(draft.get("comment", "")),
+        undo=undoable(assignment.item.queue, me),
+        error=error,
+        form_key=form_key,
+        missing=missing,
+    )
+    return render(request, "review/review.html", {"page": page}, status=status)

@@ -1,0 +1,52 @@
+// The reveal: Enter keeps, but never the Enter that is still held or repeated from the screen before; e opens the change.
+(() => {
+  "use strict";
+  const form = document.getElementById("reveal");
+  if (!form) return;
+  const SETTLE = 400;
+  const shown = performance.now();
+  const keep = form.querySelector("[data-keep]");
+  const change = form.querySelector("[data-change]");
+  const first = new FormData(form);
+  const changed = () => [...new FormData(form)].some(([name, value]) => name.startsWith("value:") && first.get(name) !== value);
+  const emphasise = () => {
+    if (!change) return;
+    const now = changed();
+    change.classList.toggle("primary", now);
+    keep.classList.toggle("primary", !now);
+  };
+  const typing = (target) => target.matches("textarea, select, input:not([type=radio], [type=checkbox])");
+
+  form.addEventListener("change", emphasise);
+  form.addEventListener("submit", (event) => {
+    if (performance.now() - shown < SETTLE) event.preventDefault();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.keyCode === 229 || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.code === "Enter" || event.code === "NumpadEnter") {
+      if (event.repeat) { event.preventDefault(); return; }
+      if (event.target.matches("button, a, summary")) return;
+      event.preventDefault();
+      if (performance.now() - shown >= SETTLE) form.requestSubmit(changed() && change ? change : keep);
+      return;
+    }
+    if (typing(event.target) || event.repeat || localStorage.getItem("concord.keys-off") === "1") return;
+    if (event.code === "KeyE") {
+      const details = form.querySelector('details[data-key="e"]');
+      if (!details) return;
+      event.preventDefault();
+      details.open = true;
+      (details.querySelector("input:checked") || details.querySelector("input")).focus();
+    }
+    const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
+    const open = event.target.closest("[data-comparison]") || form.querySelector("[data-comparison]");
+    if (digit && open && open.querySelector("details").open) {
+      const radio = open.querySelector(`input[data-digit="${digit[1]}"]`);
+      if (!radio) return;
+      event.preventDefault();
+      radio.checked = true;
+      radio.focus();
+      emphasise();
+    }
+  });
+})();
