@@ -130,6 +130,11 @@ RUBRICS = {
     "rubric_invalid": _("The rubric does not have the required form: %(error)s"),
 }
 
+PRICES = {
+    "prices_not_yaml": _("The price table is no valid YAML: %(error)s"),
+    "prices_invalid": _("The price table does not have the required form: %(error)s"),
+}
+
 REMARKS = {
     "encoding_cp949": _("The file is in CP949 (Korean Excel). Check that Hangul looks right below before you confirm."),
     "delimiter": _("The columns are separated by “%(delimiter)s” instead of commas."),
@@ -146,7 +151,7 @@ REMARKS = {
     "ratings_without_value": _("%(rows)s rating(s) have no value but a reason: kept as failed or not judged."),
 }
 
-SENTENCES = {**FILE, **TREE, **ROWS, **QUESTIONS, **ANSWERS, **RATINGS, **RUBRICS, **REMARKS}
+SENTENCES = {**FILE, **TREE, **ROWS, **QUESTIONS, **ANSWERS, **RATINGS, **RUBRICS, **PRICES, **REMARKS}
 
 KINDS = {
     "text": _("text"),

@@ -66,9 +66,7 @@ WORK = {
 RULES = {
     "unknown_check": _("Nobody defines the question's check."),
     "no_check_phrases": _("The check has no phrases to look for."),
-    "negation_not_confirmed": _(
-        "It stands in a negated clause and counts, because no morphological analysis is installed."
-    ),
+    "negation_not_confirmed": _("It counts although it seems negated; no morphological analysis is installed."),
     "no_retrieved_ids": _("The retrieved passages have no ids."),
     "no_retrieval_scores": _("A retrieved passage has no score."),
     "scores_off_unit": _("The retrieval scores are not between 0 and 1."),

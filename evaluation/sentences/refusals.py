@@ -14,6 +14,21 @@ IMPORTS = {
     "upload_expired": _("The upload of %(file)s was not confirmed within a day. Upload the file again."),
 }
 
+ENDPOINTS = {
+    "origin_invalid": _("“%(url)s” is no plain address. Write https://host/path, without user, password or query."),
+    "origin_not_allowed": _(
+        "%(origin)s is not on the list of allowed judge addresses. An operator adds it to CONCORD_JUDGE_ORIGINS."
+    ),
+}
+
+EVALUATE = {
+    "no_project": _("There is no project yet. Create one first."),
+    "project_needed": _("There are several projects (%(names)s). Name the one you mean."),
+    "no_question_selected": _("The filters leave no question."),
+    "no_answers": _("The system “%(system)s” has no answers to %(questions)s. Import them first."),
+    "other_questions": _("Run %(run)s answered other questions than %(questions)s."),
+}
+
 RUNS = {
     "key_missing": _("The environment variable %(variable)s with the endpoint's key is not set."),
     "nothing_failed": _("Nothing has failed, so there is nothing to retry."),
@@ -79,4 +94,4 @@ OVERRIDES = {
     "nothing_to_revert": _("There is no override to take back."),
 }
 
-SENTENCES = {**IMPORTS, **RUNS, **DRAWS, **QUEUES, **REVIEW, **OVERRIDES}
+SENTENCES = {**IMPORTS, **ENDPOINTS, **EVALUATE, **RUNS, **DRAWS, **QUEUES, **REVIEW, **OVERRIDES}
