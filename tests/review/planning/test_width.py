@@ -1,0 +1,58 @@
+"""Labels for a wanted width."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from review.planning.pilot import pilot_deviations
+from review.planning.width import PlannedStratum, expected_half_width, labels_for_width
+
+
+def test_expected_half_width_of_one_stratum() -> None:
+    # t(0.975, 98) = 1.984467; sqrt((1 - 100/1000) x 0.25 / 100) = 0.047434
+    found = expected_half_width([PlannedStratum("", 1000, 0.5)], {"": 100})
+
+    assert found == pytest.approx(1.984467 * 0.0474342, rel=1e-5)
+
+
+def test_the_plan_is_the_least_that_suffices() -> None:
+    strata = [PlannedStratum("", 1000, 0.5)]
+    plan = labels_for_width(strata, 0.1, seconds_per_item=50, reviewers_per_item=2)
+
+    assert plan.half_width <= 0.1 < expected_half_width(strata, {"": plan.labels - 1})
+    assert plan.minutes == pytest.approx(plan.labels * 2 * 50 / 60)
+
+
+def test_strata_share_by_size_and_deviation() -> None:
+    # 50 x 0.4 to 50 x 0.1 is 4 to 1
+    plan = labels_for_width([PlannedStratum("a", 500, 0.4), PlannedStratum("b", 500, 0.1)], 0.05)
+
+    assert plan.by_stratum["a"] == pytest.approx(4 * plan.by_stratum["b"], abs=4)
+
+
+def test_fewer_than_twenty_are_never_planned_and_a_small_frame_is_taken_whole() -> None:
+    assert labels_for_width([PlannedStratum("", 1000, 0.1)], 0.5).labels == 20
+    whole = labels_for_width([PlannedStratum("", 30, 0.5)], 0.001)
+    assert (whole.labels, whole.half_width) == (30, 0.0)
+
+
+@given(st.lists(st.tuples(st.integers(2, 300), st.floats(0, 1)), min_size=1, max_size=5), st.floats(0.01, 0.5))
+@settings(max_examples=100, deadline=None)
+def test_a_plan_fits_its_frame(rows: list[tuple[int, float]], half_width: float) -> None:
+    strata = [PlannedStratum(str(at), size, deviation) for at, (size, deviation) in enumerate(rows)]
+    plan = labels_for_width(strata, half_width)
+
+    assert sum(plan.by_stratum.values()) == plan.labels
+    assert all(min(2, one.size) <= plan.by_stratum[one.name] <= one.size for one in strata)
+    assert plan.half_width <= half_width + 1e-12 or plan.labels == sum(one.size for one in strata)
+
+
+def test_thin_pilot_strata_borrow_from_all() -> None:
+    # a: 1, -1, 1, -1, 1, -1 has sd sqrt(6/5); b has too few and takes that of all 8 (mean 0, squares 6): sqrt(6/7)
+    found = pilot_deviations({"a": [1, -1, 1, -1, 1, -1], "b": [0, 0]}, {"a": 10, "b": 10, "c": 10}, floor=0.1)
+
+    assert found == pytest.approx({"a": 1.2**0.5, "b": (6 / 7) ** 0.5, "c": (6 / 7) ** 0.5})
+    assert pilot_deviations({"a": [0.0] * 9}, {"a": 10}, floor=0.1) == {"a": 0.1}
+    assert pilot_deviations({}, {"a": 10}, floor=0.1) == {"a": 0.1}
