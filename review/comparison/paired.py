@@ -95,9 +95,7 @@ def paired_difference(
         wins=int((difference > TIE).sum()),
         losses=int((difference < -TIE).sum()),
         ties=int((np.abs(difference) <= TIE).sum()),
-        p_value=permutation_p(np.bincount(member, weights=difference).astype(np.float64), seed)
-        if len(number) > 1
-        else None,
+        p_value=permutation_p(sums, seed) if len(number) > 1 else None,
         detectable=_detectable(error, len(number), confidence),
         only_ours=len(ours) - len(common),
         only_baseline=len(baseline) - len(common),
