@@ -93,11 +93,17 @@ class MetricSpec:
 @dataclass(frozen=True, slots=True)
 class RuleSettings:
     """What a profile sets for its rule metrics. ``matching`` is ``tiers`` (ours) or ``substring`` (the sources'
-    plain matching). ``checks`` are the profile's own checks for negative questions by name, each with its phrases."""
+    plain matching). ``checks`` are the profile's own checks for negative questions by name, each with its phrases.
+    ``phrases`` are its lists of phrases by purpose, which replace a metric's own."""
 
     matching: str = "tiers"
     k: int = 5
     checks: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = ()
+    phrases: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def phrases_for(self, purpose: str, default: tuple[str, ...]) -> tuple[str, ...]:
+        """The profile's phrases for a purpose, else the metric's own."""
+        return dict(self.phrases).get(purpose, default)
 
 
 RuleFunction = Callable[[QuestionSpec, AnswerSpec, RuleSettings], Result]

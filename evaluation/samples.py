@@ -94,7 +94,7 @@ class AnswerSpec:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A part of a result that a person can check: a claim, statement, context verdict, nugget, keyword or flag.
+    """A part of a result that a person can check: a claim, statement, context, nugget, keyword, citation or flag.
 
     ``start`` and ``end`` are character offsets into the answer, end exclusive; ``context`` is the position of the
     supporting context, from 0.

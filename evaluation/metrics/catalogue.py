@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from evaluation.errors import UnknownName
+from evaluation.metrics.average_precision_at_k import average_precision_at_k
+from evaluation.metrics.citation_coverage import citation_coverage
+from evaluation.metrics.citation_format import citation_format
+from evaluation.metrics.citation_validity import citation_validity
+from evaluation.metrics.dont_know import dont_know
+from evaluation.metrics.hit_at_k import hit_at_k
 from evaluation.metrics.keyword_coverage import keyword_coverage
 from evaluation.metrics.keyword_hit import keyword_hit
 from evaluation.metrics.latency import latency
+from evaluation.metrics.ndcg_at_k import ndcg_at_k
 from evaluation.metrics.negative_detection import negative_detection
+from evaluation.metrics.nugget_coverage import nugget_coverage
+from evaluation.metrics.precision_at_k import precision_at_k
+from evaluation.metrics.recall_at_k import recall_at_k
+from evaluation.metrics.reciprocal_rank import reciprocal_rank
+from evaluation.metrics.required_info_coverage import required_info_coverage
+from evaluation.metrics.source_relevance import source_relevance
 from evaluation.registry import RuleMetric
 
 RULE_METRICS: tuple[RuleMetric, ...] = (
@@ -14,6 +27,19 @@ RULE_METRICS: tuple[RuleMetric, ...] = (
     keyword_coverage,
     negative_detection,
     latency,
+    dont_know,
+    precision_at_k,
+    recall_at_k,
+    hit_at_k,
+    reciprocal_rank,
+    ndcg_at_k,
+    average_precision_at_k,
+    required_info_coverage,
+    citation_format,
+    citation_validity,
+    source_relevance,
+    citation_coverage,
+    nugget_coverage,
 )
 _BY_NAME = {metric.spec.name: metric for metric in RULE_METRICS}
 

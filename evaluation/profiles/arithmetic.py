@@ -48,7 +48,7 @@ class MissingPart:
 class Overall:
     """The overall figure of a run or a category.
 
-    ``value`` is ``None`` with a ``reason``: ``incomplete``, ``missing_parts``, ``no_parts`` or ``no_overall`` (the
+    ``value`` is ``None`` with a ``reason``: ``failed_share``, ``missing_parts``, ``no_parts`` or ``no_overall`` (the
     profile has none), with metric names as detail. ``weight`` is the share of the profile's weight (constant
     included) that the parts in the figure have; ``weights_used`` are their weights after renormalisation. ``low`` and
     ``high`` are the worst and best figures had the failed results been at the ends of their scales, ``None`` where
@@ -97,7 +97,7 @@ def overall_from_means(profile: ProfileSpec, means: Sequence[PartMean], *, all_p
     return Overall(
         value=None if incomplete else _value(profile, present, weights, by_metric),
         label=label_of(present, missing),
-        reason=named_reason("incomplete", incomplete) if incomplete else "",
+        reason=named_reason("failed_share", incomplete) if incomplete else "",
         weight=weight_of(profile, present),
         weights_used=weights,
         missing=missing,

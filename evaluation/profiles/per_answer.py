@@ -123,7 +123,7 @@ def overall_from_answers(
     return Overall(
         value=None if incomplete or not scores else sum(scores) / len(scores),
         label=label_of(present, missing),
-        reason=named_reason("incomplete", incomplete or failed) if incomplete or not scores else "",
+        reason=named_reason("failed_share", incomplete or failed) if incomplete or not scores else "",
         weight=weight_of(profile, present),
         missing=missing,
         failed=failed,

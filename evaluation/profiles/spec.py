@@ -190,7 +190,12 @@ def load_profile(text: str) -> ProfileSpec:
 def rule_settings(profile: ProfileSpec, *, k: int | None = None) -> RuleSettings:
     """What the rule metrics of a run need of the profile; ``k`` is the run's own, else the profile's."""
     checks = tuple((name, c.all_of, c.any_of, c.none_of) for name, c in sorted(profile.checks.items()))
-    return RuleSettings(matching=profile.matching, k=profile.k if k is None else k, checks=checks)
+    return RuleSettings(
+        matching=profile.matching,
+        k=profile.k if k is None else k,
+        checks=checks,
+        phrases=tuple(sorted(profile.phrases.items())),
+    )
 
 
 @lru_cache(maxsize=1)

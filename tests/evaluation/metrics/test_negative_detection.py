@@ -94,6 +94,11 @@ def test_phrases_of_the_question_come_before_the_profile_and_the_defaults() -> N
     assert [(f.text, f.verdict) for f in result.findings] == [("TIGER", "missing"), ("미래에셋이 운용", "any_of")]
 
 
+def test_an_echo_of_the_premise_corrects_nothing() -> None:
+    phrases = CheckPhrases(any_of=("운용사는 미래에셋", "미래에셋이 운용"))
+    assert _result(PREMISE, "미래에셋 TIGER에 대해 물으셨는데, 삼성이 운용합니다.", phrases).value == 0
+
+
 def test_a_check_of_the_profile_has_its_own_phrases() -> None:
     settings = RuleSettings(checks=(("should_refer_to_staff", (), ("담당자에게 문의",), ()),))
     result = _result("should_refer_to_staff", "담당자에게 문의하세요.", settings=settings)

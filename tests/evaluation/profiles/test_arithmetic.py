@@ -78,7 +78,7 @@ def test_more_than_a_tenth_failed_leaves_only_bounds() -> None:
     # 44 scored with mean 4, 6 failed: (176 + 6)/50 = 3.64 to (176 + 30)/50 = 4.12
     # low 0.572 + 3.64/5*0.25 = 0.754; high 0.572 + 4.12/5*0.25 = 0.778
     overall = overall_from_means(GRAPHRAG, [*RULES, _part("correctness", 4.0, 44, 6), *JUDGED[1:]])
-    assert (overall.value, overall.reason) == (None, "incomplete: correctness")
+    assert (overall.value, overall.reason) == (None, "failed_share: correctness")
     assert (overall.low, overall.high) == pytest.approx((0.754, 0.778), abs=1e-12)
 
 

@@ -114,7 +114,7 @@ def test_more_than_a_tenth_failed_results_of_a_part_leave_only_bounds() -> None:
     some = overall_from_answers(profile, [good] * 9 + [failed], METRICS)
     assert (some.value, some.low, some.high) == pytest.approx((0.725, 0.71, 0.74))
     many = overall_from_answers(profile, [good] * 8 + [failed], METRICS)
-    assert (many.value, many.reason) == (None, "incomplete: claim_support")
+    assert (many.value, many.reason) == (None, "failed_share: claim_support")
 
 
 def test_without_the_judge_the_run_has_a_labelled_partial_figure() -> None:

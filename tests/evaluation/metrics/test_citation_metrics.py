@@ -1,0 +1,143 @@
+"""References to regulations: their form, whether they are in the sources, and which passages an answer draws on."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.metrics.citation_coverage import citation_coverage
+from evaluation.metrics.citation_format import citation_format
+from evaluation.metrics.citation_validity import citation_validity
+from evaluation.metrics.citations import citations
+from evaluation.metrics.source_relevance import source_relevance
+from evaluation.registry import RuleSettings
+from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
+
+QUESTION = QuestionSpec(id="q", category="c", text="?")
+SETTINGS = RuleSettings()
+
+
+@pytest.mark.parametrize(
+    ("answer", "level"),
+    [
+        ("학칙 제15조에 따라 가능합니다.", 1.0),
+        ("등록금 규정 제8조에 따르면", 1.0),
+        ("등록금규정제8조", 1.0),
+        ("「학칙」 제15조의2에 따라", 1.0),
+        ("학생포상에 관한 규정 제3조 제2항", 1.0),
+        ("고등교육법 제11조", 1.0),
+        ("등록금 규정에 따르면 가능합니다. 자세한 것은 제8조를 보십시오.", 0.8),
+        ("제15조의2에 따라", 0.5),
+        ("등록금 규정에 따르면", 0.5),
+        ("학칙에 따라", 0.5),
+        ("관련 규정에 따르면", 0.3),
+        ("관련 규정은 다음과 같습니다.", 0.3),
+        ("규정상 문제가 조금 있다", 0.3),
+        ("경제 조건", 0.0),
+        ("이 방법은 문법에 맞다", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_the_best_reference_decides_the_level(answer: str, level: float) -> None:
+    assert citation_format(QUESTION, AnswerSpec(answer), SETTINGS).value == level
+
+
+def test_an_article_carries_its_regulation_only_side_by_side() -> None:
+    found = citations("학칙 제15조와 제16조, 등록금 규정의 제8조 제2항")
+    assert [(c.name, c.article) for c in found] == [("학칙", "제15조"), ("", "제16조"), ("등록금 규정", "제8조")]
+
+
+def _validity(answer: str, *contexts: ContextSpec) -> Result:
+    return citation_validity(QUESTION, AnswerSpec(answer, contexts=contexts), SETTINGS)
+
+
+def test_a_citation_is_valid_where_a_source_holds_the_article_and_the_name() -> None:
+    sources = (
+        ContextSpec("등록금은 학기 초에 낸다.", metadata={"regulation": "등록금 규정", "article": "제8조"}),
+        ContextSpec("학칙 제15조의2 (휴학) 학생은 휴학할 수 있다."),
+    )
+    # in the sources: 등록금규정 제8조 (fields) and 학칙 제15조의2 (text); not: 학칙 제15조, 등록금 규정 제15조의2
+    result = _validity("등록금규정 제8조, 학칙 제15조의2, 학칙 제15조, 등록금 규정 제15조의2.", *sources)
+    assert result.value == 2 / 4
+    assert [(f.verdict, f.context) for f in result.findings] == [
+        ("supported", 0),
+        ("supported", 1),
+        ("unsupported", None),
+        ("unsupported", None),
+    ]
+
+
+def test_without_citations_or_retrieval_validity_does_not_apply() -> None:
+    assert _validity("네, 가능합니다.", ContextSpec("학칙 제1조")).reason == "no_citations"
+    assert citation_validity(QUESTION, AnswerSpec("학칙 제1조"), SETTINGS).reason == "does_not_retrieve"
+    assert _validity("학칙 제1조").value == 0
+
+
+def _coverage(answer: str, *contexts: ContextSpec) -> Result:
+    return citation_coverage(QUESTION, AnswerSpec(answer, contexts=contexts), SETTINGS)
+
+
+def test_a_passage_is_drawn_on_by_reference_words_or_characters() -> None:
+    contexts = (
+        ContextSpec("Anything at all.", chunk_id="c-1"),
+        ContextSpec("The royal visit took place at Saint Michael's Mount in Cornwall."),
+        ContextSpec("휴학은 한 학기에 한 번만 신청할 수 있다."),
+        ContextSpec("Unrelated words about quite another topic entirely."),
+        ContextSpec("환불 규정"),
+    )
+    answer = "See [c-1]. A royal visit took place at Saint Michael's castle. 환불의 규정이 있으며 날씨가 좋다."
+    result = _coverage(answer, *contexts)
+    # c-1 by reference; the second by royal visit took place saint michael; 환불 규정 by all its words: 3 of 5
+    assert result.value == 3 / 5
+    assert [f.reason for f in result.findings] == ["reference", "words", "", "", "words"]
+    assert result.detail == {"cited": ["c-1", "2", "5"], "uncited": ["3", "4"]}
+
+
+def test_twenty_equal_characters_are_enough_and_nineteen_are_not() -> None:
+    text = "가나다라마바사아자차카타파하거너더러머버"  # 20 syllables, one word
+    assert _coverage(f"앞{text}뒤", ContextSpec(f"처음{text}끝 그리고 여러 다른 말들이 더 많이 있다")).value == 1
+    assert _coverage(f"앞{text[:19]}뒤", ContextSpec(f"처음{text}끝 그리고 여러 다른 말들이 더 많이 있다")).value == 0
+
+
+@pytest.mark.parametrize(("mark", "cited"), [("[2]", True), ("[1, 2]", True), ("[12]", False), ("(출처: 학칙)", True)])
+def test_numbers_and_source_names_in_brackets_are_references(mark: str, cited: bool) -> None:
+    contexts = (ContextSpec("하나 둘 셋 넷 다섯"), ContextSpec("여섯 일곱 여덟 아홉 열", source="학칙"))
+    assert bool(_coverage(f"답입니다 {mark}", *contexts).findings[1].reason) is cited
+
+
+def test_a_single_particle_or_first_word_is_not_drawing_on_a_passage() -> None:
+    # source 004 counted any of the first five words, 이 included
+    assert _coverage("이 답은 다르다.", ContextSpec("이 제도는 작년에 새로 만들어진 것으로 알려져 있다.")).value == 0
+
+
+def test_nothing_retrieved_is_zero_and_no_retrieval_does_not_apply() -> None:
+    assert _coverage("답").value == 0
+    assert citation_coverage(QUESTION, AnswerSpec("답"), SETTINGS).reason == "does_not_retrieve"
+
+
+def _relevance(*scores: float | None) -> Result:
+    contexts = tuple(ContextSpec("t", score=score) for score in scores)
+    return source_relevance(QUESTION, AnswerSpec("", contexts=contexts), SETTINGS)
+
+
+def test_early_sources_weigh_more_and_equal_scores_give_themselves() -> None:
+    # weights 1, 1/1.1: (0.9 + 0.4/1.1) / (1 + 1/1.1) = 1.263636 / 1.909091 = 0.661904...
+    assert _relevance(0.9, 0.4).value == pytest.approx((0.9 + 0.4 / 1.1) / (1 + 1 / 1.1))
+    assert _relevance(*[1.0] * 9).value == pytest.approx(1)  # the source gives 0.740 here
+    assert _relevance().value == 0
+
+
+@pytest.mark.parametrize(
+    ("scores", "reason"),
+    [((0.5, None), "no_retrieval_scores"), ((12.3, 4.0), "scores_off_unit"), ((-0.1,), "scores_off_unit")],
+)
+def test_scores_of_another_kind_do_not_apply(scores: tuple[float | None, ...], reason: str) -> None:
+    assert _relevance(*scores).reason == reason
+
+
+@given(st.text(alphabet="학칙등록금규정관련법제15조의2항 ,.", max_size=40))
+def test_any_text_has_a_level_and_citations_inside_it(answer: str) -> None:
+    result = citation_format(QUESTION, AnswerSpec(answer), SETTINGS)
+    assert result.value in {0.0, 0.3, 0.5, 0.8, 1.0}
+    assert all(0 <= (f.start or 0) < (f.end or 0) <= len(answer) for f in result.findings)

@@ -1,0 +1,45 @@
+"""Required information and nuggets, matched as keywords are."""
+
+from __future__ import annotations
+
+from evaluation.metrics.nugget_coverage import nugget_coverage
+from evaluation.metrics.required_info_coverage import required_info_coverage
+from evaluation.registry import RuleSettings
+from evaluation.samples import AnswerSpec, Nugget, QuestionSpec
+
+SETTINGS = RuleSettings()
+
+
+def test_required_points_are_counted_once_each() -> None:
+    question = QuestionSpec(
+        id="q", category="c", text="?", required_info=("신청 기간", "등록금 고지서", "신청 기간", "30일")
+    )
+    result = required_info_coverage(question, AnswerSpec("신청기간은 30일입니다."), SETTINGS)
+    # 신청 기간 (spacing) and 30일 of three different points
+    assert result.value == 2 / 3
+
+
+def test_without_required_points_the_metric_does_not_apply() -> None:
+    question = QuestionSpec(id="q", category="c", text="?", required_info=(" ",))
+    assert required_info_coverage(question, AnswerSpec("a"), SETTINGS).reason == "no_required_info"
+
+
+def test_a_nugget_is_present_by_any_wording_and_the_missing_are_listed() -> None:
+    nuggets = (
+        Nugget(name="배출 장소", alternatives=("수거함", "종량제")),
+        Nugget(name="주의 사항", alternatives=("안됩니다",)),
+        Nugget(name="요금", vital=False),
+        Nugget(name="분리 여부", alternatives=("따로",), vital=False),
+    )
+    question = QuestionSpec(id="q", category="c", text="?", nuggets=nuggets)
+    result = nugget_coverage(question, AnswerSpec("수거함에 따로 넣으세요. 섞으면 안 됩니다."), SETTINGS)
+    # 배출 장소, 주의 사항 and 분리 여부 of four; both vital ones
+    assert result.value == 3 / 4
+    assert (result.detail["vital"], result.detail["vital_found"]) == (2, 2)
+    assert [f.text for f in result.findings if f.verdict == "missing"] == ["요금"]
+    assert {f.kind for f in result.findings} == {"nugget"}
+
+
+def test_without_nuggets_the_metric_does_not_apply() -> None:
+    question = QuestionSpec(id="q", category="c", text="?")
+    assert nugget_coverage(question, AnswerSpec("a"), SETTINGS).reason == "no_nuggets"
