@@ -37,7 +37,7 @@ CALLS = {
     "bad_request": _("The endpoint did not accept the request."),
     "redirect": _("The endpoint redirected the request, which is never followed."),
     "too_large": _("The reply was larger than allowed."),
-    "not_json": _("The endpoint's reply was no JSON."),
+    "wrong_content": _("The endpoint's reply was no JSON."),
     "not_sent": _("The call was given back before it was sent."),
 }
 

@@ -20,9 +20,9 @@ class RecordedSystem:
     async def ask(self, question: QuestionSpec, sample: int = 0) -> AnswerSpec:
         """The recorded answer.
 
-        :raises AskFailed: ``not_recorded`` when there is none for this question and sample.
+        :raises AskFailed: ``no_answer`` when there is none for this question and sample.
         """
         answer = self.answers.get((question.id, sample))
         if answer is None:
-            raise AskFailed("not_recorded", detail=f"{question.id} #{sample}")
+            raise AskFailed("no_answer", detail=f"{question.id} #{sample}")
         return answer

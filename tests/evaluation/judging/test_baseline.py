@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from collections.abc import Sequence
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,7 +18,7 @@ from evaluation.judging import baseline
 from evaluation.judging.baseline import BaselineJudge, judged
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.catalogue import judge_metrics
-from evaluation.judging.lexical.grades import GRADERS
+from evaluation.judging.lexical.grades import GRADERS, correctness
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.reading import read_reply
 from evaluation.judging.rubric import Rubric
@@ -156,3 +159,18 @@ def test_padding_a_wrong_answer_does_not_raise_it() -> None:
 def test_every_answer_whatsoever_gets_levels_on_the_scale(asked: str, text: str, contexts: list[str]) -> None:
     given_levels = levels(question(asked, references=(text[::-1],)), text, contexts, EN)
     assert set(given_levels.values()) <= {1.0, 2.0, 3.0, 4.0, 5.0}
+
+
+def test_on_people_s_verdicts_of_openqa_nq301_it_does_better_than_the_commonest_verdict() -> None:
+    folder = os.environ.get("CONCORD_TEST_DATA")
+    if not folder:
+        pytest.skip("CONCORD_TEST_DATA is not set")
+    lines = (Path(folder) / "openqa_nq301" / "items.jsonl").read_text("utf-8").splitlines()
+    items = [json.loads(line) for line in lines]
+    human = [item["human"]["acceptable"] for item in items]
+    asked = [question(item["question"], references=tuple(item["gold_answers"])) for item in items]
+    ours = [int(correctness(q, answer(item["answer"])).level >= 3) for q, item in zip(asked, items, strict=True)]
+    agreed = sum(h == o for h, o in zip(human, ours, strict=True)) / len(items)
+    commonest = max(human.count(0), human.count(1)) / len(items)
+    assert commonest < 0.6
+    assert agreed > 0.75

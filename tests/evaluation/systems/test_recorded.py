@@ -20,4 +20,4 @@ def test_a_recorded_system_gives_the_answer_of_the_question_and_sample() -> None
 def test_an_answer_that_was_not_recorded_is_a_failure_with_a_code_that_asking_again_does_not_cure() -> None:
     with pytest.raises(AskFailed) as failed:
         asyncio.run(RecordedSystem({}).ask(QUESTION))
-    assert (failed.value.code, failed.value.retry) == ("not_recorded", False)
+    assert (failed.value.code, failed.value.retry) == ("no_answer", False)
