@@ -141,8 +141,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": [
-        "rest_framework.parsers.JSONParser",
-        "rest_framework.parsers.MultiPartParser",
+        "evaluation.api.parsers.StrictJSON",
+        "evaluation.api.parsers.FormWithFile",
         "rest_framework.parsers.FormParser",
     ],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
@@ -153,7 +153,12 @@ REST_FRAMEWORK = {
     # `?format=` belongs to the report; DRF's own override would answer 404 to formats it does not know.
     "URL_FORMAT_OVERRIDE": None,
 }
-SPECTACULAR_SETTINGS = {"TITLE": "Concord", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Concord",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_NAME_OVERRIDES": {"RunStatusEnum": "evaluation.runs.models.Run.State"},
+}
 
 DATA_UPLOAD_MAX_MEMORY_SIZE: int = read("CONCORD_UPLOAD_BYTES") + 64 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = DATA_UPLOAD_MAX_MEMORY_SIZE
@@ -167,6 +172,9 @@ CONCORD_CALL_SECONDS: int = read("CONCORD_CALL_SECONDS")
 CONCORD_HEARTBEAT_SECONDS: int = read("CONCORD_HEARTBEAT_SECONDS")
 CONCORD_WEDGED_SECONDS: int = read("CONCORD_WEDGED_SECONDS")
 CONCORD_UPLOAD_BYTES: int = read("CONCORD_UPLOAD_BYTES")
+
+# Where the machine's half reports who was shown judges' values; it may not import the human half itself.
+CONCORD_VALUES_SHOWN = "review.exposures.expose_answers"
 
 LOGGING = {
     "version": 1,

@@ -24,6 +24,8 @@ class User(AbstractUser):
 
     language = models.CharField(_("language"), max_length=5, blank=True, choices=settings.LANGUAGES)
     time_zone = models.CharField(_("time zone"), max_length=64, blank=True)
+    #: Set for one request by a REST token: the only project it reaches (``evaluation/access.py``).
+    token_project_id: int | None = None
 
     class Meta:
         verbose_name = _("user")

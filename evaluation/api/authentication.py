@@ -6,7 +6,7 @@ import hashlib
 
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
 from evaluation.accounts.models import ApiToken, User
@@ -20,7 +20,8 @@ class TokenAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         """The token's owner; ``None`` where the request carries no token.
 
-        :raises AuthenticationFailed: for an unknown, expired or revoked token, or a write with a read token.
+        :raises AuthenticationFailed: for an unknown, expired or revoked token.
+        :raises PermissionDenied: for a write with a read token.
         """
         parts = get_authorization_header(request).split()
         if len(parts) != 2 or parts[0].lower() != b"bearer":
@@ -35,7 +36,7 @@ class TokenAuthentication(BaseAuthentication):
         ):
             raise AuthenticationFailed("unknown, revoked or expired token")
         if token.scope == "read" and request.method not in {"GET", "HEAD", "OPTIONS"}:
-            raise AuthenticationFailed("this token may only read")
+            raise PermissionDenied("this token may only read")
         # Read by evaluation.access: a token reaches its own project only, whatever else its owner may do.
         token.user.token_project_id = token.project_id
         return token.user, token

@@ -17,7 +17,7 @@ from evaluation.scoring.writing import Outcome, write
 from evaluation.work.models import WorkUnit
 
 BATCH = 200
-RETRIEVAL_INPUTS = {"latency", "relevant_chunks"}  # what can be computed where the system only retrieved
+RETRIEVAL_INPUTS = {"latency", "retrieved_ids"}  # what can be computed where the system only retrieved
 
 
 def score_rules(run: Run, claimed: Sequence[WorkUnit]) -> None:

@@ -1,0 +1,70 @@
+"""The filters of REST lists: declared one by one, by exact values, so that no query reaches beyond its table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from django_filters.rest_framework import CharFilter, ChoiceFilter, FilterSet, NumberFilter
+
+from evaluation.runs.models import Run
+
+LARGEST_ID = 2**63 - 1
+
+
+class _Id(NumberFilter):  # type: ignore[misc]
+    """A primary key: a whole number that a database knows."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_value=1, max_value=LARGEST_ID, decimal_places=0, **options)
+
+
+class ByProject(FilterSet):  # type: ignore[misc]
+    """``project``: the id of one project."""
+
+    project = _Id(field_name="project_id", label=_("project"))
+
+
+class ByNameInProject(ByProject):
+    """``name``: the exact name."""
+
+    name = CharFilter(field_name="name", label=_("name"))
+
+
+class RubricFilter(FilterSet):  # type: ignore[misc]
+    """Rubrics by family and language."""
+
+    family = CharFilter(field_name="family")
+    language = CharFilter(field_name="language")
+
+
+class QuestionFilter(FilterSet):  # type: ignore[misc]
+    """Questions of a set by category and difficulty."""
+
+    category = CharFilter(field_name="category")
+    difficulty = CharFilter(field_name="difficulty")
+
+
+class AnswerSetFilter(ByProject):
+    """Answer sets by question set (one version) and system name."""
+
+    question_set = _Id(field_name="question_set_id")
+    system = CharFilter(field_name="system_version__system__name")
+
+
+class RunFilter(ByProject):
+    """Runs by state, answer set, question set (one version), system name and profile name."""
+
+    status = ChoiceFilter(field_name="state", choices=Run.State.choices)
+    answer_set = _Id(field_name="answer_set_id")
+    question_set = _Id(field_name="answer_set__question_set_id")
+    system = CharFilter(field_name="answer_set__system_version__system__name")
+    profile = CharFilter(field_name="profile_version__name")
+
+
+class AnswerFilter(FilterSet):  # type: ignore[misc]
+    """Answers of a run by the question's category or own id, and by whether the system answered."""
+
+    category = CharFilter(field_name="question__category")
+    question = CharFilter(field_name="question__external_id")
+    status = ChoiceFilter(field_name="status", choices=[("ok", _("answered")), ("failed", _("failed"))])

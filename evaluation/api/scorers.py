@@ -1,0 +1,128 @@
+"""``judges/``, ``rubrics/`` and ``profiles/``: what runs are scored with, all versions, read only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evaluation.access import fetch, projects_with
+from evaluation.accounts.roles import Action
+from evaluation.api.endpoints import Endpoint, ListEndpoint
+from evaluation.api.filters import ByNameInProject, RubricFilter
+from evaluation.judges.models import JudgeVersion, RubricVersion
+from evaluation.profiles.models import ProfileVersion
+
+JUDGES = JudgeVersion.objects.select_related("endpoint")
+OF_PROJECT = "project_id"
+
+
+class JudgeSerializer(serializers.ModelSerializer[JudgeVersion]):
+    """A judge version. Of its endpoint only the name is shown, never an address or a key."""
+
+    endpoint = serializers.CharField(source="endpoint.name", default=None, read_only=True, allow_null=True)
+    is_baseline = serializers.BooleanField(read_only=True)
+
+    class Meta:
+        model = JudgeVersion
+        fields = (
+            "id",
+            "project",
+            "name",
+            "version",
+            "model",
+            "language",
+            "params",
+            "endpoint",
+            "is_baseline",
+            "content_hash",
+            "created_at",
+        )
+        read_only_fields = fields
+
+
+class RubricSerializer(serializers.ModelSerializer[RubricVersion]):
+    """A rubric version; ``spec`` holds its metrics with their anchored levels."""
+
+    class Meta:
+        model = RubricVersion
+        fields = ("id", "family", "language", "version", "spec", "content_hash", "created_at")
+        read_only_fields = fields
+
+
+class ProfileSerializer(serializers.ModelSerializer[ProfileVersion]):
+    """A profile version; ``spec`` holds its metrics, weights and thresholds."""
+
+    class Meta:
+        model = ProfileVersion
+        fields = ("id", "project", "name", "version", "spec", "content_hash", "created_at")
+        read_only_fields = fields
+
+
+class JudgeList(ListEndpoint):
+    """Judge versions, newest first."""
+
+    rows = JUDGES
+    path = OF_PROJECT
+    serializer_class = JudgeSerializer
+    filterset_class = ByNameInProject
+
+
+class JudgeDetail(Endpoint):
+    """One judge version."""
+
+    serializer_class = JudgeSerializer
+
+    def get(self, request: Request, pk: int) -> Response:
+        """The version."""
+        row = fetch(JUDGES, request.user, Action.VIEW, pk, path=OF_PROJECT)
+        return Response(JudgeSerializer(row).data)
+
+
+class ProfileList(ListEndpoint):
+    """Profile versions, newest first. A shipped profile appears with its first use in the project."""
+
+    rows = ProfileVersion.objects.all()
+    path = OF_PROJECT
+    serializer_class = ProfileSerializer
+    filterset_class = ByNameInProject
+
+
+class ProfileDetail(Endpoint):
+    """One profile version."""
+
+    serializer_class = ProfileSerializer
+
+    def get(self, request: Request, pk: int) -> Response:
+        """The version."""
+        row = fetch(ProfileVersion.objects.all(), request.user, Action.VIEW, pk, path=OF_PROJECT)
+        return Response(ProfileSerializer(row).data)
+
+
+class RubricList(ListEndpoint):
+    """Rubric versions, newest first. They belong to no project: whoever may look at runs anywhere sees them."""
+
+    serializer_class = RubricSerializer
+    filterset_class = RubricFilter
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """All of them, or none for somebody without a role."""
+        may_look = projects_with(self.request.user, Action.VIEW).exists()
+        return RubricVersion.objects.all() if may_look else RubricVersion.objects.none()
+
+
+class RubricDetail(Endpoint):
+    """One rubric version."""
+
+    serializer_class = RubricSerializer
+
+    def get(self, request: Request, pk: int) -> Response:
+        """The version."""
+        row = RubricVersion.objects.filter(pk=pk).first()
+        if row is None or not projects_with(request.user, Action.VIEW).exists():
+            raise Http404
+        return Response(RubricSerializer(row).data)

@@ -1,0 +1,87 @@
+"""A file in a request: as the field ``file`` of a form, or as the body itself with the options in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+
+from evaluation.access import fetch, projects_with
+from evaluation.accounts.models import Project, User
+from evaluation.accounts.roles import Action
+from evaluation.api.endpoints import Endpoint, StrictSerializer
+from evaluation.api.parsers import Body, FileBody, FormWithFile, TooLarge
+
+#: What the schema says of a body that is the file itself.
+FILE_BODY = {"application/json": OpenApiTypes.OBJECT, "text/csv": OpenApiTypes.BINARY}
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """A problem or remark about a file."""
+
+    code = serializers.CharField()
+    file = serializers.CharField(allow_blank=True)
+    line = serializers.IntegerField(allow_null=True)
+    field = serializers.CharField(allow_blank=True)
+    params = serializers.DictField()
+    message = serializers.CharField()
+
+
+class UploadEndpoint(Endpoint):
+    """An endpoint that takes a file. ``beside`` is the serializer of what is said beside it."""
+
+    beside: type[StrictSerializer]
+    parser_classes = (FormWithFile, FileBody)  # type: ignore[assignment]
+
+    def upload(self) -> tuple[Body, Any]:
+        """The file, and the validated options.
+
+        :raises ValidationError: without a file, or for an option that is unknown or wrong.
+        :raises TooLarge: beyond the limit of uploads.
+        """
+        data = self.request.data
+        given: dict[str, Any] = self.request.query_params.dict()
+        if isinstance(data, Body):
+            body = data
+        else:
+            body = _form_file(self.request)
+            given |= {name: value for name, value in _plain(data).items() if name != "file"}
+        options = self.beside(data=given)
+        options.is_valid(raise_exception=True)
+        return body, options.validated_data
+
+
+def _plain(data: Any) -> Mapping[str, Any]:
+    plain: Mapping[str, Any] = data.dict() if hasattr(data, "dict") else data
+    return plain
+
+
+def _form_file(request: Request) -> Body:
+    file = request.FILES.get("file")
+    if not isinstance(file, UploadedFile) or len(request.FILES) != 1:
+        raise ValidationError({"file": [_("Exactly one file is expected, in the field “file”.")]})
+    if (file.size or 0) > settings.CONCORD_UPLOAD_BYTES:
+        raise TooLarge(settings.CONCORD_UPLOAD_BYTES)
+    return Body(file.name or "file", file.read())
+
+
+def project_for(user: User, pk: int | None) -> Project:
+    """The project something is imported into: the named one, else the only one the caller may import into.
+
+    :raises Http404: for a project the caller has no role in.
+    :raises PermissionDenied: where the role does not allow it.
+    :raises ValidationError: when none is named and there is not exactly one.
+    """
+    if pk is not None:
+        return fetch(Project.objects.all(), user, Action.EVALUATE, pk)
+    mine = list(projects_with(user, Action.EVALUATE)[:2])
+    if len(mine) != 1:
+        raise ValidationError({"project": [_("Name the project by its id.")]})
+    return mine[0]

@@ -1,0 +1,111 @@
+"""Asking for a run and steering it: what pages, commands and REST do with one call each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from evaluation.accounts.models import User
+from evaluation.errors import Refused
+from evaluation.runs.lifecycle import cancel, pause, resume, start
+from evaluation.runs.making import prepare_run
+from evaluation.runs.models import AnswerSet, Run
+from evaluation.runs.selecting import QuestionFilter
+from evaluation.shipping import judge_row, profile_row
+
+ALL_QUESTIONS = QuestionFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for. ``judge`` empty is the project's own, else the baseline; ``None`` is no judge.
+
+    ``start_token`` makes asking twice one run. ``budget`` is in US dollars.
+    """
+
+    profile: str = "graphrag"
+    judge: str | None = ""
+    name: str = ""
+    questions: QuestionFilter = ALL_QUESTIONS
+    repeat: int = 1
+    max_concurrency: int = 32
+    use_cache: bool = True
+    budget: Decimal | None = None
+    start_token: UUID | None = None
+
+
+def ask_for_run(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
+    """Make and start a run; the run that the same start token has made already, where there is one.
+
+    :raises UnknownName: for a profile or judge the project does not have.
+    :raises Refused: ``no_question_selected``; ``start_token_used`` by a run of another answer set.
+    """
+    if existing := _asked_before(answers, wanted.start_token):
+        return existing
+    try:
+        with transaction.atomic():
+            run = _prepared(answers, wanted, by)
+            start(run, by)
+    except IntegrityError:
+        # Somebody pressed the same button at the same moment.
+        if existing := _asked_before(answers, wanted.start_token):
+            return existing
+        raise
+    return run
+
+
+def _prepared(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
+    project = answers.project
+    return prepare_run(
+        answers,
+        profile_row(project, wanted.profile),
+        judge=None if wanted.judge is None else judge_row(project, wanted.judge),
+        name=wanted.name,
+        by=by,
+        budget=wanted.budget,
+        repeat=wanted.repeat,
+        max_concurrency=wanted.max_concurrency,
+        use_cache=wanted.use_cache,
+        question_ids=wanted.questions.select(answers.question_set),
+        start_token=wanted.start_token,
+    )
+
+
+def _asked_before(answers: AnswerSet, token: UUID | None) -> Run | None:
+    run = Run.objects.filter(start_token=token).first() if token else None
+    if run and run.answer_set_id != answers.pk:
+        raise Refused("start_token_used")
+    return run
+
+
+def pause_run(run: Run, by: User | None) -> Run:
+    """Pause a running run; a paused one stays as it is.
+
+    :raises Refused: ``run_not_running``.
+    """
+    if not pause(run, by) and run.state != Run.State.PAUSED:
+        raise Refused("run_not_running", state=run.get_state_display())
+    return run
+
+
+def resume_run(run: Run, by: User | None) -> Run:
+    """Go on with a paused run; a running one stays as it is.
+
+    :raises Refused: ``run_not_paused``.
+    """
+    if not resume(run, by) and run.state != Run.State.RUNNING:
+        raise Refused("run_not_paused", state=run.get_state_display())
+    return run
+
+
+def cancel_run(run: Run, by: User | None) -> Run:
+    """End a run for good; a cancelled one stays as it is.
+
+    :raises Refused: ``run_ended``.
+    """
+    if not cancel(run, by) and run.state != Run.State.CANCELLED:
+        raise Refused("run_ended", state=run.get_state_display())
+    return run

@@ -1,0 +1,121 @@
+"""A run as source 002 reads it: means of its metrics, and the answers with their own values. Judge-only figures."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Avg, Count, Exists, Max, OuterRef, Prefetch, QuerySet
+
+from evaluation.runs.config import RunConfig
+from evaluation.runs.models import Answer, Run
+from evaluation.samples import Status
+from evaluation.scores.models import Score
+from evaluation.scoring.coverage import counting, current
+from evaluation.work.models import WorkUnit
+
+#: Names of source 002 for the means of a run, and for the values of one answer.
+MEANS = {
+    "precision_at_k": "precision_at_k",
+    "recall_at_k": "recall_at_k",
+    "hit_rate_at_k": "hit_at_k",
+    "mrr": "reciprocal_rank",
+}
+FAITHFULNESS, RELEVANCY = "generation_faithfulness", "answer_relevancy"
+VALUES = {
+    "precision": "precision_at_k",
+    "recall": "recall_at_k",
+    "hit": "hit_at_k",
+    "reciprocal_rank": "reciprocal_rank",
+    "faithfulness": FAITHFULNESS,
+    "answer_relevancy": RELEVANCY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFigures:
+    """A metric over the answers of a run: the mean of the scored ones on the metric's scale (``None`` for classes and
+    without any), and the counts of results by status."""
+
+    mean: float | None
+    scored: int
+    failed: int
+    not_applicable: int
+
+
+def figures(run: Run) -> dict[str, MetricFigures]:
+    """The figures of every metric of the run, by name. The value of an answer is its mean over repeats."""
+    rows = counting(run).order_by()
+    # With repeats an answer has several values, so the mean over answers is not the mean over scores.
+    repeated = run.judges.filter(repeat_count__gt=1).exists()
+    means = _means_over_answers(rows) if repeated else dict(rows.values_list("metric__name").annotate(Avg("value")))
+    counts: dict[str, dict[str, int]] = defaultdict(dict)
+    for metric, status, count in rows.values_list("metric__name", "status").annotate(Count("id")):
+        counts[metric][status] = count
+    return {
+        metric: MetricFigures(
+            mean=means.get(metric),
+            scored=by_status.get(Status.SCORED, 0),
+            failed=by_status.get(Status.FAILED, 0),
+            not_applicable=by_status.get(Status.NOT_APPLICABLE, 0),
+        )
+        for metric, by_status in sorted(counts.items())
+    }
+
+
+def _means_over_answers(rows: QuerySet[Score]) -> dict[str, float | None]:
+    values: dict[str, list[float]] = defaultdict(list)
+    per_answer = rows.filter(value__isnull=False).values_list("metric__name", "answer_id").annotate(Avg("value"))
+    for metric, _, mean in per_answer:
+        values[metric].append(mean)
+    return {metric: statistics.fmean(means) for metric, means in values.items()}
+
+
+def answers_in(run: Run) -> QuerySet[Answer]:
+    """The newest answer to each question and sample that the run is about."""
+    newer = Answer.objects.filter(
+        answer_set_id=OuterRef("answer_set_id"),
+        question_id=OuterRef("question_id"),
+        sample=OuterRef("sample"),
+        round__gt=OuterRef("round"),
+    )
+    answers = Answer.objects.filter(~Exists(newer), answer_set_id=run.answer_set_id).select_related("question")
+    wanted = RunConfig.model_validate(run.config).question_ids
+    return answers.filter(question__external_id__in=wanted) if wanted else answers
+
+
+def with_scores(answers: QuerySet[Answer], run: Run) -> QuerySet[Answer]:
+    """The answers with their contexts, and with every current score of the run and its findings as ``run_scores``."""
+    scores = current(Score.objects.filter(run=run)).order_by("metric__name", "judge_version_id", "repeat", "id")
+    scores = scores.select_related("metric", "judge_version", "rubric_version").prefetch_related("findings")
+    return answers.prefetch_related("contexts", Prefetch("scores", queryset=scores, to_attr="run_scores"))
+
+
+def primary_pairs(run: Run) -> frozenset[tuple[int, int]]:
+    """The judge and rubric of each primary judge of the run, by id."""
+    return frozenset(run.judges.filter(primary=True).values_list("judge_version_id", "rubric_version_id"))
+
+
+def values_of(run: Run, answers: Collection[Answer]) -> dict[int, Mapping[str, float | None]]:
+    """By answer id, the values under the names of source 002; ``None`` where there is none."""
+    found: dict[tuple[int, str], list[float]] = defaultdict(list)
+    rows = counting(run).filter(
+        answer__in=[a.pk for a in answers], metric__name__in=VALUES.values(), value__isnull=False
+    )
+    for answer, metric, value in rows.values_list("answer_id", "metric__name", "value"):
+        found[answer, metric].append(value or 0.0)
+    return {a.pk: {name: _mean(found.get((a.pk, metric), ())) for name, metric in VALUES.items()} for a in answers}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
+
+
+def updated_at(run: Run) -> datetime:
+    """When anything last happened to the run: an event, a unit that ended."""
+    unit = WorkUnit.objects.filter(run=run).aggregate(last=Max("finished_at"))["last"]
+    event = run.events.aggregate(last=Max("created_at"))["last"]
+    return max(moment for moment in (run.created_at, run.started_at, run.finished_at, unit, event) if moment)
