@@ -1,0 +1,106 @@
+"""The worked numbers of docs/agreement.md and docs/correction.md are what the product computes, in both languages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evaluation.scales import Scale
+from review.agreement.clopper_pearson import clopper_pearson
+from review.agreement.pair import compare
+from review.correction.corrected import corrected
+from review.correction.frame import Component, FrameAnswer, ReviewState
+from review.correction.outcome import Estimate
+
+DOCS = Path(__file__).parents[2] / "docs"
+LANGUAGES = {"en": 0, "ko": 1}
+VALUES = {
+    "exact_10": clopper_pearson(1.0, 10)[0],
+    "exact_30": clopper_pearson(1.0, 30)[0],
+    "bound_60": 1 - 0.05 ** (1 / 60),
+    "ppi_lambda": 0.6 * 20 / 40,
+}
+
+
+def part(page: str, language: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8").split("\n# 한국어\n")[LANGUAGES[language]]
+
+
+def table(text: str, marker: str) -> list[list[str]]:
+    """The cells of the table under a marker, without its heading."""
+    block = text.split(f"<!-- {marker} -->\n", 1)[1].split("\n\n", 1)[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()[2:]]
+
+
+def figures(text: str, example: str) -> dict[str, str]:
+    return {row[0].strip("`"): row[1] for row in table(text, f"figures: {example}")}
+
+
+def check(printed: dict[str, str], computed: dict[str, float | None]) -> None:
+    assert printed
+    for name, shown in printed.items():
+        value = computed[name]
+        assert value is not None, name
+        digits = len(shown.partition(".")[2])
+        assert f"{value:.{digits}f}" == shown, name
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_example_of_levels(language: str) -> None:
+    text = part("agreement.md", language)
+    experts, judge = ([float(cell) for cell in row[1:]] for row in table(text, "data: levels"))
+
+    check(figures(text, "levels"), compare(judge, experts, Scale.parse("1..5")).to_dict())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_example_of_yes_and_no(language: str) -> None:
+    text = part("agreement.md", language)
+    cells = [
+        (float(expert), float(judge))
+        for expert, row in enumerate(table(text, "data: yes_no"))
+        for judge, count in enumerate(row[1:])
+        for _ in range(int(count))
+    ]
+
+    check(figures(text, "yes_no"), compare([j for _, j in cells], [e for e, _ in cells], Scale.parse("bool")).to_dict())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("example", "by_score"), [("regression", False), ("stratified", True)])
+def test_the_examples_of_correction(language: str, example: str, by_score: bool) -> None:
+    text = part("correction.md", language)
+    rows = [(judge, expert) for judge, expert, count in table(text, f"data: {example}") for _ in range(int(count))]
+    rated = [expert.isdigit() for _, expert in rows]
+    answers = [
+        FrameAnswer(
+            at,
+            float(judge),
+            float(expert) if expert.isdigit() else None,
+            ReviewState.RATED if expert.isdigit() else ReviewState.NOT_SAMPLED,
+            sum(rated) / len(rows),
+            judge if by_score else "",
+        )
+        for at, (judge, expert) in enumerate(rows)
+    ]
+    found = corrected(Component(example, answers, 0.0, 1.0, yes_no=True))
+    assert isinstance(found, Estimate)
+
+    labels = [answer.rating for answer in answers if answer.rating is not None]
+    computed = found.to_dict() | {
+        "corrected": found.value,
+        "judge_only": sum(float(judge) for judge, _ in rows) / len(rows),
+        "mean_of_labels": sum(labels) / len(labels),
+    }
+    check(figures(text, example), computed)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_numbers_within_the_text(language: str) -> None:
+    text = part("agreement.md", language) + part("correction.md", language)
+    shown = dict(re.findall(r"<!-- value: (\w+) -->([\d.]*\d)", text))
+
+    check(shown, VALUES)
+    assert set(shown) == set(VALUES)
