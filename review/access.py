@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from evaluation import access
@@ -12,8 +12,10 @@ from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.runs.models import Answer
 from review.models.draws import Draw
-from review.models.queues import Assignment, QueueMember, ReviewQueue
+from review.models.queues import Assignment, QueueMember, ReviewItem, ReviewQueue
+from review.models.ratings import Rating
 from review.overrides import may_override
+from review.queues.settling import RATED
 
 
 def queues_of(user: Person) -> QuerySet[ReviewQueue]:
@@ -66,6 +68,24 @@ def draws_of(user: Person) -> QuerySet[Draw]:
 def draw_for_lead(user: Person, pk: int | str) -> Draw:
     """A draw for who manages reviews in its project."""
     return access.fetch(Draw.objects.all(), user, Action.MANAGE_REVIEW, pk, path="run__project_id")
+
+
+def ratings_of(user: Person) -> QuerySet[Rating]:
+    """The person's own ratings, and those of the projects whose results they may see, except of answers they still
+    have to rate themselves: nobody reads another's rating first."""
+    if not isinstance(user, User):
+        return Rating.objects.none()
+    own = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user, state__in=RATED)
+    ahead = ReviewItem.objects.filter(
+        ~Exists(own),
+        answer=OuterRef("answer"),
+        state=ReviewItem.State.OPEN,
+        queue__state=ReviewQueue.State.OPEN,
+        queue__members__reviewer=user,
+    )
+    seen = Q(answer__answer_set__project__in=access.projects_with(user, Action.VIEW).values("pk")) & ~Exists(ahead)
+    reached = access.projects_with(user, Action.RATE).values("pk")
+    return Rating.objects.filter(Q(reviewer=user, answer__answer_set__project__in=reached) | seen).order_by("-id")
 
 
 def answer_to_override(user: Person, pk: int | str) -> Answer:

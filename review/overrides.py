@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q
 
 from evaluation import audit
 from evaluation.access import may
@@ -13,10 +14,11 @@ from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.errors import Refused
 from evaluation.runs.models import Answer
-from evaluation.scores.models import MetricDefinition
+from evaluation.scores.models import MetricDefinition, Score
+from evaluation.scoring.definitions import definitions
 from review.given import check_value
 from review.models.queues import Assignment
-from review.models.ratings import Override
+from review.models.ratings import Override, Rating
 from review.queues.settling import RATED
 
 REASON_LIMIT = 10_000  # characters
@@ -69,6 +71,17 @@ def standing(rows: Iterable[Override]) -> Override | None:
         elif stack:
             stack.pop()
     return stack[-1] if stack else None
+
+
+def metric_of(answer: Answer, name: str) -> MetricDefinition:
+    """The metric of that name in the version the answer was scored or rated with, else the newest.
+
+    :raises UnknownName: for a name that nothing defines.
+    """
+    said = Q(Exists(Score.objects.filter(answer=answer, metric=OuterRef("pk"))))
+    said |= Q(Exists(Rating.objects.filter(answer=answer, metric=OuterRef("pk"))))
+    known = MetricDefinition.objects.filter(said, name=name).order_by("-version").first()
+    return known or definitions([name])[name]
 
 
 def may_override(user: User, answer: Answer) -> bool:

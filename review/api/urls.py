@@ -1,7 +1,39 @@
-"""Addresses."""
+"""REST addresses of the human half."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from review.api import draws, items, overrides, ratings, review_queues
+
+_ITEM_ACTIONS = {
+    "draft": items.DraftView,
+    "submit": items.SubmitView,
+    "reveal": items.RevealView,
+    "finalise": items.FinaliseView,
+    "undo": items.UndoView,
+    "skip": items.SkipView,
+    "flag": items.FlagView,
+    "escalate": items.EscalateView,
+    "release": items.ReleaseView,
+    "extend": items.ExtendView,
+}
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("draws/", draws.DrawListView.as_view(), name="api-draw-list"),
+    path("draws/<int:pk>/", draws.DrawView.as_view(), name="api-draw"),
+    path("review-queues/", review_queues.QueueListView.as_view(), name="api-queue-list"),
+    path("review-queues/<int:pk>/", review_queues.QueueView.as_view(), name="api-queue"),
+    path("review-queues/<int:pk>/items/", review_queues.QueueItemsView.as_view(), name="api-queue-items"),
+    path("review-queues/<int:pk>/next/", review_queues.NextView.as_view(), name="api-queue-next"),
+    path("review-queues/<int:pk>/progress/", review_queues.ProgressView.as_view(), name="api-queue-progress"),
+    path("review-queues/<int:pk>/close/", review_queues.CloseView.as_view(), name="api-queue-close"),
+    path("review-queues/<int:pk>/reopen/", review_queues.ReopenView.as_view(), name="api-queue-reopen"),
+    path("items/<int:pk>/", items.ItemView.as_view(), name="api-item"),
+    *(
+        path(f"items/<int:pk>/{action}/", view.as_view(), name=f"api-item-{action}")
+        for action, view in _ITEM_ACTIONS.items()
+    ),
+    path("answers/<int:pk>/override/", overrides.OverrideView.as_view(), name="api-answer-override"),
+    path("ratings/", ratings.RatingListView.as_view(), name="api-rating-list"),
+]

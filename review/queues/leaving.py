@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import transaction
 
 from evaluation.errors import Refused, UnknownName
@@ -18,7 +20,7 @@ def release(assignment: Assignment) -> None:
     :raises Refused: ``not_held`` when it was rated or passed on.
     """
     with transaction.atomic():
-        _leave(assignment, State.EXPIRED)
+        _leave(assignment, State.EXPIRED, from_states=[State.LEASED])
         _record(assignment, "release")
 
 
@@ -70,10 +72,9 @@ def _is_rated(assignment: Assignment) -> bool:
     return Assignment.objects.filter(pk=assignment.pk, state__in=RATED).exists()
 
 
-def _leave(assignment: Assignment, into: State) -> None:
+def _leave(assignment: Assignment, into: State, from_states: Sequence[State] = (State.LEASED, State.EXPIRED)) -> None:
     """Leave an item one holds, or whose lease one lost; a lost one needs no slot to be passed on."""
-    open_states = [State.LEASED, State.EXPIRED]
-    if not Assignment.objects.filter(pk=assignment.pk, state__in=open_states).update(state=into):
+    if not Assignment.objects.filter(pk=assignment.pk, state__in=from_states).update(state=into):
         raise Refused("not_held")
     assignment.state = into
 

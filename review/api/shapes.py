@@ -1,0 +1,150 @@
+"""What the review endpoints read: strict bodies with every field named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from evaluation.api.endpoints import StrictSerializer
+from review.given import Change, FlagKind, Given
+from review.models.queues import ReviewQueue
+from review.queues.making import MOST_REVIEWS
+from review.sampling.member import DrawParams, Strategy
+
+LARGEST_ID = 2**63 - 1
+LONGEST_TEXT = 100_000  # beyond every limit that is explained in a sentence
+A_DAY_IN_MS = 86_400_000
+
+
+def optional_text(longest: int = LONGEST_TEXT) -> serializers.CharField:
+    """A text that may be empty or left out."""
+    return serializers.CharField(required=False, default="", allow_blank=True, max_length=longest)
+
+
+def row_id() -> serializers.IntegerField:
+    """A primary key."""
+    return serializers.IntegerField(min_value=1, max_value=LARGEST_ID)
+
+
+class GivenBody(StrictSerializer):
+    """What was given for one metric: one of value, label and cannot_judge."""
+
+    value = serializers.FloatField(required=False, allow_null=True, default=None)
+    label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
+    cannot_judge = serializers.BooleanField(required=False, default=False)
+    comment = optional_text()
+
+
+class SubmitBody(StrictSerializer):
+    """A rating of all metrics of the queue. ``idempotency_key`` is made by the caller, one for each form shown."""
+
+    values = serializers.DictField(child=GivenBody(), allow_empty=False)
+    idempotency_key = serializers.CharField(max_length=200)
+    comment = optional_text()
+    active_ms = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=0, max_value=A_DAY_IN_MS
+    )
+
+
+class DraftBody(StrictSerializer):
+    """What was entered so far."""
+
+    values = serializers.DictField(child=GivenBody(), required=False, default=dict)
+    comment = optional_text()
+
+
+class ChangeBody(StrictSerializer):
+    """A new value or label for one metric, or neither to keep the first; and why."""
+
+    value = serializers.FloatField(required=False, allow_null=True, default=None)
+    label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
+    reason_code = optional_text(40)
+    comment = optional_text()
+
+
+class FinaliseBody(StrictSerializer):
+    """What stands after the reveal: ``changes`` by metric, none to keep everything."""
+
+    changes = serializers.DictField(child=ChangeBody(), required=False, default=dict)
+    active_ms = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=0, max_value=A_DAY_IN_MS
+    )
+
+
+class CommentBody(StrictSerializer):
+    """A comment, which may be left out."""
+
+    comment = optional_text()
+
+
+class FlagBody(CommentBody):
+    """What is wrong with an item."""
+
+    kind = serializers.ChoiceField(choices=[kind.value for kind in FlagKind])
+
+
+class NothingBody(StrictSerializer):
+    """No field at all."""
+
+
+class OverrideBody(StrictSerializer):
+    """A value or label above everything said before, or with ``revert`` the newest one taken back."""
+
+    metric = serializers.CharField(max_length=100)
+    value = serializers.FloatField(required=False, allow_null=True, default=None)
+    label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
+    reason = optional_text()
+    revert = serializers.BooleanField(required=False, default=False)
+
+
+class DesignBody(StrictSerializer):
+    """How answers are chosen. ``fail_below`` and ``share`` belong to ``fails_plus_share``, ``answers`` to
+    ``hand_picked``."""
+
+    strategy = serializers.ChoiceField(choices=[one.value for one in Strategy], default=Strategy.STRATIFIED.value)
+    size = serializers.IntegerField(min_value=0, max_value=1_000_000, default=60)
+    seed = serializers.IntegerField(min_value=0, max_value=LARGEST_ID, required=False, allow_null=True, default=None)
+    fail_below = serializers.FloatField(required=False, allow_null=True, default=None)
+    share = serializers.FloatField(required=False, allow_null=True, default=None, min_value=1e-9, max_value=1)
+    answers = serializers.ListField(child=row_id(), required=False, default=list, max_length=10_000)
+
+
+class DrawBody(DesignBody):
+    """A draw over a run, without a queue. ``metric`` is the one whose judge values make the strata."""
+
+    run = row_id()
+    metric = optional_text(100)
+
+
+class QueueBody(DesignBody):
+    """A queue over one or several runs. ``reviewers`` are user names."""
+
+    runs = serializers.ListField(child=row_id(), min_length=1, max_length=50)
+    name = optional_text(200)
+    metrics = serializers.ListField(child=serializers.CharField(max_length=100), min_length=1, max_length=50)
+    reviewers = serializers.ListField(child=serializers.CharField(max_length=150), min_length=1, max_length=500)
+    reviews_needed = serializers.IntegerField(min_value=1, max_value=MOST_REVIEWS, default=1)
+    mode = serializers.ChoiceField(choices=ReviewQueue.Mode.choices, default=ReviewQueue.Mode.BLIND)
+    reveal = serializers.ChoiceField(choices=ReviewQueue.Reveal.choices, default=ReviewQueue.Reveal.ON_DIFFERENCE)
+    reveal_threshold = serializers.FloatField(min_value=0, max_value=1e6, default=2.0)
+    reveal_share = serializers.FloatField(min_value=0, max_value=1, default=0.1)
+    guideline = optional_text()
+    hide_system = serializers.BooleanField(default=True)
+    lease_minutes = serializers.IntegerField(min_value=1, max_value=1440, default=30)
+    deadline = serializers.DateTimeField(required=False, allow_null=True, default=None)
+
+
+def given_from(values: dict[str, dict[str, Any]]) -> dict[str, Given]:
+    """The validated values of a rating."""
+    return {metric: Given(**given) for metric, given in values.items()}
+
+
+def changes_from(values: dict[str, dict[str, Any]]) -> dict[str, Change]:
+    """The validated changes after a reveal."""
+    return {metric: Change(**change) for metric, change in values.items()}
+
+
+def design_from(body: dict[str, Any]) -> DrawParams:
+    """What the strategy is told."""
+    return DrawParams(keys=frozenset(body["answers"]), fail_below=body["fail_below"], share=body["share"])
