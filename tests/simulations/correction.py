@@ -160,9 +160,8 @@ def main() -> None:
     if not folder:
         raise SystemExit("CONCORD_TEST_DATA names no folder of sample data")
     coverages: list[float] = []
-    print(
-        "| judge | design | labels | coverage | bias / half-width | half-width | worth labels |\n|---|---|---|---|---|---|---|"
-    )
+    print("| judge | design | labels | coverage | bias / half-width | half-width | worth labels |")
+    print("|---|---|---|---|---|---|---|")
     for population in populations(Path(folder), options.only):
         for design in DESIGNS:
             for size in SIZES:
