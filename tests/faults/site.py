@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -86,8 +87,11 @@ class Site:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query, by the shell of Django so that both databases read alike."""
-        code = f"from django.db import connection as c; k = c.cursor(); k.execute({sql!r}); print(repr(k.fetchall()))"
-        return list(eval(self.python("manage.py", "shell", "--no-imports", "-c", code)))
+        code = (
+            "import json; from django.db import connection as c; k = c.cursor(); "
+            f"k.execute({sql!r}); print(json.dumps([list(r) for r in k.fetchall()], default=str))"
+        )
+        return [tuple(row) for row in json.loads(self.python("manage.py", "shell", "--no-imports", "-c", code))]
 
     def state(self, run: int) -> str:
         """The run's state."""

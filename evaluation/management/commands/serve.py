@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from config.environment import read
 from evaluation.work import dispatch
 from evaluation.work.supervision import Child, Supervisor
 from evaluation.work.watchdog import Watchdog
@@ -22,7 +21,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Address, and whether this host works in the background too."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--port", type=int, default=read("PORT"), help="port to listen on (PORT)")
+        parser.add_argument("--port", type=int, default=settings.PORT, help="port to listen on (PORT)")
         parser.add_argument("--no-worker", action="store_true", help="only the web server")
 
     def handle(self, *args: Any, **options: Any) -> None:

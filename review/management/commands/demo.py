@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
-from config.environment import read
 from review.demo.loading import demo_project, load_demo
 from review.demo.people import DemoUser, set_people
 
@@ -20,7 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Whether and where to serve."""
         parser.add_argument("--serve", action="store_true", help="serve the site afterwards")
-        parser.add_argument("--port", type=int, default=read("PORT"), help="port to serve on (PORT)")
+        parser.add_argument("--port", type=int, default=settings.PORT, help="port to serve on (PORT)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate, load, print the people, serve."""

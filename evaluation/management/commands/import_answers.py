@@ -1,0 +1,68 @@
+"""Import the answers of one system from a file, and score them by rules."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+
+from evaluation.errors import ConcordError
+from evaluation.files.reading import read_answers
+from evaluation.management.commands.import_questions import read_bytes
+from evaluation.management.output import add_format, as_json, refuse, remarks
+from evaluation.management.working import work_off
+from evaluation.runs.answer_files import import_answers
+from evaluation.runs.selecting import project_named, question_set_named
+
+
+class Command(BaseCommand):
+    """``import_answers FILE --questions NAME --system NAME``: prints ``run ID``; 1 with every problem of the file."""
+
+    help = "Import answers from JSON Lines, JSON or CSV; makes an answer set and a run with its rule metrics."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The file, and whose answers to which questions it holds."""
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument("--questions", required=True, help="name of the question set, or NAME@VERSION")
+        parser.add_argument("--system", required=True, help="name of the system; made on first use")
+        parser.add_argument("--k", type=_k, default=5, help="how many retrieved passages count (1-50)")
+        parser.add_argument("--name", default="", help="name of the run")
+        parser.add_argument("--project", default="", help="needed where there are several projects")
+        add_format(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Import, say which run it is, and do its rules."""
+        path: Path = options["file"]
+        data = read_bytes(path)
+        try:
+            asked = question_set_named(project_named(options["project"]), options["questions"])
+            imported = import_answers(
+                asked,
+                options["system"],
+                read_answers(data, path.name, max_bytes=settings.CONCORD_UPLOAD_BYTES),
+                data=data,
+                file_name=path.name,
+                by=None,
+                name=options["name"],
+                k=options["k"],
+            )
+        except ConcordError as error:
+            refuse(self, error)
+        remarks(self, imported.remarks)
+        run = imported.run
+        if options["format"] == "text":
+            self.stdout.write(f"run {run.pk}")
+            self.stdout.flush()
+        run = work_off(run)
+        if options["format"] == "json":
+            facts = {"run": run.pk, "answer_set": run.answer_set_id, "status": run.state}
+            as_json(self, facts | {"created": imported.created, "missing": imported.missing})
+
+
+def _k(text: str) -> int:
+    if not (text.isdigit() and 1 <= int(text) <= 50):
+        raise ArgumentTypeError(f"{text} is no whole number from 1 to 50")
+    return int(text)

@@ -1,0 +1,86 @@
+"""Import a question set from a file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from evaluation.errors import ConcordError, Problem
+from evaluation.files.reading import read_questions
+from evaluation.management.output import add_format, as_json, problem_line, refuse, remarks, table
+from evaluation.questions.importing import import_question_set, set_name
+from evaluation.questions.uploads import Preview, preview_file
+from evaluation.runs.selecting import project_named
+
+
+class Command(BaseCommand):
+    """``import_questions FILE``: exit 0 with the version that has the content now, 1 with every problem of the file."""
+
+    help = "Import a question set from YAML, JSON, JSON Lines, CSV or XLSX."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The file, and where it belongs."""
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument("--name", default="", help="name of the set; else the one in the file, else the file's")
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be imported")
+        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--group-by", default="", metavar="FIELD", help="equal values mark dependent questions")
+        add_format(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Read, then preview or import."""
+        path: Path = options["file"]
+        data = read_bytes(path)
+        try:
+            project = project_named(options["project"])
+            limit = settings.CONCORD_UPLOAD_BYTES
+            file = read_questions(data, path.name, group_by=options["group_by"], max_bytes=limit)
+            name = set_name(options["name"], file, path.name)
+            if options["dry_run"]:
+                self._preview(preview_file(project, name, file), options["format"])
+                return
+            imported = import_question_set(project, name, file, by=None)
+        except ConcordError as error:
+            refuse(self, error)
+        left = imported.metadata_not_taken_over
+        remarks(self, file.remarks)
+        remarks(self, [Problem("metadata_not_taken_over", params={"keys": ", ".join(left)})] if left else [])
+        made = imported.question_set
+        if options["format"] == "json":
+            facts = {"question_set": made.pk, "name": made.name, "version": made.version, "hash": made.content_hash}
+            as_json(self, facts | {"created": imported.created, "metadata_not_taken_over": left})
+        else:
+            self.stdout.write(problem_line(imported.note))
+
+    def _preview(self, shown: Preview, form: str) -> None:
+        remarks(self, shown.remarks)
+        changes = shown.difference
+        if form == "json":
+            facts = {"name": shown.name, "questions": shown.questions, "categories": dict(shown.categories)}
+            versions = {"newest": str(shown.newest or ""), "selects": str(shown.selects or "")}
+            as_json(self, facts | versions | {"difference": asdict(changes) if changes else None})
+            return
+        self.stdout.write(f"{shown.name}: {shown.questions}")
+        table(self, ["category", "questions"], shown.categories)
+        if shown.selects:
+            same = {"set": str(shown.selects), "newest": str(shown.newest)}
+            self.stdout.write(problem_line(Problem("set_unchanged", params=same)))
+        if changes:
+            lines = [("+", id_, "") for id_ in changes.added] + [("-", id_, "") for id_ in changes.removed]
+            lines += [("~", change.id, ", ".join(f.field for f in change.fields)) for change in changes.changed]
+            table(self, ["", "question", "fields"], lines)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's content.
+
+    :raises CommandError: wrong usage where it is no file that can be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}", returncode=2) from error

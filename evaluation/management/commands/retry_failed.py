@@ -1,0 +1,33 @@
+"""Try the failed steps of a run again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from evaluation.errors import Refused
+from evaluation.management.commands.resume import run_numbered
+from evaluation.management.output import add_format, refuse
+from evaluation.management.working import report, work_off
+from evaluation.runs.lifecycle import retry_failed
+
+
+class Command(BaseCommand):
+    """``retry_failed RUN``: exit 0 when complete, 100 when still incomplete, 1 when nothing can be retried."""
+
+    help = "Put every failed step of a run back to work in the next round, in this process."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The run."""
+        parser.add_argument("run", type=int, metavar="RUN")
+        add_format(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Retry, then work. What was scored before stays."""
+        run = run_numbered(options["run"])
+        try:
+            retry_failed(run, None)
+        except Refused as error:
+            refuse(self, error)
+        report(self, work_off(run), options["format"])

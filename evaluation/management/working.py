@@ -1,0 +1,55 @@
+"""Doing the open units of a run in the process of a command, and saying how it ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from evaluation.management.output import as_json
+from evaluation.runs.draining import drain
+from evaluation.runs.lifecycle import pause
+from evaluation.runs.models import Run
+from evaluation.runs.progress import progress
+
+SLICE_SECONDS = 2.0  # how long one works before the progress bar moves
+INCOMPLETE = 100
+
+
+def work_off(run: Run) -> Run:
+    """Drain until the run is no longer running; workers elsewhere may help. Ctrl-C leaves it paused.
+
+    :raises CommandError: when interrupted, naming the command that goes on.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    try:
+        with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+            task = bar.add_task("units", total=progress(run).total)
+            while run.state == Run.State.RUNNING:
+                before = progress(run).ended
+                run = drain(run.pk, seconds=SLICE_SECONDS)
+                ended = progress(run).ended
+                bar.update(task, completed=ended)
+                if ended == before and run.state == Run.State.RUNNING:
+                    time.sleep(0.5)  # deferred, or in another worker's hands
+    except KeyboardInterrupt:
+        pause(run, reason="interrupted")
+        raise CommandError(f"interrupted; go on with: manage.py resume {run.pk}") from None
+    return run
+
+
+def report(command: BaseCommand, run: Run, form: str) -> None:
+    """Print the run's state and end with 100 where it is not complete."""
+    far = progress(run)
+    if form == "json":
+        facts = {"run": run.pk, "status": run.state, "reason": run.reason, "units": far.total, "failed": far.failed}
+        as_json(command, facts)
+    else:
+        command.stdout.write(f"run {run.pk}: {run.state} {run.reason}".rstrip())
+        command.stdout.write(f"{far.ended} of {far.total} units, {far.failed} failed, {far.calls} calls")
+    if run.state != Run.State.COMPLETED:
+        sys.exit(INCOMPLETE)

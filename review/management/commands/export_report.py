@@ -1,0 +1,31 @@
+"""Write a run's report into files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from review.management.asking import refusals, run_named
+from review.reporting.exporting import FORMATS, export_to
+
+
+class Command(BaseCommand):
+    """``export_report RUN --output FILE…``: the ending chooses the format."""
+
+    help = "Write a run's report; the ending of the file chooses the format."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The run and the files."""
+        parser.add_argument("run", type=int)
+        known = ", ".join(FORMATS)
+        parser.add_argument("--output", type=Path, action="append", required=True, help=f"file ending in {known}")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write each file, whole or not at all."""
+        run = run_named(options["run"])
+        for path in options["output"]:
+            with refusals():
+                export_to(run, path)
+            self.stdout.write(str(path))

@@ -1,0 +1,59 @@
+"""Import ratings made elsewhere."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from evaluation.messages import explain
+from review.imported.placed import Sampled
+from review.management.asking import refusals, run_named
+from review.rating_files import import_ratings
+
+
+class Command(BaseCommand):
+    """``import_ratings FILE --run ID [--define NAME=SCALE]… [--sampled all|uniform|unknown] [--dry-run]``."""
+
+    help = "Import a file of human ratings or judge verdicts for the answers of a run."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The file, the run, and what the file does not say itself."""
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--run", type=int, required=True)
+        parser.add_argument(
+            "--define",
+            action="append",
+            default=[],
+            metavar="NAME=SCALE",
+            help="scale of an unknown metric: 1..5, 0..1:real, -2..2, bool, class:a|b",
+        )
+        parser.add_argument(
+            "--sampled",
+            choices=[str(choice) for choice in Sampled],
+            default=str(Sampled.UNKNOWN),
+            help="how the rated answers were chosen; unknown gives agreement but no corrected score",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be imported")
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Import, and say what became of the rows."""
+        run, path = run_named(options["run"]), options["file"]
+        with refusals():
+            done = import_ratings(
+                run, path.read_bytes(), path.name, options["define"], options["sampled"], dry_run=options["dry_run"]
+            )
+        if options["format"] == "json":
+            said = asdict(done) | {"remarks": [explain(remark) for remark in done.remarks]}
+            self.stdout.write(json.dumps(said, ensure_ascii=False))
+            return
+        for remark in done.remarks:
+            self.stdout.write(explain(remark))
+        self.stdout.write(
+            f"{done.human} ratings, {done.judge} judge scores ({done.failed} failed), {done.unchanged} unchanged"
+            + (" (dry run: nothing was stored)" if options["dry_run"] else "")
+        )
