@@ -28,4 +28,11 @@ ANSWERS = {
     "system_differs": _("The file names the system “%(file_says)s”; the answers were imported for “%(given)s”."),
 }
 
-SENTENCES = {**QUESTION_SETS, **ANSWERS}
+RATINGS = {
+    "question_unanswered": _("The run has no answer to a question with the id “%(id)s”."),
+    "sample_unknown": _("The run has no such answer to “%(id)s”. Name its “sample”; there are: %(samples)s."),
+    "parts_without_value": _("Give a value beside the parts: “%(metric)s” has no formula that would compute it."),
+    "pairs_not_here": _("Comparisons of two answers (pair_id) cannot be imported yet. Remove these rows."),
+}
+
+SENTENCES = {**QUESTION_SETS, **ANSWERS, **RATINGS}

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.sentences import figures
+
 NOT_APPLICABLE = {
     "no_keywords": _("The question has no expected keywords."),
     "no_reference": _("The question has no expected answer."),
@@ -80,4 +82,4 @@ OVERALL = {
     "failed_part": _("A part of the overall score has failed."),
 }
 
-SENTENCES = {**NOT_APPLICABLE, **CALLS, **JUDGE, **WORK, **RULES, **OVERALL}
+SENTENCES = {**NOT_APPLICABLE, **CALLS, **JUDGE, **WORK, **RULES, **OVERALL, **figures.SENTENCES}

@@ -9,6 +9,10 @@ IMPORTS = {
         "“%(definition)s” defines no scale. Write NAME=1..5, NAME=0..1:real, NAME=-2..2, NAME=bool or NAME=class:a|b, "
         "each name once."
     ),
+    "metric_known": _(
+        "“%(metric)s” is a metric of the product with the scale %(scale)s; it cannot be defined as %(given)s. "
+        "Give the imported metric another name."
+    ),
     "bad_name": _("“%(name)s” cannot be a name: it needs 1 to %(limit)s characters, none of them invisible."),
     "unknown_upload_kind": _("Files of the kind “%(kind)s” cannot be uploaded here."),
     "upload_expired": _("The upload of %(file)s was not confirmed within a day. Upload the file again."),

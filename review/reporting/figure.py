@@ -16,7 +16,6 @@ class Withheld(StrEnum):
     have further codes of their own."""
 
     NOT_FINISHED = "not_finished"
-    INCOMPLETE = "incomplete"
     NO_VALUES = "no_values"
     NOT_REVIEWED = "not_reviewed"
     RULES_ONLY = "rules_only"

@@ -1,0 +1,59 @@
+"""The metrics a rating file may name: shipped ones, those of earlier imports, and those defined with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.db.models import Q
+
+from evaluation.canonical import content_hash
+from evaluation.errors import Refused
+from evaluation.registry import Direction, Kind, ReviewForm
+from evaluation.runs.models import Run
+from evaluation.scales import Scale, ScaleKind
+from evaluation.scores.models import MetricDefinition
+from evaluation.scoring.definitions import declared, define
+
+FORMS = {ScaleKind.YES_NO: ReviewForm.YES_NO, ScaleKind.CLASS: ReviewForm.CLASS}
+
+
+def known_metrics(run: Run, scales: Mapping[str, Scale]) -> tuple[dict[str, MetricDefinition], tuple[str, ...]]:
+    """Every metric a row may name, and which of them were defined just now. An imported metric with another scale
+    than before becomes the next version of its name; without a definition the version that the run's answers have
+    values of is meant, else the newest.
+
+    :raises Refused: ``metric_known`` for a scale that contradicts a shipped metric.
+    """
+    shipped = declared()
+    for name in sorted(scales.keys() & shipped.keys()):
+        if shipped[name].scale != scales[name]:
+            raise Refused("metric_known", metric=name, scale=str(shipped[name].scale), given=str(scales[name]))
+    imported = MetricDefinition.objects.filter(kind=Kind.IMPORTED).order_by("version")
+    used = Q(ratings__answer__answer_set_id=run.answer_set_id) | Q(scores__run=run)
+    found = {row.name: row for row in imported} | {row.name: row for row in imported.filter(used)}
+    found |= {name: define(spec) for name, spec in shipped.items()}
+    new = []
+    for name in scales.keys() - shipped.keys():
+        found[name], made = _imported(name, scales[name])
+        new += [name] if made else []
+    return found, tuple(sorted(new))
+
+
+def _imported(name: str, scale: Scale) -> tuple[MetricDefinition, bool]:
+    """The version of an imported metric with this scale, made as the next one where there is none."""
+    versions = list(MetricDefinition.objects.filter(name=name).order_by("version"))
+    same = next((row for row in versions if row.read_scale() == scale), None)
+    if same:
+        return same, False
+    number = versions[-1].version + 1 if versions else 1
+    form = FORMS.get(scale.kind, ReviewForm.LEVEL)
+    made = MetricDefinition.objects.create(
+        name=name,
+        version=number,
+        kind=Kind.IMPORTED,
+        scale=str(scale),
+        direction=Direction.NONE if scale.kind is ScaleKind.CLASS else Direction.HIGHER,
+        review_form=form,
+        content_hash=content_hash([name, number, Kind.IMPORTED, str(scale), form]),
+    )
+    return made, True

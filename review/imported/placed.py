@@ -1,0 +1,88 @@
+"""Rows of a rating file, each with the answer it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.utils import timezone
+
+from evaluation.errors import InvalidFile, Problem
+from evaluation.files.rating_rows import RatingFile, RatingRow
+from evaluation.questions.difference import composed
+from evaluation.runs.models import Run
+from evaluation.scores.models import MetricDefinition
+from review.figures.answers import run_answers
+
+SAMPLES_NAMED = 10
+
+
+class Sampled(StrEnum):
+    """How the answers in the file were chosen. ``unknown`` ones are never corrected with and never mixed with ratings
+    of known probability."""
+
+    ALL = "all"
+    UNIFORM = "uniform"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A row with its answer and metric; ``moment`` is when the rating was made, the time of the import where the file
+    does not say."""
+
+    row: RatingRow
+    answer_id: int
+    metric: MetricDefinition
+    moment: datetime
+
+
+def placed_rows(run: Run, file: RatingFile, metrics: Mapping[str, MetricDefinition], shown: str) -> list[Placed]:
+    """Each rating with its answer. One query.
+
+    :raises InvalidFile: for rows that name no answer of the run, several, or only parts; and for pairs.
+    """
+    answers = {(composed(a.question_id), a.sample): a.answer_id for a in run_answers(run)}
+    samples: dict[str, list[int]] = {}
+    for question_id, sample in answers:
+        samples.setdefault(question_id, []).append(sample)
+    problems = [Problem("pairs_not_here", shown, pair.line, "pair_id") for pair in file.pairs[:1]]
+    placed: list[Placed] = []
+    now = timezone.now()
+    for row in file.ratings:
+        found = _answer_of(row, answers, samples)
+        if isinstance(found, Problem):
+            problems.append(Problem(found.code, shown, row.line, found.field, found.params))
+        elif row.value is None and row.label is None and not row.failure:
+            problems.append(Problem("parts_without_value", shown, row.line, "value", {"metric": row.metric}))
+        else:
+            placed.append(Placed(row, found, metrics[row.metric], _aware(row.origin.created) or now))
+    if problems:
+        raise InvalidFile(problems)
+    return placed
+
+
+def _answer_of(
+    row: RatingRow, answers: Mapping[tuple[str, int], int], samples: Mapping[str, Sequence[int]]
+) -> int | Problem:
+    """The answer a row is about: question and sample, or the question alone where it has one answer."""
+    question_id = composed(row.question_id)
+    there = samples.get(question_id, ())
+    if not there:
+        return Problem("question_unanswered", field="question_id", params={"id": row.question_id})
+    found = answers.get((question_id, row.sample))
+    if found is not None:
+        return found
+    if row.sample == 0 and len(there) == 1:
+        return answers[question_id, there[0]]
+    known = ", ".join(str(sample) for sample in sorted(there)[:SAMPLES_NAMED])
+    return Problem("sample_unknown", field="sample", params={"id": row.question_id, "samples": known})
+
+
+def _aware(moment: datetime | None) -> datetime | None:
+    """A moment without an offset is one of the site's time zone."""
+    if moment is None or timezone.is_aware(moment):
+        return moment
+    return timezone.make_aware(moment)

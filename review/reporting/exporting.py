@@ -1,0 +1,95 @@
+"""A run's report in a file format; the ending or the asked format chooses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluation.errors import UnknownName
+from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
+from evaluation.runs.models import Answer, Run
+from review.reporting.as_json import details, report_json
+from review.reporting.as_table import FIGURES, answer_header, answer_rows, figure_rows
+from review.reporting.making import make_report
+from review.reporting.report import Report
+
+Texts = dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """An export format: its media type and how a report becomes bytes."""
+
+    media_type: str
+    write: Callable[[Report, Texts], Iterator[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A report as bytes, a part at a time, under a suggested file name."""
+
+    file_name: str
+    media_type: str
+    chunks: Iterator[bytes]
+
+
+def export(run: Run, format_name: str) -> Exported:
+    """The run's report in a format.
+
+    :raises UnknownName: for a format that is not among :data:`FORMATS`.
+    """
+    if format_name not in FORMATS:
+        raise UnknownName("report format", format_name, list(FORMATS))
+    chosen = FORMATS[format_name]
+    return Exported(f"run-{run.pk}.{format_name}", chosen.media_type, chosen.write(make_report(run), answer_texts(run)))
+
+
+def export_to(run: Run, path: Path) -> None:
+    """Write the run's report to a file whose ending names the format; the file appears whole or not at all.
+
+    :raises UnknownName: for an unknown ending.
+    :raises OSError: where the file cannot be written.
+    """
+    made = export(run, path.suffix.removeprefix(".").lower())
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        with unfinished.open("wb") as file:
+            file.writelines(made.chunks)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def answer_texts(run: Run) -> Texts:
+    """The texts of the run's answers by id. One query."""
+    return dict(Answer.objects.filter(answer_set_id=run.answer_set_id).values_list("pk", "text"))
+
+
+def _json(report: Report, texts: Texts) -> Iterator[bytes]:
+    yield json.dumps(report_json(report, texts), ensure_ascii=False, allow_nan=False, indent=2).encode()
+
+
+def _jsonl(report: Report, texts: Texts) -> Iterator[bytes]:
+    return (line.encode() for line in json_lines(details(report, texts)))
+
+
+def _csv(report: Report, texts: Texts) -> Iterator[bytes]:
+    return csv_chunks(answer_header(report), answer_rows(report, texts))
+
+
+def _xlsx(report: Report, texts: Texts) -> Iterator[bytes]:
+    sheets = {
+        "answers": (answer_header(report), answer_rows(report, texts)),
+        "figures": (FIGURES, figure_rows(report)),
+    }
+    yield xlsx_bytes(sheets)
+
+
+FORMATS: dict[str, Format] = {
+    "json": Format("application/json", _json),
+    "jsonl": Format("application/x-ndjson", _jsonl),
+    "csv": Format("text/csv; charset=utf-8", _csv),
+    "xlsx": Format("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", _xlsx),
+}
