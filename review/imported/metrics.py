@@ -11,8 +11,9 @@ from evaluation.errors import Refused
 from evaluation.registry import Direction, Kind, ReviewForm
 from evaluation.runs.models import Run
 from evaluation.scales import Scale, ScaleKind
-from evaluation.scores.models import MetricDefinition
+from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import declared, define
+from review.models.ratings import Rating
 
 FORMS = {ScaleKind.YES_NO: ReviewForm.YES_NO, ScaleKind.CLASS: ReviewForm.CLASS}
 
@@ -29,7 +30,8 @@ def known_metrics(run: Run, scales: Mapping[str, Scale]) -> tuple[dict[str, Metr
         if shipped[name].scale != scales[name]:
             raise Refused("metric_known", metric=name, scale=str(shipped[name].scale), given=str(scales[name]))
     imported = MetricDefinition.objects.filter(kind=Kind.IMPORTED).order_by("version")
-    used = Q(ratings__answer__answer_set_id=run.answer_set_id) | Q(scores__run=run)
+    rated = Rating.objects.filter(answer__answer_set_id=run.answer_set_id).values("metric_id")
+    used = Q(pk__in=rated) | Q(pk__in=Score.objects.filter(run=run).values("metric_id"))
     found = {row.name: row for row in imported} | {row.name: row for row in imported.filter(used)}
     found |= {name: define(spec) for name, spec in shipped.items()}
     new = []

@@ -39,14 +39,13 @@ def comparison_sheets(reports: Sequence[Report]) -> Iterator[Sheet]:
     """Runs side by side: overall scores and effective metric means, without statistics."""
     names = list(dict.fromkeys(line.name for report in reports for line in report.metrics))
     rows = [
-        (_("system"), *(r.header.system for r in reports)),
-        (_("questions"), *(r.header.question_set for r in reports)),
-    ]
-    rows += [(_("profile"), *(r.header.profile for r in reports)), (_("state"), *(r.header.state for r in reports))]
-    rows += [
-        (_("overall, judge only"), *(short(r.overall.judge_only) for r in reports)),
-        (_("overall, reviewed"), *(short(r.overall.reviewed) for r in reports)),
-        (_("overall, corrected"), *(short(r.overall.corrected) for r in reports)),
+        (_("system"), *(report.header.system for report in reports)),
+        (_("questions"), *(report.header.question_set for report in reports)),
+        (_("profile"), *(report.header.profile for report in reports)),
+        (_("state"), *(report.header.state for report in reports)),
+        (_("overall, judge only"), *(short(report.overall.judge_only) for report in reports)),
+        (_("overall, reviewed"), *(short(report.overall.reviewed) for report in reports)),
+        (_("overall, corrected"), *(short(report.overall.corrected) for report in reports)),
     ]
     by_run = [{line.name: line for line in report.metrics} for report in reports]
     rows += [
@@ -84,9 +83,8 @@ def _overall(report: Report) -> Iterator[tuple[str, ...]]:
     overall = report.overall
     if overall.part_only is not None:
         name = _("rules only") if overall.label is Label.RULES_ONLY else _("partial")
-        yield _figure_row(
-            _("%(label)s, weight %(weight).2f") % {"label": name, "weight": overall.weight}, overall.part_only
-        )
+        label = _("%(label)s, weight %(weight).2f") % {"label": name, "weight": overall.weight}
+        yield _figure_row(label, overall.part_only)
     yield _figure_row(_("judge only"), overall.judge_only)
     yield _figure_row(_("reviewed"), overall.reviewed)
     yield _figure_row(_("corrected"), overall.corrected)
