@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import F
 from django.db.models.functions import Now
 
 from evaluation.accounts.models import User
@@ -127,10 +127,10 @@ def _submit(
         return _submitted_before(assignment, list(keys.values()))
     if not ReviewQueue.objects.filter(pk=queue.pk, state=ReviewQueue.State.OPEN).exists():
         raise Refused("queue_closed")
-    earlier = Rating.objects.filter(assignment=assignment, phase="initial")
-    if earlier.filter(idempotency_key__in=keys.values()).exists():
+    earlier = dict(Rating.objects.filter(assignment=assignment, phase="initial").values_list("idempotency_key", "seq"))
+    if not earlier.keys().isdisjoint(keys.values()):
         raise Refused("bad_key", limit=KEY_LIMIT)
-    seq = (earlier.aggregate(last=Max("seq"))["last"] or 0) + 1
+    seq = max(earlier.values(), default=0) + 1
     blind = queue.mode == ReviewQueue.Mode.BLIND and not exposed(assignment.reviewer, item.answer)
     Rating.objects.bulk_create(
         Rating(

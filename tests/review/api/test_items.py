@@ -99,12 +99,8 @@ def test_progress_tells_members_their_own_part_and_leads_everything() -> None:
         "queue": None,
     }
     led = Caller(make_user("lead", queue.project)).get(f"review-queues/{queue.pk}/progress/").json()
-    assert (led["own"], led["queue"]["done"], led["queue"]["ratings"], led["queue"]["ratings_needed"]) == (
-        None,
-        1,
-        1,
-        6,
-    )
+    whole = led["queue"]
+    assert (led["own"], whole["done"], whole["ratings"], whole["ratings_needed"]) == (None, 1, 1, 6)
     assert sorted(one["rated"] for one in whole["reviewers"]) == [0, 1]
 
 
@@ -153,5 +149,5 @@ def test_next_and_submit_cost_a_fixed_number_of_queries(django_assert_num_querie
     for number in range(3):
         with django_assert_num_queries(15):  # type: ignore[operator]
             item = me.next(queue)["id"]
-        with django_assert_num_queries(16):  # type: ignore[operator]
+        with django_assert_num_queries(14):  # type: ignore[operator]
             me.submit(item, key=f"k{number}")

@@ -1,0 +1,212 @@
+"""After the rating: when the judge is shown, what it said, and the final word of the reviewer."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from evaluation.accounts.models import User
+from evaluation.errors import Refused
+from evaluation.scales import Scale
+from review.given import Change, Given, distance
+from review.models.queues import Assignment, ReviewQueue
+from review.models.ratings import Exposure, Rating
+from review.queues.leases import loaded, next_assignment
+from review.queues.order import by_chance
+from review.ratings import Submitted, submit
+from review.reveals import finalise, reveal
+from tests.factories import make_answer_set, make_profile, make_question_set, make_queue, make_scored_run
+
+pytestmark = pytest.mark.django_db
+
+
+def rated(judge: float | None, own: float, **fields: object) -> Submitted:
+    """One item that the judge gave ``judge`` and the reviewer ``own``."""
+    run = make_scored_run(make_answer_set(make_question_set(specs=1)), values=[judge], metrics=["correctness"])
+    rules = {"metrics": ["correctness"], "reveal_share": 0.0, "reveal_threshold": 2.0}
+    queue = make_queue(run, **(rules | fields))
+    held = next_assignment(queue, queue.members.get().reviewer)
+    assert held
+    return submit(held, {"correctness": Given(own)}, idempotency_key="k", by=held.reviewer)
+
+
+def code_of(refused: pytest.ExceptionInfo[Refused]) -> str:
+    return refused.value.code
+
+
+@pytest.mark.parametrize(
+    ("judge", "own", "rules", "shown"),
+    [
+        (5, 3, {}, True),
+        (5, 4, {}, False),
+        (5, 4, {"reveal_threshold": 1.0}, True),
+        (3, 3, {"reveal_threshold": 0.0}, False),
+        (5, 5, {"reveal": "always"}, True),
+        (5, 1, {"reveal": "never"}, False),
+        (None, 1, {}, False),
+        (None, 1, {"reveal": "always"}, False),
+        (5, 5, {"reveal_share": 1.0}, True),
+        (5, 1, {"mode": "assisted"}, False),
+    ],
+)
+def test_the_judge_is_shown_by_the_queues_setting(
+    judge: float | None, own: float, rules: dict[str, object], shown: bool
+) -> None:
+    done = rated(judge, own, **rules)
+    assert done.reveal is shown
+    if not shown:
+        with pytest.raises(Refused) as refused:
+            reveal(done.assignment)
+        assert code_of(refused) == "not_revealed"
+
+
+@pytest.mark.parametrize(
+    ("scale", "one", "other", "levels"),
+    [
+        ("1..5", Given(2), Given(5), 3.0),
+        ("-2..2", Given(-1), Given(1), 2.0),
+        ("real 0..1", Given(0.25), Given(0.75), 2.0),  # 0.5 of 1 = 2 of the 4 steps of a five-level scale
+        ("yes_no", Given(0), Given(1), math.inf),
+        ("yes_no", Given(1), Given(1), 0.0),
+        ("class a|b", Given(label="a"), Given(label="b"), math.inf),
+        ("class a|b", Given(label="a"), Given(label="a"), 0.0),
+        ("1..5", Given(cannot_judge=True), Given(5), 0.0),
+    ],
+)
+def test_distances_are_counted_in_levels(scale: str, one: Given, other: Given, levels: float) -> None:
+    assert distance(Scale.parse(scale), one, other) == levels
+    assert distance(Scale.parse(scale), other, one) == levels
+
+
+def test_chance_shows_the_stated_share_and_repeats_itself() -> None:
+    drawn = [by_chance(0.1, 7, item, reviewer) for item in range(2_000) for reviewer in (1, 2)]
+    assert drawn == [by_chance(0.1, 7, item, reviewer) for item in range(2_000) for reviewer in (1, 2)]
+    # 4,000 draws at 0.1: 400 expected, standard deviation sqrt(4000 x 0.1 x 0.9) = 19
+    assert 340 < sum(drawn) < 460
+
+
+def test_the_reveal_tells_value_reason_judge_and_rubric_and_is_recorded() -> None:
+    done = rated(5, 2)
+    (said,) = reveal(done.assignment)
+    assert said.said is not None
+    assert said.own is not None
+    assert (said.said.value, said.own.value, said.distance) == (5, 2, 3)
+    assert (said.said.reason, said.said.rubric) == ("The judge's reason.", "answer_quality v1")
+    assert said.said.by.endswith("@1")
+    assert Exposure.objects.filter(user=done.assignment.reviewer, object_id=done.assignment.item.answer_id).exists()
+    assert reveal(done.assignment) == [said]
+
+
+def test_nothing_is_shown_before_the_rating() -> None:
+    queue = make_queue(make_scored_run(values=[5]))
+    held = next_assignment(queue, queue.members.get().reviewer)
+    assert held
+    with pytest.raises(Refused) as refused:
+        reveal(held)
+    assert code_of(refused) == "not_rated_yet"
+
+
+def finals() -> list[tuple[float | None, str, bool]]:
+    return list(Rating.objects.filter(phase="final").values_list("value", "reason_code", "blind"))
+
+
+def revealed(judge: float, own: float, **fields: object) -> tuple[Assignment, User]:
+    done = rated(judge, own, **fields)
+    reveal(done.assignment)
+    return loaded(done.assignment.pk), done.assignment.reviewer
+
+
+def test_keeping_stores_a_final_rating_that_is_never_blind() -> None:
+    held, me = revealed(5, 2)
+    assert finalise(held, by=me).changed == ()
+    assert finals() == [(2, "", False)]
+    assert Assignment.objects.get().state == Assignment.State.FINISHED
+
+
+def test_a_reason_may_come_with_keeping_too() -> None:
+    held, me = revealed(5, 2)
+    finalise(held, {"correctness": Change(reason_code="judge_missed_claim")}, by=me)
+    assert finals() == [(2, "judge_missed_claim", False)]
+
+
+def test_a_change_by_one_level_needs_no_reason_and_by_two_it_does() -> None:
+    held, me = revealed(5, 2)
+    with pytest.raises(Refused) as refused:
+        finalise(held, {"correctness": Change(4)}, by=me)
+    assert code_of(refused) == "reason_needed"
+    assert finalise(held, {"correctness": Change(3)}, by=me).changed == ("correctness",)
+    assert finals() == [(3, "", False)]
+
+
+def test_crossing_the_threshold_needs_a_reason_however_small_the_step() -> None:
+    answers = make_answer_set(make_question_set(specs=1))
+    spec = {
+        "name": "p",
+        "title": {"en": "P", "ko": "P"},
+        "reported": ["correctness"],
+        "thresholds": {"correctness": 4.0},
+    }
+    profile = make_profile(answers.project, spec)
+    run = make_scored_run(answers, values=[5], metrics=["correctness"], profile=profile)
+    queue = make_queue(run, metrics=["correctness"], reveal="always")
+    held = next_assignment(queue, queue.members.get().reviewer)
+    assert held
+    submit(held, {"correctness": Given(3)}, idempotency_key="k", by=held.reviewer)
+    reveal(held)
+    with pytest.raises(Refused) as refused:
+        finalise(held, {"correctness": Change(4)}, by=held.reviewer)
+    assert code_of(refused) == "reason_needed"
+    finalise(held, {"correctness": Change(4, reason_code="policy")}, by=held.reviewer)
+    assert finals() == [(4, "policy", False)]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (Change(9, reason_code="policy"), "off_scale"),
+        (Change(3, label="x"), "one_value"),
+        (Change(3, reason_code="because"), "unknown_reason"),
+        (Change(3, comment="x" * 10_001), "comment_too_long"),
+    ],
+)
+def test_a_final_rating_is_checked_like_a_first_one(change: Change, code: str) -> None:
+    held, me = revealed(5, 2)
+    with pytest.raises(Refused) as refused:
+        finalise(held, {"correctness": change}, by=me)
+    assert code_of(refused) == code
+    assert finals() == []
+
+
+def test_repeating_a_decision_is_harmless_and_another_one_is_refused() -> None:
+    held, me = revealed(5, 2)
+    finalise(held, {"correctness": Change(3)}, by=me)
+    assert finalise(held, {"correctness": Change(3)}, by=me).repeated
+    with pytest.raises(Refused) as refused:
+        finalise(held, by=me)
+    assert code_of(refused) == "already_final"
+    assert finals() == [(3, "", False)]
+
+
+def test_there_is_no_final_rating_without_a_reveal() -> None:
+    done = rated(5, 5)
+    with pytest.raises(Refused) as refused:
+        finalise(done.assignment, by=done.assignment.reviewer)
+    assert code_of(refused) == "not_revealed"
+
+
+def test_the_first_rating_stays_as_it_was() -> None:
+    held, me = revealed(5, 2)
+    finalise(held, {"correctness": Change(5, reason_code="judge_too_strict")}, by=me)
+    assert list(Rating.objects.filter(phase="initial").values_list("value", "blind")) == [(2, True)]
+
+
+def test_with_several_metrics_one_large_difference_shows_them_all() -> None:
+    queue: ReviewQueue = make_queue(
+        make_scored_run(make_answer_set(make_question_set(specs=1)), values=[5]), reveal_share=0.0
+    )
+    held = next_assignment(queue, queue.members.get().reviewer)
+    assert held
+    done = submit(held, {"correctness": Given(5), "faithfulness": Given(1)}, idempotency_key="k", by=held.reviewer)
+    assert done.reveal
+    assert [one.distance for one in reveal(held)] == [0, 4]
