@@ -20,6 +20,7 @@ SHOWN = 8
 class AnswerLink:
     """An answer by its question; ``language`` is that of the question's text."""
 
+    answer_id: int
     href: str
     question_id: str
     question: str
@@ -65,6 +66,7 @@ def _disagreement(report: Report, one: Disagreement, scale: Scale) -> Disagreeme
 
 def _link(report: Report, answer: RunAnswer, score: str) -> AnswerLink:
     return AnswerLink(
+        answer_id=answer.answer_id,
         href=answer_href(answer.answer_id, report.header.run_id),
         question_id=answer.question_id,
         question=answer.question,

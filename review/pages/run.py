@@ -60,6 +60,11 @@ class RunPage:
     disagreements: tuple[DisagreementLink, ...]
     facts: tuple[Fact, ...]
 
+    @property
+    def answers_shown(self) -> tuple[int, ...]:
+        """The answers of which the page tells what the judge said of them."""
+        return tuple(one.answer_id for one in (*self.worst, *(found.answer for found in self.disagreements)))
+
 
 def run_actions(state: str, roles: Collection[str], *, failed_units: bool) -> RunActions:
     """What the roles allow and the state makes possible."""

@@ -1,0 +1,1 @@
+"""What pages of the machine's half show, as frozen values."""

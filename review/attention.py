@@ -1,0 +1,63 @@
+"""What needs a person now: answers to rate, disputes to settle, runs to start or to repair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from evaluation import access
+from evaluation.accounts.models import User
+from evaluation.accounts.roles import Action
+from evaluation.runs.models import Run
+from review.models.queues import ReviewItem, ReviewQueue
+from review.queues.progress import OwnProgress, own_progress
+
+USUAL_SECONDS = 60.0  # a first guess for people who have no pace of their own yet
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingQueue:
+    """A queue with answers for the person to rate, and about how many seconds they will take."""
+
+    queue: ReviewQueue
+    waiting: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Everything of the person's projects that waits for them. ``disputed`` are queues with their number of items in
+    dispute, for leads; drafts and incomplete runs are for who may run things."""
+
+    queues: tuple[WaitingQueue, ...]
+    disputed: tuple[tuple[ReviewQueue, int], ...]
+    drafts: tuple[Run, ...]
+    incomplete: tuple[Run, ...]
+
+
+def attention(user: User) -> Attention:
+    """What needs the person now."""
+    mine = ReviewQueue.objects.filter(state=ReviewQueue.State.OPEN, members__reviewer=user)
+    mine = mine.filter(project__in=access.projects_with(user, Action.RATE).values("pk")).order_by("deadline", "pk")
+    waiting = [found for queue in mine if (found := _waiting(queue, own_progress(queue, user))).waiting]
+    runs = access.visible(Run.objects.select_related("answer_set"), user, Action.EVALUATE)
+    open_runs = list(runs.filter(state__in=[Run.State.DRAFT, Run.State.INCOMPLETE]).order_by("-pk")[:20])
+    return Attention(
+        queues=tuple(waiting),
+        disputed=tuple(_disputed(user)),
+        drafts=tuple(run for run in open_runs if run.state == Run.State.DRAFT),
+        incomplete=tuple(run for run in open_runs if run.state == Run.State.INCOMPLETE),
+    )
+
+
+def _waiting(queue: ReviewQueue, own: OwnProgress) -> WaitingQueue:
+    left = max(0, own.items - own.rated - own.skipped - own.flagged)
+    return WaitingQueue(queue, left, left * (own.median_seconds or USUAL_SECONDS))
+
+
+def _disputed(user: User) -> Sequence[tuple[ReviewQueue, int]]:
+    queues = access.visible(ReviewQueue.objects.all(), user, Action.ADJUDICATE, path="project_id")
+    count = Count("items", filter=Q(items__state=ReviewItem.State.DISPUTED))
+    return [(queue, queue.disputes) for queue in queues.annotate(disputes=count).filter(disputes__gt=0).order_by("pk")]

@@ -1,0 +1,60 @@
+"""The filters of the list of runs, read from the query string with a closed list of names."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from evaluation.questions.models import QuestionSet
+from evaluation.runs.models import Run
+from review.pages.run_list import Option
+
+SIZE = 20
+
+
+class RunFilter:
+    """What is asked for, and the rows of the page that match it. A value that is none is passed over."""
+
+    def __init__(self, data: QueryDict, visible: QuerySet[Run]) -> None:
+        self.state = data.get("state", "") if data.get("state", "") in Run.State.values else ""
+        self.words = data.get("q", "").strip()[:200]
+        self.question_set = _number(data.get("set", ""))
+        self.page = max(_number(data.get("page", "")), 1)
+        self._visible = visible
+        matching = self._matching().order_by("-pk")
+        start = (self.page - 1) * SIZE
+        found = list(matching[start : start + SIZE + 1])
+        self.rows = found[:SIZE]
+        self.older = self._query(self.page + 1) if len(found) > SIZE else ""
+        self.newer = self._query(self.page - 1) if self.page > 1 else ""
+
+    @property
+    def filtered(self) -> bool:
+        """Whether anything but the page was asked for."""
+        return bool(self.state or self.words or self.question_set)
+
+    def question_set_options(self) -> tuple[Option, ...]:
+        """The question sets that have a run, newest first."""
+        used = self._visible.order_by().values("answer_set__question_set")
+        sets = QuestionSet.objects.filter(pk__in=used).order_by("-pk")[:100]
+        return tuple(Option(str(one.pk), str(one), one.pk == self.question_set) for one in sets)
+
+    def _matching(self) -> QuerySet[Run]:
+        rows = self._visible
+        if self.state:
+            rows = rows.filter(state=self.state)
+        if self.question_set:
+            rows = rows.filter(answer_set__question_set_id=self.question_set)
+        if self.words:
+            rows = rows.filter(name__icontains=self.words)
+        return rows
+
+    def _query(self, page: int) -> str:
+        query = QueryDict(mutable=True)
+        wanted = {"state": self.state, "q": self.words, "set": self.question_set or "", "page": page}
+        query.update({name: str(value) for name, value in wanted.items() if value})
+        return f"?{query.urlencode()}"
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else 0

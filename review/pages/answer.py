@@ -1,0 +1,231 @@
+"""The answer page: question and answer, what every scorer said with reasons, what counts, and the whole history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.errors import UnknownName
+from evaluation.judging.rubric import shipped_rubric
+from evaluation.markdown import language_of
+from evaluation.messages import explain_reason
+from evaluation.runs.models import Answer, Run
+from evaluation.samples import QuestionSpec
+from evaluation.scores.models import Finding, MetricDefinition, Score
+from review.effective import Effective, RunValues, Source
+from review.history import Event
+from review.pages import numbers
+from review.pages.choices import MetricField, metric_field
+from review.pages.history import Line, history_lines
+from review.pages.marked import Piece, Span, pieces
+from review.pages.review_card import PassageView, Text, text
+from review.queues.card import CardMetric, LevelText
+
+STATUS = {"failed": _("failed"), "not_applicable": _("not applicable")}
+MARKS = {Source.OVERRIDE: "expert", Source.REVIEW: "expert", Source.JUDGE: "judge", Source.RULE: "rule"}
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """A part of a score: a keyword, claim or flag, with its verdict."""
+
+    kind: str
+    text: str
+    verdict: str
+    context: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreView:
+    """What one scorer said of one metric."""
+
+    by: str
+    value: str
+    rubric: str
+    reason: str
+    findings: tuple[FindingView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricView:
+    """A metric of the answer: the value that counts (with the mark of who gave it) and what was said. ``field`` asks
+    for an override; ``overridden`` tells that a decision stands, which can be taken back."""
+
+    metric_id: int
+    title: str
+    mark: str
+    value: str
+    why_none: str
+    source: str
+    unresolved: bool
+    scores: tuple[ScoreView, ...]
+    field: MetricField
+    overridden: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A refused override, so that the form comes back with what was typed."""
+
+    metric_id: int
+    message: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPage:
+    """An answer as seen from a run. ``marked`` is the raw text with what rules found in it; ``contexts`` is ``None``
+    where the system does not retrieve; ``failed`` says why there is no answer."""
+
+    answer_id: int
+    run_id: int
+    run_name: str
+    system: str
+    question_id: str
+    category: str
+    question: Text
+    answer: Text
+    failed: str
+    marked: tuple[Piece, ...]
+    references: tuple[Text, ...]
+    keywords: tuple[str, ...]
+    contexts: tuple[PassageView, ...] | None
+    metrics: tuple[MetricView, ...]
+    history: tuple[Line, ...]
+    may_override: bool
+    other_runs: tuple[tuple[int, str], ...]
+    refusal: Refusal | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFacts:
+    """Everything read from the database for the page."""
+
+    answer: Answer
+    run: Run
+    values: RunValues
+    scores: Sequence[Score]
+    events: Sequence[Event]
+    other_runs: Sequence[Run]
+
+
+def answer_page(facts: AnswerFacts, *, may_override: bool, refusal: Refusal | None = None) -> AnswerPage:
+    """The page of an answer."""
+    answer, run = facts.answer, facts.run
+    question = answer.question.read()
+    language = get_language() or "en"
+    findings = [finding for score in facts.scores for finding in score.findings.all()]
+    by_name = {metric.name: metric for metric in facts.values.metrics.values()}
+    return AnswerPage(
+        answer_id=answer.pk,
+        run_id=run.pk,
+        run_name=str(run),
+        system=str(answer.answer_set.system_version),
+        question_id=question.id,
+        category=question.category,
+        question=text(question.text),
+        answer=text(answer.text),
+        failed=explain_reason(answer.reason) if answer.status == "failed" else "",
+        marked=pieces(answer.text, _spans(findings)) if any(f.start is not None for f in findings) else (),
+        references=tuple(text(reference) for reference in question.references),
+        keywords=_keywords(question),
+        contexts=_contexts(answer) if answer.retrieves else None,
+        metrics=tuple(_metric(one, facts, language, refusal) for one in facts.values.values.values()),
+        history=history_lines(facts.events, by_name, language),
+        may_override=may_override,
+        other_runs=tuple((one.pk, str(one)) for one in facts.other_runs),
+        refusal=refusal,
+    )
+
+
+def _metric(one: Effective, facts: AnswerFacts, language: str, refusal: Refusal | None) -> MetricView:
+    metric = facts.values.metrics[one.metric_id]
+    scale = metric.read_scale()
+    said = one.label if one.value is None else one.value
+    held = refusal.value if refusal and refusal.metric_id == metric.pk else ""
+    return MetricView(
+        metric_id=metric.pk,
+        title=metric.title.get(language) or metric.name,
+        mark=MARKS.get(one.source, ""),
+        value="" if said is None else numbers.on_scale(said, scale),
+        why_none=explain_reason(one.reason) if said is None and one.reason else "",
+        source=_source(one),
+        unresolved=one.unresolved,
+        scores=tuple(_score(row, metric) for row in facts.scores if row.metric_id == metric.pk),
+        field=metric_field(as_asked(metric, language), held),
+        overridden=one.source is Source.OVERRIDE,
+    )
+
+
+def _source(one: Effective) -> str:
+    return {
+        Source.OVERRIDE: gettext("decided by a lead or assigned expert"),
+        Source.REVIEW: gettext("experts"),
+        Source.JUDGE: gettext("judge"),
+        Source.RULE: gettext("rule"),
+        Source.NONE: "",
+    }[one.source]
+
+
+def _score(row: Score, metric: MetricDefinition) -> ScoreView:
+    said = row.label if row.value is None else row.value
+    judge = row.judge_version
+    by = gettext("rule") if judge is None else str(judge)
+    if judge is not None and judge.is_baseline:
+        by = gettext("offline baseline")
+    rubric = row.rubric_version
+    return ScoreView(
+        by=row.author or by,
+        value=numbers.on_scale(said, metric.read_scale()) if said is not None else str(STATUS[row.status]),
+        rubric=str(rubric) if rubric else "",
+        reason=row.reason if row.status == "scored" else explain_reason(row.reason),
+        findings=tuple(
+            FindingView(f.kind, f.text, f.verdict, None if f.context is None else f.context + 1, f.reason)
+            for f in row.findings.all()
+        ),
+    )
+
+
+def as_asked(metric: MetricDefinition, language: str) -> CardMetric:
+    """The metric with question and level texts of the shipped rubric, where it has one."""
+    scale = metric.read_scale()
+    try:
+        rubric = shipped_rubric(metric.rubric_family, language).metric(metric.name) if metric.rubric_family else None
+    except UnknownName:
+        rubric = None
+    return CardMetric(
+        name=metric.name,
+        title=metric.title.get(language) or metric.name,
+        review_form=metric.review_form,
+        kind=scale.kind.value,
+        low=scale.low,
+        high=scale.high,
+        labels=scale.labels,
+        question=rubric.question.strip() if rubric else "",
+        levels=tuple(LevelText(level.value, level.text) for level in rubric.levels) if rubric else (),
+        language=language,
+    )
+
+
+def _spans(findings: Iterable[Finding]) -> list[Span]:
+    return [
+        Span(f.start, f.end, f"{f.kind}: {f.verdict or f.text}")
+        for f in findings
+        if f.start is not None and f.end is not None
+    ]
+
+
+def _keywords(question: QuestionSpec) -> tuple[str, ...]:
+    return tuple(" / ".join(alternatives) for alternatives in question.keywords)
+
+
+def _contexts(answer: Answer) -> tuple[PassageView, ...]:
+    return tuple(
+        PassageView(row.position + 1, row.source or row.chunk_id, row.text, language_of(row.text))
+        for row in answer.contexts.all()
+    )

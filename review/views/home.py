@@ -1,0 +1,34 @@
+"""The start page."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from evaluation import access
+from evaluation.accounts.roles import Action, allowed
+from evaluation.accounts.standing import roles_anywhere
+from evaluation.runs.models import Run
+from review.attention import attention
+from review.pages.home import home_page
+from review.pages.run_rows import run_rows
+from review.summaries import headlines
+from review.views.people import person
+
+NEWEST = 6
+
+
+@login_required
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """What needs me now, then the newest runs of my projects."""
+    me = person(request)
+    roles = roles_anywhere(me)
+    runs = None
+    if allowed(roles, Action.VIEW):
+        rows = access.visible(Run.objects.select_related("answer_set__question_set"), me).order_by("-pk")[:NEWEST]
+        runs = run_rows(list(rows), headlines(list(rows)))
+    page = home_page(attention(me), runs, member=bool(roles), evaluates=allowed(roles, Action.EVALUATE))
+    return render(request, "review/home.html", {"page": page})

@@ -1,0 +1,96 @@
+"""The list of queues, the page of one, and closing and opening it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from evaluation import access
+from evaluation.accounts.models import User
+from evaluation.accounts.roles import Action
+from review.access import leads, queue_for_lead, queue_for_reading, queues_of
+from review.models.queues import ItemEvent, QueueMember, ReviewItem, ReviewQueue
+from review.pages.queues import LeadView, QueueListPage, lead_view, queue_page, queue_row
+from review.queues.making import close, reopen
+from review.queues.progress import OwnProgress, own_progress, queue_progress
+from review.ratings import metrics_of
+from review.views.people import person
+
+MOST_LISTED = 50
+TOLD = ("flag", "escalate", "skip")
+
+
+@login_required
+@require_safe
+def queue_list(request: HttpRequest) -> HttpResponse:
+    """The queues I lead or am a member of, newest first."""
+    me = person(request)
+    led = set(access.projects_with(me, Action.MANAGE_REVIEW).values_list("pk", flat=True))
+    queues = list(queues_of(me)[:MOST_LISTED])
+    mine = set(QueueMember.objects.filter(reviewer=me, queue__in=queues).values_list("queue_id", flat=True))
+    rows = [
+        queue_row(
+            queue,
+            own_progress(queue, me) if queue.pk in mine else None,
+            queue_progress(queue) if queue.project_id in led else None,
+        )
+        for queue in queues
+    ]
+    return render(request, "review/queue_list.html", {"page": QueueListPage(tuple(rows), bool(led))})
+
+
+@login_required
+@require_safe
+def queue(request: HttpRequest, pk: int) -> HttpResponse:
+    """A queue: everybody's progress for its leads, the own one for its members."""
+    found = queue_for_reading(request.user, pk)
+    me = person(request)
+    lead = _lead(found) if leads(me, found) else None
+    page = queue_page(found, metrics_of(found), _own(found, me), lead)
+    return render(request, "review/queue.html", {"page": page})
+
+
+@login_required
+@require_POST
+def queue_close(request: HttpRequest, pk: int) -> HttpResponse:
+    """Serve nothing more from the queue."""
+    return _set(request, pk, close)
+
+
+@login_required
+@require_POST
+def queue_reopen(request: HttpRequest, pk: int) -> HttpResponse:
+    """Serve a closed queue again."""
+    return _set(request, pk, reopen)
+
+
+def _set(request: HttpRequest, pk: int, step: Callable[..., None]) -> HttpResponse:
+    found = queue_for_lead(request.user, pk)
+    step(found, by=person(request))
+    return redirect("queue", found.pk)
+
+
+def _own(found: ReviewQueue, me: User) -> OwnProgress | None:
+    member = QueueMember.objects.filter(queue=found, reviewer=me).exists()
+    return own_progress(found, me) if member else None
+
+
+def _lead(found: ReviewQueue) -> LeadView:
+    items = found.items.filter(state=ReviewItem.State.DISPUTED).select_related("answer__question").order_by("pk")
+    disputed = list(items[:MOST_LISTED])
+    events = ItemEvent.objects.filter(assignment__item__in=disputed, verb__in=TOLD)
+    told: dict[int, list[ItemEvent]] = {}
+    for event in events.select_related("assignment__reviewer").order_by("pk"):
+        told.setdefault(event.assignment.item_id, []).append(event)
+    draws = list(found.draws.select_related("run__answer_set").order_by("pk"))
+    runs = dict.fromkeys((one.run_id, str(one.run)) for one in draws)
+    return lead_view(
+        queue_progress(found),
+        [(item, told.get(item.pk, [])) for item in disputed],
+        list(runs),
+        [f"{one.strategy}, seed {one.seed}" for one in draws],
+    )

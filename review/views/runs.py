@@ -1,0 +1,76 @@
+"""The list of runs, the page of a run, its progress and its agreement in detail."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from evaluation import access
+from evaluation.accounts.roles import Action
+from evaluation.runs.models import Run
+from evaluation.runs.progress import progress
+from review.agreement.bootstrap import Resampling
+from review.exposures import expose_answers
+from review.forms.run_filter import RunFilter
+from review.measures import agreement_of
+from review.pages.agreement import agreement_page
+from review.pages.progress import progress_page
+from review.pages.run import run_actions, run_page
+from review.pages.run_list import RunListPage, state_options
+from review.pages.run_rows import run_rows
+from review.reporting.making import make_report
+from review.summaries import ENDED, headlines
+
+
+@login_required
+@require_safe
+def run_list(request: HttpRequest) -> HttpResponse:
+    """The runs of the person's projects, filtered."""
+    visible = access.visible(Run.objects.select_related("answer_set__question_set"), request.user)
+    asked = RunFilter(request.GET, visible)
+    page = RunListPage(
+        runs=run_rows(asked.rows, headlines(asked.rows)),
+        states=state_options(asked.state),
+        question_sets=asked.question_set_options(),
+        words=asked.words,
+        filtered=asked.filtered,
+        older=asked.older,
+        newer=asked.newer,
+    )
+    return render(request, "review/run_list.html", {"page": page})
+
+
+@login_required
+@require_safe
+def run(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page of a run. The lists of answers on it tell what the judge said, which is recorded."""
+    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+    report = make_report(found)
+    now = progress(found)
+    actions = run_actions(found.state, access.roles_in(request.user, found.project_id), failed_units=bool(now.failed))
+    page = run_page(report, actions, None if found.state in ENDED else progress_page(found, now))
+    expose_answers(request.user, page.answers_shown, "run page")
+    return render(request, "review/run.html", {"page": page})
+
+
+@login_required
+@require_safe
+def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
+    """The progress fragment; when the run has ended the whole page is loaded again."""
+    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+    page = progress_page(found, progress(found))
+    response = render(request, "review/_progress.html", {"progress": page})
+    if not page.live:
+        response.headers["HX-Refresh"] = "true"
+    return response
+
+
+@login_required
+@require_safe
+def run_agreement(request: HttpRequest, pk: int) -> HttpResponse:
+    """Every agreement figure of a run, with intervals."""
+    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+    agreement = agreement_of(found, resampling=Resampling(seed=found.pk))
+    return render(request, "review/agreement.html", {"page": agreement_page(found, agreement)})
