@@ -48,5 +48,8 @@ screenshots: setup-dev         ## pictures of the demo's pages into docs/screens
 crosscheck: setup-dev          ## statistics against reference libraries in an environment of their own
 	$(BIN)/python -m tests.crosscheck
 
+simulate: setup-dev            ## how often corrected intervals cover the truth (CONCORD_TEST_DATA; minutes)
+	$(BIN)/python -m tests.simulations.correction
+
 messages: setup-dev            ## collect and compile the Korean and English catalogues (needs gettext)
 	$(BIN)/python -m tests.catalogues

@@ -3,7 +3,8 @@
     CONCORD_TEST_DATA=... python -m tests.simulations.correction [--draws 1000] [--only openqa]
 
 Every answer of openqa_nq301 and llmjudge_dl23 has a human label, so the mean the correction aims at is known. Prints
-one Markdown row per judge, design and size, and the mean coverage at the end.
+one Markdown row per judge, design and size, and the mean coverage at the end. A skewed synthetic scale is shown beside
+them, whatever it gives.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ import numpy as np
 
 from review.correction.corrected import corrected
 from review.correction.frame import Component, FrameAnswer, ReviewState
-from review.correction.outcome import Estimate, Target
+from review.correction.outcome import Estimate, Outcome, Target
 from review.sampling.draw import draw
 from review.sampling.member import Drawn, DrawParams, Member
 
@@ -48,12 +48,14 @@ class Population:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Coverage of one judge, design and size; ``shift`` is the bias over the mean half-width."""
+    """Coverage of one judge, design and size; ``shift`` is the bias over the mean half-width, ``withheld`` the share
+    of samples that gave no figure (they are in none of the others)."""
 
     coverage: float
     shift: float
     half_width: float
     effective_labels: float
+    withheld: float
 
 
 def populations(folder: Path, only: str) -> Iterator[Population]:
@@ -70,6 +72,8 @@ def populations(folder: Path, only: str) -> Iterator[Population]:
                 0.0,
                 1.0,
             )
+    if only in {"", "skewed"}:
+        yield skewed()
     if only in {"", "llmjudge"}:
         items = _rows(folder / "llmjudge_dl23/judgements.jsonl")
         for judge in LLM_JUDGES:
@@ -84,17 +88,29 @@ def populations(folder: Path, only: str) -> Iterator[Population]:
             )
 
 
+def skewed() -> Population:
+    """1,000 synthetic answers on 1..5, of which the experts give 95% a 5; the judge misses half of the others."""
+    random = np.random.default_rng(0)
+    expert = random.choice([5, 4, 1], 1000, p=[0.95, 0.03, 0.02]).astype(float)
+    judge = np.where(random.random(1000) < 0.5, expert, 5.0)
+    spread = np.abs(random.normal(0, 0.3, 1000)) + (judge < 5)
+    keys = [str(at) for at in range(1000)]
+    return Population("synthetic skewed", judge.tolist(), expert.tolist(), keys, spread.tolist(), 1.0, 5.0)
+
+
 def simulate(population: Population, design: str, size: int, draws: int) -> Cell:
     """Draw ``draws`` times and correct each time (target: this run)."""
     members = [Member(at, "", value, value is None) for at, value in enumerate(population.judge)]
     params = DrawParams(spread=dict(enumerate(population.spread)))
-    found = [_estimate(population, draw(members, design, size, seed, params)) for seed in range(draws)]
+    outcomes = [_outcome(population, draw(members, design, size, seed, params)) for seed in range(draws)]
+    found = [one for one in outcomes if isinstance(one, Estimate)]
     halves = [(one.high - one.low) / 2 for one in found]
     return Cell(
         float(np.mean([one.low <= population.truth <= one.high for one in found])),
         float(np.mean([one.value for one in found]) - population.truth) / float(np.mean(halves)),
         float(np.mean(halves)),
-        float(np.mean([one.effective_labels or np.nan for one in found])),
+        float(np.nanmean([one.effective_labels or np.nan for one in found])),
+        1.0 - len(found) / draws,
     )
 
 
@@ -117,12 +133,12 @@ def simulate_clusters(population: Population, size: int, draws: int) -> float:
             population.high,
         )
         members = [Member(at, "", value, value is None) for at, value in enumerate(again.judge)]
-        found = _estimate(again, draw(members, "uniform", size, seed), Target.QUESTIONS_LIKE_THESE)
-        hits += found.low <= population.truth <= found.high
+        found = _outcome(again, draw(members, "uniform", size, seed), Target.QUESTIONS_LIKE_THESE)
+        hits += isinstance(found, Estimate) and found.low <= population.truth <= found.high
     return hits / draws
 
 
-def _estimate(population: Population, drawn: list[Drawn], target: Target = Target.THIS_RUN) -> Estimate:
+def _outcome(population: Population, drawn: list[Drawn], target: Target = Target.THIS_RUN) -> Outcome:
     answers = [
         FrameAnswer(
             one.key,
@@ -136,10 +152,7 @@ def _estimate(population: Population, drawn: list[Drawn], target: Target = Targe
         for one in drawn
     ]
     yes_no = population.high - population.low == 1.0
-    found = corrected(Component("x", answers, population.low, population.high, yes_no=yes_no), target)
-    if not isinstance(found, Estimate):
-        raise SystemExit(f"withheld in a simulation: {found}")
-    return found
+    return corrected(Component("x", answers, population.low, population.high, yes_no=yes_no), target)
 
 
 def _deviation(values: list[float | None]) -> float:
@@ -154,27 +167,29 @@ def _rows(path: Path) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=1000)
-    parser.add_argument("--only", choices=["", "openqa", "llmjudge"], default="")
+    parser.add_argument("--only", choices=["", "openqa", "llmjudge", "skewed"], default="")
     options = parser.parse_args()
     folder = os.environ.get("CONCORD_TEST_DATA")
     if not folder:
         raise SystemExit("CONCORD_TEST_DATA names no folder of sample data")
     coverages: list[float] = []
-    print("| judge | design | labels | coverage | bias / half-width | half-width | worth labels |")
-    print("|---|---|---|---|---|---|---|")
+    print("| judge | design | labels | coverage | bias / half-width | half-width | worth labels | withheld |")
+    print("|---|---|---|---|---|---|---|---|")
     for population in populations(Path(folder), options.only):
         for design in DESIGNS:
             for size in SIZES:
                 cell = simulate(population, design, size, options.draws)
-                coverages.append(cell.coverage)
+                if not population.name.startswith("synthetic"):
+                    coverages.append(cell.coverage)
                 print(
                     f"| {population.name} | {design} | {size} | {cell.coverage:.3f} | {cell.shift:+.3f} "
-                    f"| {cell.half_width:.4f} | {cell.effective_labels:.0f} |",
+                    f"| {cell.half_width:.4f} | {cell.effective_labels:.0f} | {cell.withheld:.3f} |",
                     flush=True,
                 )
         clustered = simulate_clusters(population, 100, options.draws)
-        print(f"| {population.name} | uniform, questions like these | 100 | {clustered:.3f} | | | |", flush=True)
-    print(f"\nthis run: mean coverage {np.mean(coverages):.4f}, least {min(coverages):.3f}", file=sys.stdout)
+        print(f"| {population.name} | uniform, questions like these | 100 | {clustered:.3f} | | | | |", flush=True)
+    if coverages:
+        print(f"\nthis run: mean coverage {np.mean(coverages):.4f}, least {min(coverages):.3f}")
 
 
 if __name__ == "__main__":
