@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from review.api import draws, items, overrides, ratings, review_queues
+from review.api import draws, figures, items, overrides, rating_files, review_queues
 
 _ITEM_ACTIONS = {
     "draft": items.DraftView,
@@ -35,5 +35,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
         for action, view in _ITEM_ACTIONS.items()
     ),
     path("answers/<int:pk>/override/", overrides.OverrideView.as_view(), name="api-answer-override"),
-    path("ratings/", ratings.RatingListView.as_view(), name="api-rating-list"),
+    path("ratings/", rating_files.RatingsView.as_view(), name="api-rating-list"),
+    path("runs/compare/", figures.CompareView.as_view(), name="api-run-compare"),
+    path("runs/<int:pk>/report/", figures.ReportView.as_view(), name="api-run-report"),
+    path("runs/<int:pk>/agreement/", figures.AgreementView.as_view(), name="api-run-agreement"),
 ]

@@ -1,0 +1,118 @@
+"""REST: the figures of runs: report, agreement, comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evaluation import access
+from evaluation.accounts.roles import Action
+from evaluation.api.endpoints import Endpoint, StrictSerializer
+from evaluation.runs.models import Run
+from review.api.shapes import LARGEST_ID, NothingBody
+from review.comparing import MOST, side_by_side
+from review.exposures import expose
+from review.measures_kept import kept_agreement
+from review.reporting.exporting import FORMATS, export
+from review.reporting.making import make_report
+
+MOST_RESAMPLES = 10_000
+OBJECT = OpenApiTypes.OBJECT
+
+
+class ReportQuery(StrictSerializer):
+    """How a report is written."""
+
+    format = serializers.CharField(required=False, default="json", max_length=20, help_text=", ".join(FORMATS))
+
+
+class ReportView(Endpoint):
+    """The report of a run as a file."""
+
+    serializer_class = NothingBody
+    query = ("format",)
+
+    @extend_schema(parameters=[ReportQuery], responses={(200, "application/json"): OBJECT, (200, "text/csv"): OBJECT})
+    def get(self, request: Request, pk: int) -> StreamingHttpResponse:
+        """The report in the asked format; it tells the judge's values, so that reviewers who read it are recorded."""
+        run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+        asked = _checked(ReportQuery, request)["format"]
+        made = export(run, asked)
+        expose(request.user, run, "report")
+        response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
+        response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
+        return response
+
+
+class AgreementQuery(StrictSerializer):
+    """How intervals are made, and whether categories are told apart."""
+
+    by = serializers.ChoiceField(choices=["category"], required=False, default="")
+    seed = serializers.IntegerField(required=False, default=0, min_value=0, max_value=LARGEST_ID)
+    resamples = serializers.IntegerField(required=False, default=2000, min_value=0, max_value=MOST_RESAMPLES)
+
+
+class AgreementView(Endpoint):
+    """How far every judge of a run agrees with the experts, and the experts with each other."""
+
+    serializer_class = NothingBody
+    query = ("by", "seed", "resamples")
+
+    @extend_schema(parameters=[AgreementQuery], responses=OBJECT)
+    def get(self, request: Request, pk: int) -> Response:
+        """``judges`` by author and metric, ``experts`` by metric, as the ``agreement`` command prints them."""
+        run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+        asked = _checked(AgreementQuery, request)
+        return Response(
+            kept_agreement(run, resamples=asked["resamples"], seed=asked["seed"], by_category=asked["by"] == "category")
+        )
+
+
+class CompareQuery(StrictSerializer):
+    """Which runs to put side by side."""
+
+    runs = serializers.RegexField(r"^[0-9]{1,18}(,[0-9]{1,18})*$", help_text="ids, separated by commas")
+
+    def validate_runs(self, value: str) -> list[int]:
+        """The ids, each once, in the order given.
+
+        :raises ValidationError: for more runs than can be shown.
+        """
+        wanted = list(dict.fromkeys(int(part) for part in value.split(",")))
+        if len(wanted) > MOST:
+            raise serializers.ValidationError(f"at most {MOST} runs")
+        return wanted
+
+
+class CompareView(Endpoint):
+    """Several runs side by side."""
+
+    serializer_class = NothingBody
+    query = ("runs",)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("runs", str, required=True, description="ids, separated by commas")],
+        responses=OBJECT,
+    )
+    def get(self, request: Request) -> Response:
+        """Overall scores, metrics and categories of each run, and the versions in which they differ."""
+        wanted = _checked(CompareQuery, request)["runs"]
+        runs = [access.fetch(Run.objects.all(), request.user, Action.VIEW, pk) for pk in wanted]
+        return Response(side_by_side([make_report(run) for run in runs]))
+
+
+def _checked(shape: type[StrictSerializer], request: Request) -> dict[str, Any]:
+    """The query parameters by their shape.
+
+    :raises ValidationError: naming what does not fit.
+    """
+    found = shape(data=request.query_params.dict())
+    found.is_valid(raise_exception=True)
+    checked: dict[str, Any] = found.validated_data
+    return checked

@@ -1,0 +1,89 @@
+"""REST: ratings made elsewhere, imported from a file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evaluation.access import fetch
+from evaluation.accounts.roles import Action
+from evaluation.api.endpoints import StrictSerializer, person
+from evaluation.api.errors import problem_json
+from evaluation.api.uploading import FILE_BODY, ProblemSerializer, UploadEndpoint
+from evaluation.runs.models import Run
+from review.api.ratings import RatingListView
+from review.api.shapes import row_id
+from review.imported.placed import Sampled
+from review.rating_files import import_ratings
+
+LONGEST_DEFINITIONS = 5000
+
+
+class RatingFileOptions(StrictSerializer):
+    """What is said beside a file of ratings."""
+
+    run = row_id()
+    define = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_DEFINITIONS,
+        help_text="scales of unknown metrics, NAME=1..5 and the like, separated by semicolons",
+    )
+    sampled = serializers.ChoiceField(choices=[str(one) for one in Sampled], required=False, default="unknown")
+    dry_run = serializers.BooleanField(required=False, default=False, help_text="only say what would be imported")
+
+
+class RatingFileForm(RatingFileOptions):
+    """A form with a file of ratings."""
+
+    file = serializers.FileField()
+
+
+class ImportedRatingsSerializer(serializers.Serializer[Any]):
+    """What became of the rows: ratings by people, scores by judges (``failed`` of them without a value), and rows
+    that were there already."""
+
+    human = serializers.IntegerField()
+    judge = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    unchanged = serializers.IntegerField()
+    defined = serializers.ListField(child=serializers.CharField())
+    authors = serializers.ListField(child=serializers.CharField())
+    remarks = ProblemSerializer(many=True)
+
+
+class RatingsView(UploadEndpoint, RatingListView):
+    """Ratings; a POST imports a file of them for the answers of a run."""
+
+    beside = RatingFileOptions
+    query = ("run", "define", "sampled", "dry_run")
+
+    @extend_schema(
+        request={"multipart/form-data": RatingFileForm, **FILE_BODY},
+        parameters=[RatingFileOptions],
+        responses={201: ImportedRatingsSerializer, 200: ImportedRatingsSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Import ratings or judge verdicts: 201 where anything was new, 200 where nothing was or for a dry run; 400
+        with every problem of the file."""
+        body, options = self.upload()
+        run = fetch(Run.objects.all(), request.user, Action.EVALUATE, options["run"])
+        defines = [one for part in options["define"].split(";") if (one := part.strip())]
+        done = import_ratings(
+            run,
+            body.content,
+            body.file_name,
+            defines,
+            options["sampled"],
+            person(request),
+            dry_run=options["dry_run"],
+        )
+        stored = (done.human or done.judge) and not options["dry_run"]
+        shown = asdict(done) | {"remarks": [problem_json(remark) for remark in done.remarks]}
+        return Response(shown, status=201 if stored else 200)
