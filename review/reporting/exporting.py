@@ -35,14 +35,26 @@ class Exported:
     chunks: Iterator[bytes]
 
 
+def format_of(path: Path) -> str:
+    """The format that a file's ending names.
+
+    :raises UnknownName: for an ending that is not among :data:`FORMATS`.
+    """
+    return _known(path.suffix.removeprefix(".").lower())
+
+
+def _known(format_name: str) -> str:
+    if format_name not in FORMATS:
+        raise UnknownName("report format", format_name, list(FORMATS))
+    return format_name
+
+
 def export(run: Run, format_name: str) -> Exported:
     """The run's report in a format.
 
     :raises UnknownName: for a format that is not among :data:`FORMATS`.
     """
-    if format_name not in FORMATS:
-        raise UnknownName("report format", format_name, list(FORMATS))
-    chosen = FORMATS[format_name]
+    chosen = FORMATS[_known(format_name)]
     return Exported(f"run-{run.pk}.{format_name}", chosen.media_type, chosen.write(make_report(run), answer_texts(run)))
 
 
@@ -52,7 +64,7 @@ def export_to(run: Run, path: Path) -> None:
     :raises UnknownName: for an unknown ending.
     :raises OSError: where the file cannot be written.
     """
-    made = export(run, path.suffix.removeprefix(".").lower())
+    made = export(run, format_of(path))
     unfinished = path.with_name(f".{path.name}.part")
     try:
         with unfinished.open("wb") as file:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-import time
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
-from evaluation.errors import Refused, UnknownName
-from evaluation.messages import explain_refusal
-from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import pause, start
+from evaluation.management.working import work_off
+from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
 from evaluation.runs.models import Run
 from evaluation.runs.planning import planned_units
-from evaluation.runs.progress import progress
 from evaluation.runs.selecting import (
     QuestionFilter,
     answers_of_run,
@@ -29,9 +23,9 @@ from evaluation.runs.selecting import (
     question_set_named,
 )
 from evaluation.shipping import judge_row, profile_row
-
-SLICE_SECONDS = 2.0  # how long one works before the progress bar moves
-OPEN = {Run.State.RUNNING, Run.State.PREFLIGHT}
+from evaluation.work.models import WorkUnit
+from review.management.asking import refusals
+from review.reporting.exporting import export_to, format_of
 
 
 class Command(BaseCommand):
@@ -61,25 +55,24 @@ class Command(BaseCommand):
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make the run, drain it and show its results."""
-        try:
-            with transaction.atomic():
-                run = _draft(options)
-                if options["dry_run"]:
-                    units = list(planned_units(run))
-                    self.stdout.write(f"{len(units)} units, {sum(u.kind == 'judge' for u in units)} judge calls")
-                    transaction.set_rollback(True)
-                    return
-        except (UnknownName, Refused) as error:
-            raise CommandError(explain_refusal(error) if isinstance(error, Refused) else str(error)) from error
+        """Make the run, do its units here, write the reports and print the figures."""
+        with refusals(), transaction.atomic():
+            for path in options["output"]:
+                format_of(path)
+            run = _draft(options)
+            if options["dry_run"]:
+                units = list(planned_units(run))
+                calls = sum(unit.kind == WorkUnit.Kind.JUDGE for unit in units)
+                self.stdout.write(f"{len(units)} units, {calls} judge calls")
+                transaction.set_rollback(True)
+                return
         start(run)
-        print(f"run {run.pk}", file=sys.stderr if options["format"] == "json" else sys.stdout, flush=True)
-        try:
-            run = _work(run)
-        except KeyboardInterrupt:
-            pause(run, reason="interrupted")
-            raise CommandError(f"interrupted; go on with: manage.py resume {run.pk}") from None
-        show(run, options)
+        (self.stderr if options["format"] == "json" else self.stdout).write(f"run {run.pk}")
+        work_off(run)
+        for path in options["output"]:
+            with refusals():
+                export_to(run, path)
+        call_command("results", str(run.pk), format=options["format"], stdout=self.stdout)
 
 
 def _draft(options: dict[str, Any]) -> Run:
@@ -99,17 +92,7 @@ def _draft(options: dict[str, Any]) -> Run:
     )
 
 
-def _work(run: Run) -> Run:
-    """Drain until the run is no longer open; workers elsewhere may help."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("units", total=progress(run).total)
-        while run.state in OPEN:
-            before = progress(run).ended
-            run = drain(run.pk, seconds=SLICE_SECONDS)
-            ended = progress(run).ended
-            bar.update(task, completed=ended)
-            if ended == before and run.state in OPEN:
-                time.sleep(0.5)  # deferred, or in another worker's hands
-    return run
+def _positive(text: str) -> int:
+    if not (text.isdigit() and int(text) > 0):
+        raise ArgumentTypeError(f"{text} is no whole number above 0")
+    return int(text)
