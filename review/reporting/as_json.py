@@ -124,7 +124,11 @@ def _category(line: CategoryLine) -> dict[str, Any]:
         "judge_only": _plain(line.judge_only.to_dict()),
         "reviewed": _plain(line.reviewed.to_dict()),
         "metrics": {
-            name: {"judge_only": _plain(ours.to_dict()), "reviewed": _plain(theirs.to_dict())}
+            name: {
+                "judge_only": _plain(ours.to_dict()),
+                "reviewed": _plain(theirs.to_dict()),
+                "corrected": _plain(line.corrected[name].to_dict()),
+            }
             for name, (ours, theirs) in line.metrics.items()
         },
         "coverage": {name: asdict(coverage) for name, coverage in line.coverage.items()},

@@ -12,7 +12,7 @@ from evaluation.scales import ScaleKind
 from evaluation.scores.models import MetricDefinition
 from review.correction.corrected import corrected, corrected_overall
 from review.correction.frame import Component, FrameAnswer
-from review.correction.outcome import Estimate, Outcome
+from review.correction.outcome import Estimate, Outcome, WithheldReason
 from review.figures.said import Said
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.labels import MetricLabels, applies
@@ -37,6 +37,8 @@ class Correction:
         component = self._component(metric, labels, lambda value: value, category)
         if component is None:
             return withheld(Withheld.NO_VALUES)
+        if not component.labels:
+            return withheld(WithheldReason.NO_PROBABILITY, len(component.answers))
         return as_figure(corrected(component, part=category is not None))
 
     def overall(self, profile: ProfileSpec, machine: SideScore) -> Figure:
@@ -45,12 +47,13 @@ class Correction:
         Run-mean profiles: weight x corrected mean. Per-answer profiles: over all answers, each part's contribution
         to the answer's own score, the stored weight times the value.
         """
-        if not any(one.any for one in self.labels.values()):
-            return withheld(Withheld.NOT_REVIEWED)
         per_answer = profile.unit is Unit.PER_ANSWER
         components = self._contributions(profile, machine) if per_answer else self._parts(profile, machine)
         if not components:
             return withheld(Withheld.NO_VALUES)
+        if not any(one.labels for one in components):
+            rated = any(self._rated(one.name) for one in components)
+            return withheld(WithheldReason.NO_PROBABILITY if rated else Withheld.NOT_REVIEWED)
         figure = as_figure(corrected_overall(components))
         return _shifted(figure, profile.constant)
 
@@ -109,6 +112,10 @@ class Correction:
             frame.append(labels.frame_answer(answer, _times(weight, judge), _times(weight, rating)))
         top = max(score.weights_used.get(name, 0.0) for score in machine.answers)
         return Component(name, frame, 0.0, top) if top else None
+
+    def _rated(self, name: str) -> bool:
+        metric = self._metric(name)
+        return metric is not None and self.labels.get(metric.pk, _UNRATED).any
 
     def _metric(self, name: str) -> MetricDefinition | None:
         return next((self.said.metrics[pk] for pk in self.said.computed if self.said.metrics[pk].name == name), None)

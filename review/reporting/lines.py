@@ -131,7 +131,7 @@ def rated_only(metric: MetricDefinition, answers: Collection[RunAnswer], values:
     )
 
 
-def category_lines(profile: ProfileSpec, sides: Sides) -> tuple[CategoryLine, ...]:
+def category_lines(profile: ProfileSpec, sides: Sides, correction: Correction) -> tuple[CategoryLine, ...]:
     """The run by the category of its questions."""
     found = []
     reviewed_answers = {value.answer_id for value in sides.found.values.values() if value.human}
@@ -153,6 +153,10 @@ def category_lines(profile: ProfileSpec, sides: Sides) -> tuple[CategoryLine, ..
                 judge_only=score_side(profile, machine, all_parts=True).figure,
                 reviewed=score_side(profile, reviewed, all_parts=True).figure if touched else nobody,
                 metrics=metrics,
+                corrected={
+                    sides.found.metrics[pk].name: correction.of_metric(sides.found.metrics[pk], name)
+                    for pk in sides.found.computed
+                },
                 coverage={metric: coverage_of(values) for metric, values in machine.metrics.items()},
                 latency=answer_latency(machine.answers),
             )

@@ -37,7 +37,7 @@ def make_report(run: Run) -> Report:
     machine, reviewed = score_side(profile, sides.machine), score_side(profile, sides.reviewed)
     overall = three_scores(run, profile, sides, machine, reviewed, correction)
     metrics = metric_lines(profile, sides, correction)
-    categories = category_lines(profile, sides)
+    categories = category_lines(profile, sides, correction)
     lines = answer_lines(profile, said, sides.reviewed, reviewed, found.values)
     latency = answer_latency(said.answers.values())
     provenance = provenance_of(run, (found.metrics[pk] for pk in found.computed))

@@ -89,14 +89,16 @@ class MetricLine:
 
 @dataclass(frozen=True, slots=True)
 class CategoryLine:
-    """The run's answers to the questions of one category. ``metrics`` are by metric name, judge-only and reviewed
-    means; an overall figure stands only where all parts of the profile exist in the category."""
+    """The run's answers to the questions of one category. ``metrics`` are judge-only and reviewed means by metric
+    name, ``corrected`` likewise; an overall figure stands only where all parts of the profile exist in the category.
+    """
 
     name: str
     answers: int
     judge_only: Figure
     reviewed: Figure
     metrics: Mapping[str, tuple[Figure, Figure]]
+    corrected: Mapping[str, Figure]
     coverage: Mapping[str, Coverage]
     latency: Latency | None
 

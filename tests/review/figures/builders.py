@@ -26,6 +26,7 @@ RULES = ("keyword_hit", "keyword_coverage", "negative_detection", "latency")
 JUDGED = ("correctness", "faithfulness", "completeness")
 NOT_APPLICABLE = "not applicable"  # stands for a result without a value in lists of values
 FAILED = "failed"
+OFF_SCALE = "off the scale"
 
 
 def metric(name: str, scale: str = "") -> MetricDefinition:
@@ -75,12 +76,14 @@ def answer_rows(run: Run) -> list[Answer]:
 def score(
     run: Run, answer: Answer, row: MetricDefinition, value: float | str | None, *, author: str = "", **fields: Any
 ) -> Score:
-    """One score row: a number, a class label of a class metric, ``FAILED`` or ``NOT_APPLICABLE``."""
+    """One score row: a number, a class label of a class metric, ``FAILED``, ``OFF_SCALE`` or ``NOT_APPLICABLE``."""
     outcome: dict[str, Any] = {"status": "scored", "value": value}
     if value == NOT_APPLICABLE:
         outcome = {"status": "not_applicable", "reason": "no_keywords"}
     elif value == FAILED:
         outcome = {"status": "failed", "reason": "timeout"}
+    elif value == OFF_SCALE:
+        outcome = {"status": "failed", "reason": "scale: 7"}
     elif isinstance(value, str):
         outcome = {"status": "scored", "label": value}
     fields = outcome | fields
