@@ -11,7 +11,6 @@ from django.db.models import Max
 from evaluation.runs.models import Run
 from evaluation.scores.models import Score
 from review.models.ratings import Override, Rating
-from review.reporting.figure import Figure
 from review.reporting.making import make_report
 from review.reporting.report import Report
 
@@ -21,12 +20,16 @@ ENDED = (Run.State.COMPLETED, Run.State.INCOMPLETE)
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The most trustworthy overall figure there is, and which of the three (``kind``) it is. ``kappa`` is the lowest
-    quadratic kappa of the primary judges' metrics, ``None`` without ratings; ``rated`` how many answers experts have
-    rated of ``answers``. ``label`` is ``overall_score`` unless the figure is of some parts only."""
+    """The most trustworthy overall figure there is, and which of the three (``kind``) it is: ``value`` with its
+    interval, or ``withheld`` with a reason code. ``kappa`` is the lowest quadratic kappa of the primary judges'
+    metrics, ``None`` without ratings; ``rated`` how many answers experts have rated of ``answers``. ``label`` is
+    ``overall_score`` unless the figure is of some parts only."""
 
     kind: str
-    figure: Figure
+    value: float | None
+    low: float | None
+    high: float | None
+    withheld: str
     label: str
     weight: float
     kappa: float | None
@@ -60,8 +63,18 @@ def headline(report: Report) -> Headline:
     elif overall.reviewed_answers:
         kind, figure = "expert", overall.reviewed
     kappas = list(_kappas(report))
-    lowest = min(kappas) if kappas else None
-    return Headline(kind, figure, overall.label, overall.weight, lowest, overall.reviewed_answers, overall.answers)
+    return Headline(
+        kind=kind,
+        value=figure.value,
+        low=figure.low,
+        high=figure.high,
+        withheld=figure.withheld,
+        label=str(overall.label),
+        weight=overall.weight,
+        kappa=min(kappas) if kappas else None,
+        rated=overall.reviewed_answers,
+        answers=overall.answers,
+    )
 
 
 def _kappas(report: Report) -> Iterable[float]:

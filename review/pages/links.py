@@ -13,7 +13,7 @@ from review.figures.answers import RunAnswer
 from review.pages import numbers
 from review.reporting.report import Disagreement, Report
 
-SHOWN = 8
+WORST, FURTHEST = 6, 8  # how many of each a run page shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,14 @@ def worst_links(report: Report) -> tuple[AnswerLink, ...]:
     """The answers with the lowest scores."""
     return tuple(
         _link(report, line.answer, "–" if line.score is None else numbers.plain(line.score))
-        for line in report.worst[:SHOWN]
+        for line in report.worst[:WORST]
     )
 
 
 def disagreement_links(report: Report) -> tuple[DisagreementLink, ...]:
     """The largest distances of the primary judge and the experts."""
     scales = {line.name: line.scale for line in report.metrics}
-    return tuple(_disagreement(report, one, scales[one.metric]) for one in report.disagreements[:SHOWN])
+    return tuple(_disagreement(report, one, scales[one.metric]) for one in report.disagreements[:FURTHEST])
 
 
 def _disagreement(report: Report, one: Disagreement, scale: Scale) -> DisagreementLink:

@@ -12,8 +12,9 @@ MINUTE, HOUR = 60, 3600
 
 
 def plain(value: float, decimals: int = 2) -> str:
-    """A number with a true minus sign."""
-    return f"{value:.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+    """A number with a true minus sign, and none before a zero."""
+    rounded = round(value, decimals) or 0.0
+    return f"{rounded:.{decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def signed(value: float, decimals: int = 2) -> str:
@@ -43,8 +44,11 @@ def share(value: float) -> str:
 
 
 def interval(low: float | None, high: float | None, decimals: int = 2) -> str:
-    """``0.68–0.76``; empty without both ends."""
-    return "" if low is None or high is None else f"{plain(low, decimals)}–{plain(high, decimals)}"
+    """``0.68–0.76``, in words where a minus would meet the dash; empty without both ends."""
+    if low is None or high is None:
+        return ""
+    ends = {"low": plain(low, decimals), "high": plain(high, decimals)}
+    return gettext("%(low)s to %(high)s") % ends if low < 0 else f"{ends['low']}–{ends['high']}"
 
 
 def seconds(value: float) -> str:

@@ -9,6 +9,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 
 from review.pages import numbers
+from review.pages.strategies import strategy_title
 from review.pages.trust import judge_title
 from review.reporting.provenance import DrawUsed, JudgeUsed, Provenance, Versioned
 
@@ -57,7 +58,12 @@ def _judge(judge: JudgeUsed) -> Fact:
 
 
 def _draw(draw: DrawUsed) -> Fact:
-    sizes = {"sampled": draw.sampled, "frame": draw.frame, "strategy": draw.strategy, "queue": draw.queue}
+    sizes = {
+        "sampled": draw.sampled,
+        "frame": draw.frame,
+        "strategy": strategy_title(draw.strategy),
+        "queue": draw.queue,
+    }
     text = gettext("%(queue)s: %(sampled)d of %(frame)d drawn, %(strategy)s") % sizes
     return Fact(gettext("Draw"), text, f"seed {draw.seed}")
 

@@ -83,7 +83,8 @@ def reveal_page(
     """The screen; ``entered`` keeps what a refused form held: metric -> ``value``, ``reason``, ``comment``."""
     metrics = {metric.name: metric for metric in card.metrics}
     compare = partial(_comparison, entered=entered)
-    compared = [compare(one, metrics[one.metric.name]) for one in said]
+    furthest = sorted(said, key=lambda one: -one.distance)
+    compared = [compare(one, metrics[one.metric.name]) for one in furthest]
     return RevealPage(
         assignment_id=card.id,
         queue_id=card.queue_id,

@@ -16,6 +16,7 @@ from review.pages import numbers
 from review.pages.state import StateChip, state_chip
 from review.summaries import Headline
 
+LISTED = ("answer_set__question_set", "answer_set__system_version__system")  # what rows of runs must come with
 KINDS = {"corrected": Shape.CORRECTED, "expert": Shape.EXPERT, "judge": Shape.JUDGE, "plain-mark": Shape.PLAIN}
 
 
@@ -27,6 +28,7 @@ class RunRow:
     pk: int
     name: str
     questions: str
+    system: str
     at: datetime
     chip: StateChip
     drawn: Drawn | None
@@ -47,7 +49,7 @@ class RunRows:
 
 def run_rows(runs: Sequence[Run], headlines: Mapping[int, Headline]) -> RunRows:
     """The rows of a list; figures are drawn over 0 to 1, so that rows can be compared by eye."""
-    shown = {pk: one for pk, one in headlines.items() if one.figure.value is not None}
+    shown = {pk: one for pk, one in headlines.items() if one.value is not None}
     chart = _chart(shown)
     drawn = dict(zip(shown, chart.rows, strict=True))
     return RunRows(tuple(_row(run, headlines.get(run.pk), drawn.get(run.pk)) for run in runs), chart.ticks)
@@ -55,8 +57,7 @@ def run_rows(runs: Sequence[Run], headlines: Mapping[int, Headline]) -> RunRows:
 
 def _chart(shown: Mapping[int, Headline]) -> Forest:
     rows = [
-        ForestRow(str(pk), KINDS[one.kind], Figure(one.figure.value or 0.0, one.figure.low, one.figure.high))
-        for pk, one in shown.items()
+        ForestRow(str(pk), KINDS[one.kind], Figure(one.value or 0.0, one.low, one.high)) for pk, one in shown.items()
     ]
     return forest(rows)
 
@@ -66,11 +67,12 @@ def _row(run: Run, headline: Headline | None, drawn: Drawn | None) -> RunRow:
         pk=run.pk,
         name=str(run),
         questions=str(run.answer_set.question_set),
+        system=str(run.answer_set.system_version),
         at=run.finished_at or run.started_at or run.created_at,
         chip=state_chip(run.state),
         drawn=drawn,
         says=_says(headline) if headline and drawn else "",
-        without=explain_reason(headline.figure.withheld) if headline and drawn is None else "",
+        without=explain_reason(headline.withheld) if headline and drawn is None else "",
         kappa="" if headline is None or headline.kappa is None else numbers.plain(headline.kappa),
         rated=headline.rated if headline else 0,
         answers=headline.answers if headline else 0,

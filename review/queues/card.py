@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from evaluation.judges.models import RubricVersion
-from evaluation.judging.rubric import Rubric
+from evaluation.judging.rubric import Rubric, shipped_rubrics
 from evaluation.runs.models import Answer
 from evaluation.scales import Scale
 from review.given import Given
@@ -141,12 +141,8 @@ def card_metrics(rows: Sequence[QueueMetric], language: str) -> tuple[CardMetric
 def _metric(row: QueueMetric, translated: Mapping[tuple[str, int], RubricVersion], language: str) -> CardMetric:
     scale: Scale = row.metric.read_scale()
     pinned = row.rubric_version
-    shown = translated.get((pinned.family, pinned.version), pinned) if pinned else None
-    asked = (
-        next((m for m in Rubric.model_validate(shown.spec).metrics if m.name == row.metric.name), None)
-        if shown
-        else None
-    )
+    shown = _in_language(pinned, translated, language) if pinned else None
+    asked = next((m for m in shown.metrics if m.name == row.metric.name), None) if shown else None
     return CardMetric(
         name=row.metric.name,
         title=row.metric.title.get(language) or row.metric.name,
@@ -159,6 +155,17 @@ def _metric(row: QueueMetric, translated: Mapping[tuple[str, int], RubricVersion
         levels=tuple(LevelText(level.value, level.text) for level in asked.levels) if asked else (),
         language=shown.language if shown else language,
     )
+
+
+def _in_language(pinned: RubricVersion, translated: Mapping[tuple[str, int], RubricVersion], language: str) -> Rubric:
+    """The rubric in the reader's language: a stored translation, else the shipped one of the same version, else as it
+    is pinned."""
+    stored = translated.get((pinned.family, pinned.version))
+    if stored is None and pinned.language != language:
+        for shipped in shipped_rubrics():
+            if (shipped.family, shipped.version, shipped.language) == (pinned.family, pinned.version, language):
+                return shipped
+    return Rubric.model_validate((stored or pinned).spec)
 
 
 def _passages(answer: Answer) -> tuple[Passage, ...]:

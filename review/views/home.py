@@ -13,7 +13,7 @@ from evaluation.accounts.standing import roles_anywhere
 from evaluation.runs.models import Run
 from review.attention import attention
 from review.pages.home import home_page
-from review.pages.run_rows import run_rows
+from review.pages.run_rows import LISTED, run_rows
 from review.summaries import headlines
 from review.views.people import person
 
@@ -28,7 +28,7 @@ def home(request: HttpRequest) -> HttpResponse:
     roles = roles_anywhere(me)
     runs = None
     if allowed(roles, Action.VIEW):
-        rows = access.visible(Run.objects.select_related("answer_set__question_set"), me).order_by("-pk")[:NEWEST]
+        rows = access.visible(Run.objects.select_related(*LISTED), me).order_by("-pk")[:NEWEST]
         runs = run_rows(list(rows), headlines(list(rows)))
     page = home_page(attention(me), runs, member=bool(roles), evaluates=allowed(roles, Action.EVALUATE))
     return render(request, "review/home.html", {"page": page})

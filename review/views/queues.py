@@ -15,6 +15,7 @@ from evaluation.accounts.roles import Action
 from review.access import leads, queue_for_lead, queue_for_reading, queues_of
 from review.models.queues import ItemEvent, QueueMember, ReviewItem, ReviewQueue
 from review.pages.queues import LeadView, QueueListPage, lead_view, queue_page, queue_row
+from review.pages.strategies import strategy_title
 from review.queues.making import close, reopen
 from review.queues.progress import OwnProgress, own_progress, queue_progress
 from review.ratings import metrics_of
@@ -92,5 +93,5 @@ def _lead(found: ReviewQueue) -> LeadView:
         queue_progress(found),
         [(item, told.get(item.pk, [])) for item in disputed],
         list(runs),
-        [f"{one.strategy}, seed {one.seed}" for one in draws],
+        [f"{strategy_title(one.strategy)}, seed {one.seed}" for one in draws],
     )

@@ -16,6 +16,7 @@ from evaluation.messages import explain_refusal
 from review.access import own_assignment
 from review.forms.rating import read_active_ms, read_changes
 from review.models.queues import Assignment
+from review.pages.refusals import in_words
 from review.pages.reveal import reveal_page
 from review.queues.card import card
 from review.queues.progress import own_progress
@@ -54,11 +55,12 @@ def finalise_item(request: HttpRequest, pk: int) -> HttpResponse:
         if refused.code not in {"reason_needed", "unknown_reason", "off_scale", "one_value", "comment_too_long"}:
             messages.error(request, explain_refusal(refused))
             return redirect("review-item", assignment.pk)
+        error = in_words(refused, [row.metric for row in metrics])
         held = {
             row.metric.name: {
                 part: request.POST.get(f"{part}:{row.metric.name}", "") for part in ("value", "reason", "comment")
             }
             for row in metrics
         }
-        return show_reveal(request, assignment, entered=held, error=explain_refusal(refused), status=409)
+        return show_reveal(request, assignment, entered=held, error=error, status=409)
     return redirect("review-next", assignment.item.queue_id)

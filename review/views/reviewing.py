@@ -16,6 +16,7 @@ from evaluation.messages import explain_refusal
 from review.access import own_assignment, queue_for_rating
 from review.forms.rating import draft_payload, entered, read_active_ms, read_given
 from review.models.queues import Assignment
+from review.pages.refusals import in_words, metrics_in
 from review.pages.review_card import review_page
 from review.pages.waiting import finished_page, passed_on_page, waiting_page
 from review.queues.card import card
@@ -144,15 +145,14 @@ def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> 
     if refused.code in {"already_rated", "not_held"}:
         messages.error(request, explain_refusal(refused))
         return redirect("review-item", assignment.pk)
-    draft = draft_payload(request.POST, metrics_of(assignment.item.queue))
-    missing = refused.params.get("metrics", [refused.params.get("metric", "")])
+    metrics = metrics_of(assignment.item.queue)
     return _screen(
         request,
         assignment,
-        draft=draft,
-        error=explain_refusal(refused),
+        draft=draft_payload(request.POST, metrics),
+        error=in_words(refused, [row.metric for row in metrics]),
         form_key=request.POST.get("form_key", ""),
-        missing=[str(name) for name in missing] if isinstance(missing, Collection) else [],
+        missing=metrics_in(refused),
         status=409,
     )
 

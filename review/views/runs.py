@@ -19,7 +19,7 @@ from review.pages.agreement import agreement_page
 from review.pages.progress import progress_page
 from review.pages.run import run_actions, run_page
 from review.pages.run_list import RunListPage, state_options
-from review.pages.run_rows import run_rows
+from review.pages.run_rows import LISTED, run_rows
 from review.reporting.making import make_report
 from review.summaries import ENDED, headlines
 
@@ -28,7 +28,7 @@ from review.summaries import ENDED, headlines
 @require_safe
 def run_list(request: HttpRequest) -> HttpResponse:
     """The runs of the person's projects, filtered."""
-    visible = access.visible(Run.objects.select_related("answer_set__question_set"), request.user)
+    visible = access.visible(Run.objects.select_related(*LISTED), request.user)
     asked = RunFilter(request.GET, visible)
     page = RunListPage(
         runs=run_rows(asked.rows, headlines(asked.rows)),

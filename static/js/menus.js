@@ -7,6 +7,6 @@
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
-    open().forEach((menu) => { menu.open = false; menu.querySelector("summary").focus(); });
+    open().forEach((menu) => { menu.open = false; menu.querySelector("summary").focus({ preventScroll: true }); });
   });
 })();

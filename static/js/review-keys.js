@@ -18,7 +18,7 @@
     if (!found) return;
     found.open = !found.open;
     const first = found.querySelector("textarea, input");
-    if (found.open && first) first.focus();
+    if (found.open && first) first.focus({ preventScroll: true });
   };
   const raw = () => {
     const button = document.querySelector("[data-raw]");
