@@ -17,7 +17,7 @@ $(VENV)/.run: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.run
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	$(BIN)/python -m pip install --quiet -e '.[dev,ko]'
 	@touch $@
 
 setup: $(VENV)/.run            ## install what running needs into .venv
