@@ -11,6 +11,7 @@ from django.db import transaction
 
 from evaluation import audit
 from evaluation.accounts.models import Project, User
+from evaluation.accounts.turns import take_turns
 from evaluation.errors import Problem, Refused
 from evaluation.files.file_name import display_name
 from evaluation.files.question_rows import QuestionFile
@@ -73,8 +74,7 @@ def import_question_set(project: Project, name: str, file: QuestionFile, *, by: 
     """
     name, digest = clean_name(name), questions_hash(file.questions)
     with transaction.atomic():
-        # Two imports of one name at the same moment take turns, so that versions are numbered without a gap.
-        Project.objects.select_for_update().get(pk=project.pk)
+        take_turns(project.pk)
         newest = newest_version(project, name)
         if existing := version_with(project, name, digest):
             return _selected(existing, newest, file)

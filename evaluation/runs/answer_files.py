@@ -10,6 +10,7 @@ from django.db import transaction
 
 from evaluation import audit
 from evaluation.accounts.models import Project, User
+from evaluation.accounts.turns import take_turns
 from evaluation.canonical import content_hash
 from evaluation.errors import Problem
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
@@ -92,8 +93,9 @@ def import_answers(
     """
     shown = display_name(file_name)
     answered = match_answers(question_set, file, shown)
-    profile = profile_row(question_set.project, DEFAULT_PROFILE)
     with transaction.atomic():
+        take_turns(question_set.project_id)
+        profile = profile_row(question_set.project, DEFAULT_PROFILE)
         version = recorded_version(question_set.project, clean_name(system or file.system), by)
         answers = _existing(question_set, version, answered.rows, k)
         created = answers is None
@@ -114,7 +116,6 @@ def import_answers(
 
 def recorded_version(project: Project, system: str, by: User | None) -> SystemVersion:
     """The version of a system whose answers are recorded elsewhere, made with the system on first use."""
-    Project.objects.select_for_update().get(pk=project.pk)  # one maker at a time
     owner, _ = System.objects.get_or_create(project=project, name=system, defaults={"created_by": by})
     digest = content_hash([ADAPTER, {}])
     found = owner.versions.filter(content_hash=digest).first()

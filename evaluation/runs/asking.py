@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from evaluation.accounts.models import User
+from evaluation.accounts.turns import take_turns
 from evaluation.errors import Refused
 from evaluation.runs.lifecycle import cancel, pause, resume, start
 from evaluation.runs.making import prepare_run
@@ -43,17 +44,12 @@ def ask_for_run(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
     :raises UnknownName: for a profile or judge the project does not have.
     :raises Refused: ``no_question_selected``; ``start_token_used`` by a run of another answer set.
     """
-    if existing := _asked_before(answers, wanted.start_token):
-        return existing
-    try:
-        with transaction.atomic():
-            run = _prepared(answers, wanted, by)
-            start(run, by)
-    except IntegrityError:
-        # Somebody pressed the same button at the same moment.
+    with transaction.atomic():
+        take_turns(answers.project_id)
         if existing := _asked_before(answers, wanted.start_token):
             return existing
-        raise
+        run = _prepared(answers, wanted, by)
+        start(run, by)
     return run
 
 

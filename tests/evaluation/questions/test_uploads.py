@@ -129,6 +129,7 @@ def test_an_upload_killed_between_reading_and_commit_leaves_no_row_and_can_be_re
         ("한" * 300 + ".json", "한" * 79 + "…" + "한" * 15 + ".json"),
         (normalize("NFD", "학칙.json"), "학칙.json"),
     ],
+    ids=["path", "direction", "long", "decomposed"],
 )
 def test_a_file_name_is_a_text_to_show_and_never_a_path(file_name: str, shown: str) -> None:
     """U14. The last name is decomposed where it comes from and composed where it is kept."""

@@ -1,0 +1,138 @@
+"""Asking for runs and steering them: once each, however many people press the button."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from evaluation.errors import Refused, UnknownName
+from evaluation.runs.asking import Wanted, ask_for_run, cancel_run, pause_run, resume_run
+from evaluation.runs.lifecycle import start
+from evaluation.runs.models import Run, RunEvent
+from evaluation.runs.selecting import QuestionFilter
+from evaluation.work.models import WorkUnit
+from tests.factories import make_answer_set, make_draft_run
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_run_has_the_profiles_rules_and_the_baseline_where_no_judge_is_named() -> None:
+    run = ask_for_run(make_answer_set(), Wanted(), None)
+    assert run.state == Run.State.RUNNING
+    assert [str(judge.judge_version) for judge in run.judges.all()] == ["baseline@1"]
+    kinds = WorkUnit.objects.filter(run=run).values_list("kind", flat=True)
+    assert sorted(kinds) == ["judge"] * 6 + ["rules"] * 6
+
+
+def test_without_a_judge_only_the_rules_are_done() -> None:
+    run = ask_for_run(make_answer_set(), Wanted(judge=None), None)
+    assert {unit.kind for unit in run.units.all()} == {"rules"}
+
+
+def test_a_run_may_be_about_some_questions() -> None:
+    run = ask_for_run(make_answer_set(), Wanted(judge=None, questions=QuestionFilter(ids=["q2", "q4"])), None)
+    assert sorted(unit.question.external_id for unit in run.units.all()) == ["q2", "q4"]
+
+
+@pytest.mark.parametrize("wanted", [Wanted(profile="none such"), Wanted(judge="none such")])
+def test_unknown_names_make_no_run(wanted: Wanted) -> None:
+    answers = make_answer_set()
+    with pytest.raises(UnknownName):
+        ask_for_run(answers, wanted, None)
+    assert not Run.objects.exists()
+
+
+def test_asking_twice_with_one_token_makes_one_run() -> None:
+    answers, token = make_answer_set(), uuid.uuid4()
+    wanted = Wanted(judge=None, start_token=token)
+    first, second = ask_for_run(answers, wanted, None), ask_for_run(answers, wanted, None)
+    assert first == second
+    assert Run.objects.count() == 1
+    with pytest.raises(Refused, match="start_token_used"):
+        ask_for_run(make_answer_set(), wanted, None)
+
+
+WAITS = pytest.mark.skipif(
+    connection.vendor == "sqlite", reason="threads do not wait for each other in SQLite's memory; PostgreSQL runs this"
+)
+
+
+def together(*actions: Callable[[], Any]) -> list[Any]:
+    """Do things at the same moment, each over a connection of its own; their results or errors."""
+    ready, results = threading.Barrier(len(actions)), []
+
+    def act(action: Callable[[], Any]) -> None:
+        ready.wait()
+        try:
+            results.append(action())
+        except Exception as error:  # noqa: BLE001 -- the test looks at whatever came out
+            results.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=act, args=[action]) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+@WAITS
+@pytest.mark.django_db(transaction=True)
+def test_two_people_pressing_start_start_one_run() -> None:
+    """T13."""
+    run = make_draft_run()
+    results = together(*[lambda: start(Run.objects.get(pk=run.pk))] * 4)
+    assert sorted(results) == [False, False, False, True]
+    assert RunEvent.objects.filter(run=run, verb="started").count() == 1
+    assert WorkUnit.objects.filter(run=run).count() == 6
+
+
+@WAITS
+@pytest.mark.django_db(transaction=True)
+def test_two_requests_with_one_token_at_the_same_moment_are_one_run() -> None:
+    """T13 over REST: the caller's token is what makes the two presses one."""
+    answers, wanted = make_answer_set(), Wanted(judge=None, start_token=uuid.uuid4())
+    results = together(*[lambda: ask_for_run(answers, wanted, None).pk] * 4)
+    assert len(set(results)) == 1
+    assert Run.objects.count() == 1
+
+
+def test_starting_a_run_that_was_started_does_nothing() -> None:
+    run = make_draft_run()
+    stale = Run.objects.get(pk=run.pk)
+    assert (start(run), start(stale)) == (True, False)
+    assert stale.state == Run.State.RUNNING
+    assert WorkUnit.objects.filter(run=run).count() == 6
+
+
+def test_pausing_and_resuming_twice_is_once() -> None:
+    run = ask_for_run(make_answer_set(), Wanted(judge=None), None)
+    assert pause_run(pause_run(run, None), None).state == Run.State.PAUSED
+    assert resume_run(resume_run(run, None), None).state == Run.State.RUNNING
+    assert cancel_run(cancel_run(run, None), None).state == Run.State.CANCELLED
+    verbs = list(RunEvent.objects.order_by("id").values_list("verb", flat=True))
+    assert verbs == ["started", "paused", "resumed", "cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "code"),
+    [
+        (Run.State.COMPLETED, pause_run, "run_not_running"),
+        (Run.State.DRAFT, resume_run, "run_not_paused"),
+        (Run.State.COMPLETED, resume_run, "run_not_paused"),
+        (Run.State.INCOMPLETE, cancel_run, "run_ended"),
+    ],
+)
+def test_what_the_state_does_not_allow_is_refused(state: str, action: Callable[..., Run], code: str) -> None:
+    run = make_draft_run()
+    Run.objects.filter(pk=run.pk).update(state=state)
+    with pytest.raises(Refused) as refused:
+        action(run, None)
+    assert refused.value.code == code

@@ -1,0 +1,77 @@
+"""``import_answers``: prints the run, or every problem as file:line."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluation.runs.models import AnswerSet, Run
+from tests.evaluation.questions.sources import as_lines
+from tests.factories import make_project, make_question_set, question_spec
+
+pytestmark = pytest.mark.django_db
+
+
+def call(file: Path, *arguments: str) -> tuple[str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    call_command(
+        "import_answers", str(file), "--questions", "capitals", "--system", "vector", *arguments, stdout=out, stderr=err
+    )
+    return out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    specs = [question_spec(n, category="capitals") for n in (1, 2)]
+    make_question_set(make_project(), specs, name="capitals")
+    file = tmp_path / "answers.jsonl"
+    file.write_bytes(as_lines([{"question_id": f"q{n}", "answer": f"city {n}"} for n in (1, 2)]))
+    return file
+
+
+def test_it_prints_the_run_and_leaves_it_complete(answers: Path) -> None:
+    out, err = call(answers, "--k", "3")
+    run = Run.objects.get()
+    assert (out, err) == (f"run {run.pk}\n", "")
+    assert (run.state, run.answer_set.k) == (Run.State.COMPLETED, 3)
+
+
+def test_json_says_what_was_made_and_what_is_missing(answers: Path) -> None:
+    answers.write_bytes(as_lines([{"question_id": "q2", "answer": "x"}]))
+    out, err = call(answers, "--format", "json")
+    run = Run.objects.get()
+    expected: dict[str, Any] = {"run": run.pk, "answer_set": run.answer_set_id, "status": "completed"}
+    assert json.loads(out) == expected | {"created": True, "missing": ["q1"]}
+    assert "1 question(s) have no answer: q1." in err
+
+
+def test_every_problem_is_a_line_on_standard_error_and_nothing_is_imported(answers: Path) -> None:
+    answers.write_bytes(as_lines([{"question_id": "q1", "answer": "x"}, {"question_id": "zzz", "answer": "x"}]))
+    err = io.StringIO()
+    with pytest.raises(CommandError) as refused:
+        call_command("import_answers", str(answers), "--questions", "capitals", "--system", "s", stderr=err)
+    assert refused.value.returncode == 1
+    assert err.getvalue().strip() == ("answers.jsonl:2 question_id The question set has no question with the id “zzz”.")
+    assert not AnswerSet.objects.exists()
+
+
+def test_an_unknown_question_set_names_the_near_ones(answers: Path) -> None:
+    with pytest.raises(CommandError, match="did you mean capitals"):
+        call_command("import_answers", str(answers), "--questions", "capital", "--system", "s")
+
+
+@pytest.mark.parametrize("k", ["0", "51", "many"])
+def test_a_k_out_of_range_is_wrong_usage(answers: Path, k: str) -> None:
+    with pytest.raises(CommandError, match="1 to 50"):
+        call(answers, "--k", k)
+
+
+def test_a_file_that_is_not_there_is_wrong_usage(answers: Path) -> None:
+    with pytest.raises(CommandError) as refused:
+        call(answers.with_name("absent.jsonl"))
+    assert refused.value.returncode == 2

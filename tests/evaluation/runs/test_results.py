@@ -1,0 +1,105 @@
+"""The means of a run and the values of its answers, by rules and the primary judge alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from evaluation.runs.config import RunConfig
+from evaluation.runs.models import Run
+from evaluation.runs.progress import progress_by_run
+from evaluation.runs.results import MetricFigures, answers_in, figures, updated_at, values_of
+from evaluation.scores.models import MetricDefinition, Score
+from evaluation.scoring.definitions import definitions
+from evaluation.shipping import shipped_rubric_row
+from tests.factories import make_answer, make_answer_set, make_draft_run, make_judge, make_scored_run, make_units
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_mean_leaves_failures_out_and_counts_them() -> None:
+    """Six answers judged 1, 2, failed, 4, 5, 1: the mean of five is 13/5 = 2.6."""
+    run = make_scored_run(values=[1, 2, None, 4, 5])
+    assert figures(run)["correctness"] == MetricFigures(2.6, 5, 1, 0)
+
+
+def test_with_repeats_an_answer_counts_once() -> None:
+    """Two answers: judged 1 and 3 (mean 2), and 5 with a failed repeat (mean 5): (2 + 5) / 2 = 3.5, not 9 / 3 = 3."""
+    answers = make_answer_set()
+    judge, rubric = make_judge(answers.project), shipped_rubric_row("answer_quality", "en")
+    run = make_draft_run(answers, config=RunConfig(repeat=2), judges=[(judge, rubric, True)])
+    metric = definitions(["correctness"])["correctness"]
+    one, two = answers.answers.order_by("id")[:2]
+    for number, (answer, repeat, value) in enumerate([(one, 1, 1), (one, 2, 3), (two, 1, 5), (two, 2, None)]):
+        Score.objects.create(
+            run=run,
+            answer=answer,
+            metric=metric,
+            origin=str(number),
+            repeat=repeat,
+            judge_version=judge,
+            rubric_version=rubric,
+            **({"status": "scored", "value": value} if value else {"status": "failed", "reason": "parse"}),
+        )
+    assert figures(run) == {"correctness": MetricFigures(3.5, 3, 1, 0)}
+
+
+def test_the_newest_round_of_an_answer_is_the_runs() -> None:
+    answers = make_answer_set()
+    first = answers.answers.order_by("id").first()
+    assert first is not None
+    again = make_answer(answers, first.question, "better", round=1)
+    shown = answers_in(make_draft_run(answers))
+    assert again in shown
+    assert first not in shown
+    assert len(shown) == 6
+
+
+def test_a_run_about_some_questions_shows_their_answers_only() -> None:
+    run = make_draft_run(config=RunConfig(rules=("keyword_hit",), question_ids=("q2",)))
+    assert [answer.question.external_id for answer in answers_in(run)] == ["q2"]
+
+
+def test_values_are_given_under_the_names_of_source_002() -> None:
+    run = make_draft_run()
+    answer = run.answer_set.answers.order_by("id").first()
+    assert answer is not None
+    for name, value in [("precision_at_k", 0.2), ("hit_at_k", 1.0), ("generation_faithfulness", 0.9)]:
+        metric = MetricDefinition.objects.create(name=name, version=1, kind="rule", scale="0..1:real")
+        Score.objects.create(run=run, answer=answer, metric=metric, origin=name, status="scored", value=value)
+    assert values_of(run, [answer])[answer.pk] == {
+        "precision": 0.2,
+        "recall": None,
+        "hit": 1.0,
+        "reciprocal_rank": None,
+        "faithfulness": 0.9,
+        "answer_relevancy": None,
+    }
+
+
+def test_the_1_to_5_faithfulness_is_never_shown_as_source_002s() -> None:
+    run = make_scored_run(values=[5])
+    answers = list(answers_in(run))
+    assert {values["faithfulness"] for values in values_of(run, answers).values()} == {None}
+
+
+def test_a_run_was_updated_when_anything_last_happened_to_it() -> None:
+    run = make_draft_run()
+    assert updated_at(run) == run.created_at
+    (unit,) = make_units(run, 1)
+    later = run.created_at + timedelta(hours=1)
+    unit.finished_at = later
+    unit.save()
+    assert updated_at(run) == later
+
+
+def test_the_progress_of_many_runs_takes_two_queries(django_assert_num_queries: object) -> None:
+    answers = make_answer_set()
+    runs = [make_draft_run(answers) for _ in range(3)]
+    make_units(runs[0], 4)
+    with django_assert_num_queries(2):  # type: ignore[operator]
+        found = progress_by_run(runs)
+    assert [found[run.pk].total for run in runs] == [4, 0, 0]
+    assert found[runs[1].pk].share == 1.0
+    assert Run.objects.count() == 3
