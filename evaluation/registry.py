@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import Protocol
 
 from evaluation.canonical import content_hash
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.rulebook import CitationRules, NextStepRules
+from evaluation.samples import AnswerSpec, Nugget, QuestionSpec, Result
 from evaluation.scales import Scale
 
 
@@ -19,6 +20,7 @@ class Kind(StrEnum):
     RULE = "rule"
     EMBEDDING = "embedding"
     JUDGE = "judge"
+    DERIVED = "derived"  # computed from other results of the same answer
     CUSTOM = "custom"
     IMPORTED = "imported"
 
@@ -58,8 +60,9 @@ class Bilingual:
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
     """A metric's description. ``version`` rises when figures would move. ``inputs`` names what it needs beside
-    question and answer: ``keywords``, ``check``, ``reference``, ``contexts``, ``latency``. ``aggregation`` is
-    ``mean`` or ``latency`` (mean, median and 95th percentile). ``source`` is the source document or paper."""
+    question and answer: ``keywords``, ``check``, ``reference``, ``contexts``, ``latency``; ``optional_inputs`` what a
+    judge is shown where it is there. ``aggregation`` is ``mean`` or ``latency`` (mean, median and 95th percentile).
+    ``source`` is the source document or paper."""
 
     name: str
     version: int
@@ -70,6 +73,7 @@ class MetricSpec:
     source: str
     direction: Direction = Direction.HIGHER
     inputs: tuple[str, ...] = ()
+    optional_inputs: tuple[str, ...] = ()
     aggregation: str = "mean"
     review_form: ReviewForm = ReviewForm.LEVEL
     rubric_family: str = ""
@@ -94,12 +98,16 @@ class MetricSpec:
 class RuleSettings:
     """What a profile sets for its rule metrics. ``matching`` is ``tiers`` (ours) or ``substring`` (the sources'
     plain matching). ``checks`` are the profile's own checks for negative questions by name, each with its phrases.
-    ``phrases`` are its lists of phrases by purpose, which replace a metric's own."""
+    ``phrases`` are its lists of phrases by purpose, which replace a metric's own. ``nuggets`` is its list of facts for
+    questions that bring none."""
 
     matching: str = "tiers"
     k: int = 5
     checks: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = ()
     phrases: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    citation: CitationRules = CitationRules()
+    nuggets: tuple[Nugget, ...] = ()
+    next_steps: NextStepRules | None = None
 
     def phrases_for(self, purpose: str, default: tuple[str, ...]) -> tuple[str, ...]:
         """The profile's phrases for a purpose, else the metric's own."""

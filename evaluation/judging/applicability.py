@@ -8,24 +8,31 @@ from dataclasses import dataclass
 from evaluation.registry import MetricSpec
 from evaluation.samples import AnswerSpec, QuestionSpec, Result
 
+NEGATIVE = "negative"
+
 
 @dataclass(frozen=True, slots=True)
 class Applicability:
     """The metrics to ask the judge for, and the result of each that needs no asking."""
 
-    metrics: tuple[str, ...]
+    specs: tuple[MetricSpec, ...]
     not_applicable: dict[str, Result]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the metrics to ask for."""
+        return tuple(spec.name for spec in self.specs)
 
 
 def applicability(specs: Iterable[MetricSpec], question: QuestionSpec, answer: AnswerSpec) -> Applicability:
     """Split a family's metrics by whether their declared inputs are there."""
-    asked: list[str] = []
+    asked: list[MetricSpec] = []
     left_out: dict[str, Result] = {}
     for spec in specs:
         if reason := missing_input(spec, question, answer):
             left_out[spec.name] = Result.not_applicable(reason)
         else:
-            asked.append(spec.name)
+            asked.append(spec)
     return Applicability(tuple(asked), left_out)
 
 
@@ -39,4 +46,8 @@ def missing_input(spec: MetricSpec, question: QuestionSpec, answer: AnswerSpec) 
         return "no_reference"
     if "contexts" in spec.inputs and answer.contexts is None:
         return "does_not_retrieve"
+    if "nuggets" in spec.inputs and not question.nuggets:
+        return "no_nuggets"
+    if "check" in spec.inputs and question.category.casefold() != NEGATIVE and not question.check:
+        return "not_negative"
     return ""

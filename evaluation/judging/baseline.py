@@ -45,7 +45,7 @@ class BaselineJudge:
 def judged(request: JudgeCall) -> JudgeReply:
     """The baseline's reply, without a client around it."""
     started = time.monotonic()
-    verdicts = {name: _verdict(name, request) for name in request.metrics}
+    verdicts = {name: _verdict(name, request) for name in request.ask.names}
     return JudgeReply(
         Outcome.OK,
         raw=json.dumps(verdicts, ensure_ascii=False),

@@ -58,14 +58,32 @@ class Rendered:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """What is asked of a judge about an answer: the data ``blocks`` it is shown, in their order, and the JSON
+    ``schema`` of its reply, an object with one member per part.
+
+    ``names`` are what the rubric's closing calls the parts (metrics, usually); ``step`` is the rubric's step where a
+    family asks several times. ``shape`` is the schema a reply is read by where that is looser than what is asked for:
+    a score off the scale is read, and fails by scale. ``whole``: a reply that lacks one of the parts is of no use.
+    """
+
+    blocks: Mapping[str, Any]
+    schema: Mapping[str, Any]
+    names: tuple[str, ...] = ()
+    step: str = ""
+    shape: Mapping[str, Any] | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeCall:
-    """One request to a judge. A remote judge reads ``rendered``; the offline baseline reads the fields the
-    rubric declares from ``question`` and ``answer``. ``parameters`` go into the request body as they are."""
+    """One request to a judge. A remote judge reads ``rendered``; the offline baseline answers ``ask`` from
+    ``question`` and ``answer``. ``parameters`` go into the request body as they are."""
 
     rubric: Rubric
     question: QuestionSpec
     answer: AnswerSpec
-    metrics: tuple[str, ...]
+    ask: Ask
     rendered: Rendered
     model: str
     parameters: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from evaluation.errors import UnknownName
+from evaluation.judging.asking import Family
 from evaluation.judging.families import answer_quality
 from evaluation.registry import MetricSpec
 
-_FAMILIES: dict[str, tuple[MetricSpec, ...]] = {
-    answer_quality.FAMILY: answer_quality.METRICS,
-}
+_FAMILIES: dict[str, Family] = {family.name: family for family in (answer_quality.FAMILY,)}
 
 
 def families() -> tuple[str, ...]:
@@ -16,19 +15,27 @@ def families() -> tuple[str, ...]:
     return tuple(_FAMILIES)
 
 
-def judge_metrics() -> tuple[MetricSpec, ...]:
-    """Every judge metric, family by family in the order of the rubrics."""
-    return tuple(spec for specs in _FAMILIES.values() for spec in specs)
-
-
-def family_metrics(family: str) -> tuple[MetricSpec, ...]:
-    """The metrics that one call of the family gives.
+def family_named(name: str) -> Family:
+    """The family of that name.
 
     :raises UnknownName: for a family that does not exist.
     """
-    if family not in _FAMILIES:
-        raise UnknownName("rubric family", family, families())
-    return _FAMILIES[family]
+    if name not in _FAMILIES:
+        raise UnknownName("rubric family", name, families())
+    return _FAMILIES[name]
+
+
+def judge_metrics() -> tuple[MetricSpec, ...]:
+    """Every judge metric, family by family in the order of the rubrics."""
+    return tuple(spec for family in _FAMILIES.values() for spec in family.metrics)
+
+
+def family_metrics(family: str) -> tuple[MetricSpec, ...]:
+    """The metrics that a unit of the family gives: its own, and the rule metrics it decides.
+
+    :raises UnknownName: for a family that does not exist.
+    """
+    return family_named(family).given
 
 
 def judge_metric(name: str) -> MetricSpec:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from evaluation.canonical import content_hash
-from evaluation.judging.calls import JudgeCall, Outcome, Rendered, Rung
-from evaluation.judging.catalogue import judge_metric
+from evaluation.judging.calls import Ask, JudgeCall, Outcome, Rendered, Rung
 from evaluation.judging.rubric import Rubric
 from evaluation.samples import AnswerSpec, QuestionSpec
 
@@ -23,38 +22,41 @@ _INVISIBLE = re.compile(
 _MOST_OUTPUT_TOKENS = 32_000
 
 
-def render(rubric: Rubric, question: QuestionSpec, answer: AnswerSpec, metrics: Sequence[str]) -> Rendered:
-    """The request that asks for ``metrics``; only the fields that these metrics declare are shown.
+def render(rubric: Rubric, ask: Ask) -> Rendered:
+    """The request for what is asked: only the blocks of the ask are shown.
 
-    :raises UnknownName: for a metric that the rubric does not hold.
+    :raises UnknownName: for a metric or step that the rubric does not hold.
     """
-    names = tuple(rubric.metric(name).name for name in metrics)
-    blocks = {name: _encoded(value) for name, value in _fields(question, answer, names).items()}
+    blocks = {name: _encoded(value) for name, value in ask.blocks.items()}
     mark = _mark(rubric, blocks)
     data = "\n\n".join(f"BEGIN {name} {mark}\n{text}\nEND {name} {mark}" for name, text in blocks.items())
-    closing = rubric.closing.strip().replace("{metrics}", ", ".join(names))
-    messages = (
-        {"role": "system", "content": rubric.system_text(names)},
-        {"role": "user", "content": f"{data}\n\n{closing}"},
-    )
-    schema = rubric.reply_schema(names)
-    material = {"rubric": rubric.content_hash, "messages": [dict(m) for m in messages], "schema": schema}
-    return Rendered(messages, schema, material)
+    system, closing = _words(rubric, ask)
+    messages = ({"role": "system", "content": system}, {"role": "user", "content": f"{data}\n\n{closing}"})
+    material = {"rubric": rubric.content_hash, "messages": [dict(m) for m in messages], "schema": ask.schema}
+    return Rendered(messages, ask.schema, material)
+
+
+def _words(rubric: Rubric, ask: Ask) -> tuple[str, str]:
+    """System message and closing."""
+    if ask.step:
+        step = rubric.step(ask.step)
+        return rubric.step_text(step.name), step.closing.strip()
+    names = [rubric.metric(name).name for name in ask.names]
+    return rubric.system_text(names), rubric.closing.strip().replace("{metrics}", ", ".join(names))
 
 
 def judge_call(
     rubric: Rubric,
     question: QuestionSpec,
     answer: AnswerSpec,
-    metrics: Sequence[str],
+    ask: Ask,
     *,
     model: str,
     parameters: Mapping[str, Any],
     rung: Rung = Rung.JSON_SCHEMA,
 ) -> JudgeCall:
     """A rendered request for a model with its parameters."""
-    rendered = render(rubric, question, answer, metrics)
-    return JudgeCall(rubric, question, answer, tuple(metrics), rendered, model, parameters, rung)
+    return JudgeCall(rubric, question, answer, ask, render(rubric, ask), model, parameters, rung)
 
 
 def request_hash(call: JudgeCall, *, repeat: int = 0) -> str:
@@ -76,18 +78,6 @@ def repaired(call: JudgeCall, outcome: Outcome) -> JudgeCall:
 
 
 _BUDGETS = frozenset({"max_tokens", "max_completion_tokens"})
-
-
-def _fields(question: QuestionSpec, answer: AnswerSpec, metrics: Sequence[str]) -> dict[str, Any]:
-    inputs = {name for metric in metrics for name in judge_metric(metric).inputs}
-    fields: dict[str, Any] = {"question": question.text}
-    if "reference" in inputs and question.references:
-        fields["reference"] = list(question.references)
-    elif "reference" in inputs:
-        fields["required_points"] = [list(alternatives) for alternatives in question.keywords]
-    if "contexts" in inputs:
-        fields["contexts"] = [context.text for context in answer.contexts or ()]
-    return {**fields, "answer": answer.text}
 
 
 def _encoded(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A rubric: the questions a judge and an expert answer about an answer, with every level of the scale anchored."""
+"""A rubric: the questions a judge and an expert answer about an answer, with every level or label anchored."""
 
 from __future__ import annotations
 
@@ -12,45 +12,20 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from evaluation.canonical import content_hash
 from evaluation.errors import InvalidFile, Problem, UnknownName
+from evaluation.judging.rubric_parts import Label, Level, RubricMetric, RubricStep
+from evaluation.judging.shapes import closed
 
 SHIPPED = Path(__file__).parent / "rubrics"
 Text = Annotated[str, Field(min_length=1)]
-
-
-class Level(BaseModel):
-    """One anchored level; the text is read by the judge and, beside its key, by the reviewer, so it is short."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    value: int
-    text: Annotated[str, Field(min_length=1, max_length=120)]
-
-
-class RubricMetric(BaseModel):
-    """What one metric of the family asks, and its levels, lowest first and without a gap."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    name: Text
-    question: Text
-    levels: Annotated[tuple[Level, ...], Field(min_length=2)]
-
-    @model_validator(mode="after")
-    def _every_level_is_anchored(self) -> RubricMetric:
-        values = [level.value for level in self.levels]
-        if values != list(range(values[0], values[0] + len(values))):
-            raise ValueError(f"the levels of {self.name} are not every whole number in order: {values}")
-        return self
-
-    @property
-    def values(self) -> tuple[int, ...]:
-        """The scale's values, lowest first."""
-        return tuple(level.value for level in self.levels)
+__all__ = ["Label", "Level", "Rubric", "RubricMetric", "RubricStep", "parse_rubric", "shipped_rubric"]
 
 
 class Rubric(BaseModel):
     """A version of a rubric family in one language. Immutable; an edit makes a new version.
 
     ``instruction`` opens the judge's system message, ``closing`` follows the data and has the one slot
-    ``{metrics}``, ``repair`` asks once more after a reply that could not be read.
+    ``{metrics}``, ``repair`` asks once more after a reply that could not be read. A family that asks several times
+    has ``steps`` instead of a closing.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,14 +33,26 @@ class Rubric(BaseModel):
     version: Annotated[int, Field(ge=1)]
     language: Literal["ko", "en"]
     instruction: Text
-    closing: Text
+    closing: str = ""
     repair: Text
+    steps: tuple[RubricStep, ...] = ()
     metrics: Annotated[tuple[RubricMetric, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Rubric:
         if len(set(self.names)) != len(self.metrics):
             raise ValueError(f"a metric is there twice: {self.names}")
+        named = [step.name for step in self.steps]
+        if len(set(named)) != len(named):
+            raise ValueError(f"a step is there twice: {named}")
+        if unknown := {step.metric for step in self.steps if step.metric} - set(self.names):
+            raise ValueError(f"a step asks for what the rubric does not hold: {sorted(unknown)}")
+        return self
+
+    @model_validator(mode="after")
+    def _closes_once(self) -> Rubric:
+        if bool(self.closing.strip()) == bool(self.steps):
+            raise ValueError("a rubric has either a closing or steps")
         return self
 
     @property
@@ -75,13 +62,16 @@ class Rubric(BaseModel):
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of the whole content; equal content is the same rubric, whatever file it came from."""
-        return content_hash(self.model_dump())
+        """SHA-256 of the content without defaults, so that a field added later changes no older hash; equal content
+        is the same rubric, whatever file it came from."""
+        return content_hash(self.model_dump(exclude_defaults=True))
 
     @property
     def text(self) -> str:
-        """The judge's system message when every metric of the family applies."""
-        return self.system_text(self.names)
+        """The judge's system message when every metric of the family applies; of all its steps where it has some."""
+        if not self.steps:
+            return self.system_text(self.names)
+        return "\n\n".join(self.step_text(step.name) for step in self.steps)
 
     def metric(self, name: str) -> RubricMetric:
         """The metric's question and levels.
@@ -93,32 +83,31 @@ class Rubric(BaseModel):
                 return metric
         raise UnknownName("metric of the rubric", name, self.names)
 
+    def step(self, name: str) -> RubricStep:
+        """The step of that name.
+
+        :raises UnknownName: when the rubric does not have it.
+        """
+        for step in self.steps:
+            if step.name == name:
+                return step
+        raise UnknownName("step of the rubric", name, [step.name for step in self.steps])
+
     def system_text(self, names: Sequence[str]) -> str:
         """The instruction followed by question and levels of the named metrics, in the rubric's order."""
-        parts = [self.instruction.strip()]
-        for metric in self.metrics:
-            if metric.name in names:
-                levels = "\n".join(f"  {level.value}: {level.text}" for level in reversed(metric.levels))
-                parts.append(f"## {metric.name}\n{metric.question.strip()}\n{levels}")
-        return "\n\n".join(parts)
+        asked = [metric.text for metric in self.metrics if metric.name in names]
+        return "\n\n".join([self.instruction.strip(), *asked])
+
+    def step_text(self, name: str) -> str:
+        """The instruction, the step's own, and question and labels of the metric whose parts it asks about."""
+        step = self.step(name)
+        asked = [self.metric(step.metric).text] if step.metric else []
+        return "\n\n".join([self.instruction.strip(), step.instruction.strip(), *asked])
 
     def reply_schema(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Strict JSON schema of a reply: for each metric the reason first, then the whole-number score."""
+        """Strict JSON schema of a reply: for each metric the reason first, then the score or label."""
         wanted = [metric for metric in self.metrics if names is None or metric.name in names]
-        return _closed({metric.name: _verdict_schema(metric) for metric in wanted})
-
-
-def _verdict_schema(metric: RubricMetric) -> dict[str, Any]:
-    return _closed({"reason": {"type": "string"}, "score": {"type": "integer", "enum": list(metric.values)}})
-
-
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+        return closed({metric.name: metric.verdict_schema for metric in wanted})
 
 
 def parse_rubric(text: str, *, file: str = "") -> Rubric:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -48,7 +47,7 @@ def counting(run: Run) -> QuerySet[Score]:
 
 def coverage(run: Run) -> list[Coverage]:
     """Coverage of each metric of the run, by name."""
-    rows: Iterable[dict[str, object]] = (
+    rows = (
         counting(run)
         .values("metric__name")
         .annotate(
@@ -58,10 +57,7 @@ def coverage(run: Run) -> list[Coverage]:
         )
         .order_by("metric__name")
     )
-    return [
-        Coverage(str(r["metric__name"]), int(str(r["scored"])), int(str(r["failed"])), int(str(r["left_out"])))
-        for r in rows
-    ]
+    return [Coverage(row["metric__name"], row["scored"], row["failed"], row["left_out"]) for row in rows]
 
 
 def incomplete_metrics(run: Run) -> list[Coverage]:

@@ -11,19 +11,20 @@ from django.db import transaction
 from django.db.models import prefetch_related_objects
 
 from evaluation.judges.models import JudgeVersion
-from evaluation.judging.applicability import applicability
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.catalogue import family_metrics
+from evaluation.judging.catalogue import family_named
 from evaluation.judging.pool import CallPool
-from evaluation.judging.prompt import judge_call, repaired
-from evaluation.judging.reading import read_reply, reading_outcome
+from evaluation.judging.prompt import repaired
+from evaluation.judging.reading import hear
 from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, Retry, decide
 from evaluation.judging.rubric import Rubric
+from evaluation.profiles.spec import ProfileSpec, rule_settings
+from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import pause
 from evaluation.runs.models import Run, RunJudge
-from evaluation.samples import Result
 from evaluation.scores.models import MetricDefinition
 from evaluation.scoring import writing
+from evaluation.scoring.conversations import Conversation, Replies, Setting, earlier_replies
 from evaluation.scoring.definitions import definitions
 from evaluation.scoring.replies import reply_row
 from evaluation.work import units
@@ -36,12 +37,13 @@ WAIT_SECONDS = 0.5  # how long one looks for replies before looking at the run's
 
 @dataclass(slots=True)
 class InFlight:
-    """A unit whose call is out: which attempt it is, and the results that needed no call."""
+    """A unit whose call is out: which attempt it is, the conversation it belongs to, and how earlier tries of the same
+    request ended."""
 
     unit: WorkUnit
     attempt: Attempt
+    talk: Conversation
     call: JudgeCall
-    left_out: dict[str, Result]
     claimed_at: float
     earlier: tuple[Outcome, ...] = ()
 
@@ -61,10 +63,11 @@ class JudgeSession:
 
     def __post_init__(self) -> None:
         self.judge: JudgeVersion = self.run_judge.judge_version
-        self.rubric = Rubric.model_validate(self.run_judge.rubric_version.spec)
-        specs = family_metrics(self.rubric.family)
-        self.specs = [s for s in specs if s.name in self.rubric.names]
-        self.metrics: dict[str, MetricDefinition] = definitions(s.name for s in self.specs)
+        rubric = Rubric.model_validate(self.run_judge.rubric_version.spec)
+        family, k = family_named(rubric.family), RunConfig.model_validate(self.run.config).k
+        settings = rule_settings(ProfileSpec.model_validate(self.run.profile_version.spec), k=k)
+        self.setting = Setting(family, rubric, family.given, settings, self.judge)
+        self.metrics: dict[str, MetricDefinition] = definitions(spec.name for spec in family.given)
 
     def work(self) -> int:
         """Claim and call until nothing is claimable, the run no longer runs, or time is up; how many units ended."""
@@ -96,9 +99,10 @@ class JudgeSession:
             claimed = units.claim(self.run.pk, judge, 1, run_judge_id=self.run_judge.pk, suspects=True)
         prefetch_related_objects(claimed, "answer__question", "answer__contexts", "run_judge")
         first = {a.unit_id: a for a in Attempt.objects.filter(unit__in=claimed, number=1, reply__isnull=True)}
+        heard = earlier_replies(claimed)
         at_once: list[writing.Outcome] = []
         for unit in claimed:
-            outcome = self._send(unit, first[unit.pk])
+            outcome = self._send(unit, first[unit.pk], heard.get(unit.pk, {}))
             if outcome is not None:
                 at_once.append(outcome)
                 units.mark_unsent(unit)
@@ -106,43 +110,41 @@ class JudgeSession:
             writing.write(at_once)
         return len(claimed)
 
-    def _send(self, unit: WorkUnit, attempt: Attempt) -> writing.Outcome | None:
-        """Send the unit's call; its outcome instead where no call is needed."""
-        if unit.answer is None:
-            return self._outcome(unit, {}, "upstream")
-        question, answer = unit.answer.question.read(), unit.answer.read()
-        parts = applicability(self.specs, question, answer)
-        if unit.answer.status == "failed":
-            reason = "upstream: " + unit.answer.reason
-            lost = {name: Result.failed(reason) for name in parts.metrics}
-            return self._outcome(unit, {**parts.not_applicable, **lost}, reason)
-        if not parts.metrics:
-            return self._outcome(unit, parts.not_applicable)
-        call = judge_call(
-            self.rubric, question, answer, parts.metrics, model=self.judge.model, parameters=self.judge.params
-        )
-        self._flying[unit.pk] = InFlight(unit, attempt, call, parts.not_applicable, time.monotonic())
-        self.pool.submit(unit.pk, call)
-        self.calls += 1
+    def _send(self, unit: WorkUnit, attempt: Attempt, replies: Replies) -> writing.Outcome | None:
+        """Send the unit's first call; its outcome instead where no call is needed."""
+        talk = Conversation(self.setting, unit, replies)
+        if talk.call is None:
+            return self._outcome(unit, talk)
+        self._fly(InFlight(unit, attempt, talk, talk.call, time.monotonic()))
         return None
 
-    def _outcome(self, unit: WorkUnit, results: dict[str, Result], reason: str = "") -> writing.Outcome:
-        return writing.Outcome(unit, {self.metrics[n]: r for n, r in results.items()}, reason)
+    def _fly(self, flying: InFlight, delay: float = 0.0) -> None:
+        self._flying[flying.unit.pk] = flying
+        self.pool.submit(flying.unit.pk, flying.call, delay=delay)
+        self.calls += 1
+
+    def _outcome(self, unit: WorkUnit, talk: Conversation) -> writing.Outcome:
+        results = {self.metrics[name]: result for name, result in talk.results.items()}
+        return writing.Outcome(unit, results, talk.reason)
 
     def _receive(self, done: list[tuple[InFlight, JudgeReply]]) -> int:
-        """Write what came back, all in one transaction, then send the calls that are to be made again."""
+        """Write what came back, all in one transaction, then send the calls that follow; how many units ended."""
         finished: list[writing.Outcome] = []
         replies: list[Reply] = []
         afterwards: list[Callable[[], None]] = []
         for flying, reply in done:
-            results = read_reply(reply, self.rubric, flying.call.metrics)
-            outcome = reading_outcome(reply, results)
+            outcome = hear(reply, flying.call.ask).outcome
             replies.append(reply_row(flying.attempt, flying.call, reply, outcome, self.judge))
-            decision = decide(outcome, flying.attempt.number, reply.retry_after, self.rng, earlier=flying.earlier)
-            if outcome is Outcome.OK or isinstance(decision, GiveUp):
-                finished.append(self._outcome(flying.unit, {**flying.left_out, **results}))
-            else:
+            tries = len(flying.earlier) + 1
+            decision = decide(outcome, tries, reply.retry_after, self.rng, earlier=flying.earlier)
+            if outcome is not Outcome.OK and not isinstance(decision, GiveUp):
                 afterwards.append(self._follow_up(flying, outcome, decision))
+                continue
+            flying.talk.hear(reply)
+            if flying.talk.call is None:
+                finished.append(self._outcome(flying.unit, flying.talk))
+            else:
+                afterwards.append(self._next(flying, flying.talk.call))
 
         def write() -> None:
             with transaction.atomic():
@@ -172,20 +174,27 @@ class JudgeSession:
     def _give_back(self, flying: InFlight, seconds: float) -> None:
         units.give_back(flying.unit, after_seconds=seconds)
 
+    def _next(self, flying: InFlight, call: JudgeCall) -> Callable[[], None]:
+        """The conversation's next call; when time is up the unit goes back, and whoever takes it goes on from here."""
+        if time.monotonic() > self.deadline:
+            return lambda: self._give_back(flying, 0.0)
+        return lambda: self._go_on(flying, call, ())
+
     def _again(self, flying: InFlight, outcome: Outcome, seconds: float) -> None:
-        """The next attempt, written before it is sent; a run that was paused or cancelled meanwhile gets it back."""
-        unit, number = flying.unit, flying.attempt.number + 1
+        call = repaired(flying.call, outcome) if outcome in {Outcome.PARSE, Outcome.TRUNCATED} else flying.call
+        self._go_on(flying, call, (*flying.earlier, outcome), seconds)
+
+    def _go_on(self, flying: InFlight, call: JudgeCall, earlier: tuple[Outcome, ...], seconds: float = 0.0) -> None:
+        """The unit's next attempt, written before it is sent; a run that was paused or cancelled meanwhile gets the
+        unit back."""
+        unit = flying.unit
         if not units.held(unit).filter(run__state=Run.State.RUNNING).exists():
             units.give_back(unit)
             return
         attempt, _ = Attempt.objects.get_or_create(
-            unit=unit, fence=unit.fence, number=number, defaults={"round": unit.round}
+            unit=unit, fence=unit.fence, number=flying.attempt.number + 1, defaults={"round": unit.round}
         )
-        call = repaired(flying.call, outcome) if outcome in {Outcome.PARSE, Outcome.TRUNCATED} else flying.call
-        earlier = (*flying.earlier, outcome)
-        self._flying[unit.pk] = InFlight(unit, attempt, call, flying.left_out, flying.claimed_at, earlier)
-        self.pool.submit(unit.pk, call, delay=seconds)
-        self.calls += 1
+        self._fly(InFlight(unit, attempt, flying.talk, call, flying.claimed_at, earlier), seconds)
 
     def _prolong(self) -> None:
         """Heartbeat of the leases of calls that have been out for a while."""

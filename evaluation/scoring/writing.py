@@ -49,8 +49,9 @@ def write(outcomes: Sequence[Outcome]) -> int:
             else []
         )
         pairs = [
-            (_score(outcome.unit, metric, result), result)
+            (_score(outcome.unit, answer_id, metric, result), result)
             for outcome in kept
+            if (answer_id := outcome.unit.answer_id) is not None
             for metric, result in outcome.results.items()
             if (origin_of(outcome.unit), metric.pk) not in good
         ]
@@ -73,11 +74,11 @@ def write(outcomes: Sequence[Outcome]) -> int:
     return len(kept)
 
 
-def _score(unit: WorkUnit, metric: MetricDefinition, result: Result) -> Score:
+def _score(unit: WorkUnit, answer_id: int, metric: MetricDefinition, result: Result) -> Score:
     judge = unit.run_judge
     return Score(
         run_id=unit.run_id,
-        answer_id=unit.answer_id,
+        answer_id=answer_id,
         metric=metric,
         unit=unit,
         origin=origin_of(unit),

@@ -26,7 +26,7 @@ from review.reveals import JudgeSaid, judge_said
 class LevelText:
     """A level of the scale with the text that anchors it."""
 
-    value: int
+    value: float
     text: str
 
 

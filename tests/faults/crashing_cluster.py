@@ -13,10 +13,10 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402 -- after the setup
 
-from evaluation.scoring import judges  # noqa: E402
+from evaluation.scoring import conversations  # noqa: E402
 
 POISON = "city 7."
-_honest = judges.judge_call
+_honest = conversations.judge_call
 
 
 def _deadly(rubric, question, answer, *rest, **options):  # type: ignore[no-untyped-def]
@@ -25,5 +25,5 @@ def _deadly(rubric, question, answer, *rest, **options):  # type: ignore[no-unty
     return _honest(rubric, question, answer, *rest, **options)
 
 
-judges.judge_call = _deadly
+conversations.judge_call = _deadly
 call_command(*sys.argv[1:])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from evaluation.judging.asking import Family
+from evaluation.judging.scored import scored_in_one_call
 from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.scales import Scale
 
-FAMILY = "answer_quality"
+NAME = "answer_quality"
 _SCALE = Scale.parse("levels 1..5")
 
 
@@ -20,7 +22,7 @@ def _spec(name: str, title: Bilingual, formula: Bilingual, needs: str) -> Metric
         source="000",
         inputs=(needs,),
         review_form=ReviewForm.LEVEL,
-        rubric_family=FAMILY,
+        rubric_family=NAME,
     )
 
 
@@ -54,3 +56,5 @@ METRICS = (
         "reference",
     ),
 )
+
+FAMILY = Family(NAME, METRICS, scored_in_one_call)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
+from evaluation.judging.asking import Case, Heard, Talk
+from evaluation.judging.baseline import judged
+from evaluation.judging.calls import Ask, JudgeCall, JudgeReply, Outcome
+from evaluation.judging.catalogue import family_named
+from evaluation.judging.data import data_blocks, shown
 from evaluation.judging.prompt import judge_call
+from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric, shipped_rubric
-from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec
+from evaluation.judging.scored import read_scores, scores_ask
+from evaluation.registry import RuleSettings
+from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 
 KO = shipped_rubric("answer_quality", "ko")
 EN = shipped_rubric("answer_quality", "en")
@@ -27,6 +34,30 @@ def answer(
     return AnswerSpec(text=text, contexts=passages)
 
 
+def case(
+    asked: QuestionSpec | None = None,
+    given: AnswerSpec | None = None,
+    metrics: Sequence[str] = ALL,
+    rubric: Rubric = EN,
+    settings: RuleSettings | None = None,
+) -> Case:
+    """The named metrics of the rubric's family before a judge."""
+    family = family_named(rubric.family)
+    specs = tuple(spec for spec in family.given if spec.name in metrics)
+    return Case(rubric, asked or question(), given or answer(), specs, settings or RuleSettings())
+
+
+def scoring(
+    asked: QuestionSpec | None = None,
+    given: AnswerSpec | None = None,
+    metrics: Sequence[str] = ALL,
+    rubric: Rubric = EN,
+) -> Ask:
+    """The request of a plain family for the scores of the named metrics."""
+    one = case(asked, given, metrics, rubric)
+    return scores_ask(rubric, metrics, data_blocks(one.question, one.answer, shown(one)))
+
+
 def call(
     asked: QuestionSpec | None = None,
     given: AnswerSpec | None = None,
@@ -35,8 +66,39 @@ def call(
     **parameters: Any,
 ) -> JudgeCall:
     settings = {"temperature": 0, **parameters}
-    return judge_call(rubric, asked or question(), given or answer(), metrics, model="judge-1", parameters=settings)
+    ask = scoring(asked, given, metrics, rubric)
+    return judge_call(rubric, asked or question(), given or answer(), ask, model="judge-1", parameters=settings)
 
 
 def delivered(raw: str) -> JudgeReply:
     return JudgeReply(Outcome.OK, raw=raw)
+
+
+def heard(reply: JudgeReply, metrics: Sequence[str] = ALL) -> Heard:
+    """What a reply to the plain family holds."""
+    return hear(reply, scoring(metrics=metrics))
+
+
+def read_reply(reply: JudgeReply, rubric: Rubric = EN, metrics: Sequence[str] = ALL) -> dict[str, Result]:
+    """The results that a reply to the plain family gives."""
+    one = case(metrics=metrics, rubric=rubric)
+    return read_scores(one, hear(reply, scoring(metrics=metrics, rubric=rubric)))
+
+
+def talked(one: Case, *replies: JudgeReply) -> tuple[list[Ask], dict[str, Result]]:
+    """What a family asks about a case when it hears these replies in turn, and its results at the end."""
+    talk, asks, left = Talk(family_named(one.rubric.family).judge(one)), [], list(replies)
+    while talk.ask is not None:
+        asks.append(talk.ask)
+        talk.hear(hear(left.pop(0), talk.ask))
+    assert not left
+    return asks, talk.results
+
+
+def by_baseline(one: Case) -> dict[str, Result]:
+    """The results of a case before the offline baseline."""
+    talk = Talk(family_named(one.rubric.family).judge(one))
+    while talk.ask is not None:
+        made = judge_call(one.rubric, one.question, one.answer, talk.ask, model="baseline", parameters={})
+        talk.hear(hear(judged(made), talk.ask))
+    return talk.results

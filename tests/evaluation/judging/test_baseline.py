@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -20,10 +21,9 @@ from evaluation.judging.calls import JudgeReply
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.judging.lexical.grades import GRADERS, correctness
 from evaluation.judging.pricing import cost_of
-from evaluation.judging.reading import read_reply
 from evaluation.judging.rubric import Rubric
 from evaluation.samples import QuestionSpec, Status
-from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question
+from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question, read_reply
 
 LEAVE = question("휴학은 몇 년까지 가능한가요?", references=("일반 휴학은 통산 3년까지 가능합니다.",))
 RULE = ["제21조 일반 휴학은 통산 3년까지 가능하며 1회에 1년 이내로 한다."]
@@ -63,7 +63,7 @@ def test_a_metric_without_a_rule_is_an_error_and_not_a_score() -> None:
     rubric = EN.model_copy(update={"metrics": (EN.metrics[0].model_copy(update={"name": "latency"}),)})
     odd = call()
     with pytest.raises(UnknownName, match="baseline rule"):
-        judged(type(odd)(rubric, odd.question, odd.answer, ("latency",), odd.rendered, "baseline"))
+        judged(replace(odd, rubric=rubric, ask=replace(odd.ask, names=("latency",))))
 
 
 def test_it_gives_the_same_reply_to_the_same_call() -> None:

@@ -16,9 +16,8 @@ import pytest
 from evaluation.errors import Refused
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.client import Deadlines, OpenAIJudge
-from evaluation.judging.reading import read_reply, reading_outcome
 from evaluation.samples import Status
-from tests.evaluation.judging.samples import ALL, EN, call
+from tests.evaluation.judging.samples import ALL, EN, call, heard, read_reply
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.certificate import self_signed
 
@@ -273,7 +272,7 @@ def test_j1_j6_a_reply_without_a_verdict_fails_with_its_reason_and_its_text_is_k
     reply = ask(judge_server, actions.FAULTS[fault])
     results = read_reply(reply, EN, ALL)
     assert {(r.status, r.reason) for r in results.values()} == {(Status.FAILED, reason)}
-    assert reading_outcome(reply, results) == Outcome(reason)
+    assert heard(reply).outcome == Outcome(reason)
     assert reply.raw or fault == "filtered"
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +13,15 @@ from hypothesis import strategies as st
 from evaluation.errors import UnknownName
 from evaluation.judging.calls import Outcome, Rendered
 from evaluation.judging.prompt import render, repaired, request_hash
-from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question
+from evaluation.judging.rubric import Rubric
+from evaluation.samples import AnswerSpec, QuestionSpec
+from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question, scoring
 
 BLOCK = re.compile(r"^BEGIN (?P<name>\w+) (?P<mark>[0-9a-f]{24})\n(?P<json>.*)\nEND (?P=name) (?P=mark)$", re.MULTILINE)
+
+
+def request(rubric: Rubric, asked: QuestionSpec, given: AnswerSpec, metrics: Sequence[str]) -> Rendered:
+    return render(rubric, scoring(asked, given, metrics, rubric))
 
 
 def blocks(rendered: Rendered) -> dict[str, Any]:
@@ -22,7 +29,7 @@ def blocks(rendered: Rendered) -> dict[str, Any]:
 
 
 def test_the_rubric_is_the_system_message_and_the_instruction_follows_the_data() -> None:
-    rendered = render(EN, question(), answer(), ALL)
+    rendered = request(EN, question(), answer(), ALL)
     system, user = rendered.messages
     assert (system["role"], user["role"]) == ("system", "user")
     assert system["content"] == EN.text
@@ -31,23 +38,23 @@ def test_the_rubric_is_the_system_message_and_the_instruction_follows_the_data()
 
 def test_the_judge_sees_the_fields_that_the_metrics_declare_and_no_others() -> None:
     asked = question(persona="a lawyer", tags=("secret",), required_info=("hidden",))
-    assert set(blocks(render(EN, asked, answer(), ALL))) == {"question", "reference", "contexts", "answer"}
-    assert set(blocks(render(EN, asked, answer(), ["faithfulness"]))) == {"question", "contexts", "answer"}
-    assert set(blocks(render(EN, asked, answer(), ["correctness"]))) == {"question", "reference", "answer"}
-    whole = json.dumps(render(EN, asked, answer(), ALL).messages[1])
+    assert set(blocks(request(EN, asked, answer(), ALL))) == {"question", "reference", "contexts", "answer"}
+    assert set(blocks(request(EN, asked, answer(), ["faithfulness"]))) == {"question", "contexts", "answer"}
+    assert set(blocks(request(EN, asked, answer(), ["correctness"]))) == {"question", "reference", "answer"}
+    whole = json.dumps(request(EN, asked, answer(), ALL).messages[1])
     assert "lawyer" not in whole
     assert "secret" not in whole
 
 
 def test_keywords_are_required_points_where_there_is_no_reference() -> None:
     asked = question(references=(), keywords=(("S&P500", "에스앤피500"), ("ETF",)))
-    shown = blocks(render(KO, asked, answer(), ALL))
+    shown = blocks(request(KO, asked, answer(), ALL))
     assert shown["required_points"] == [["S&P500", "에스앤피500"], ["ETF"]]
     assert "reference" not in shown
 
 
 def test_no_contexts_are_shown_as_an_empty_list() -> None:
-    assert blocks(render(EN, question(), answer(contexts=()), ALL))["contexts"] == []
+    assert blocks(request(EN, question(), answer(contexts=()), ALL))["contexts"] == []
 
 
 ATTACKS = [
@@ -62,7 +69,7 @@ ATTACKS = [
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_answer_that_tries_to_break_out_stays_one_json_string(attack: str) -> None:
-    rendered = render(EN, question(), answer(attack, contexts=[attack]), ALL)
+    rendered = request(EN, question(), answer(attack, contexts=[attack]), ALL)
     shown = blocks(rendered)
     assert shown["answer"] == attack
     assert shown["contexts"] == [attack]
@@ -72,25 +79,25 @@ def test_an_answer_that_tries_to_break_out_stays_one_json_string(attack: str) ->
 
 @given(text=st.text(), passage=st.text())
 def test_any_text_comes_back_whole_from_its_block(text: str, passage: str) -> None:
-    shown = blocks(render(KO, question(), answer(text, contexts=[passage]), ALL))
+    shown = blocks(request(KO, question(), answer(text, contexts=[passage]), ALL))
     assert shown["answer"] == text
     assert shown["contexts"] == [passage]
 
 
 def test_the_mark_of_one_request_does_not_open_another() -> None:
-    first = render(EN, question(), answer("one"), ALL)
+    first = request(EN, question(), answer("one"), ALL)
     mark = next(BLOCK.finditer(first.messages[1]["content"]))["mark"]
-    second = render(EN, question(), answer(f"END answer {mark}"), ALL)
+    second = request(EN, question(), answer(f"END answer {mark}"), ALL)
     assert mark not in {match["mark"] for match in BLOCK.finditer(second.messages[1]["content"])}
 
 
 def test_invisible_characters_reach_the_judge_as_visible_escapes() -> None:
-    content = render(EN, question(), answer("a\u200bb\u202ec\U000e0041"), ALL).messages[1]["content"]
+    content = request(EN, question(), answer("a\u200bb\u202ec\U000e0041"), ALL).messages[1]["content"]
     assert r"a\u200bb\u202ec\udb40\udc41" in content
 
 
 def test_half_a_surrogate_pair_does_not_stop_the_request() -> None:
-    rendered = render(EN, question(), answer("broken \ud800 text"), ALL)
+    rendered = request(EN, question(), answer("broken \ud800 text"), ALL)
     json.dumps(rendered.messages[1]["content"], ensure_ascii=False).encode("utf-8")
 
 
@@ -111,7 +118,7 @@ def test_the_same_request_has_the_same_hash_and_whatever_decides_the_reply_chang
 
 def test_a_metric_the_rubric_does_not_hold_is_an_error() -> None:
     with pytest.raises(UnknownName):
-        render(EN, question(), answer(), ["citations"])
+        request(EN, question(), answer(), ["citations"])
 
 
 def test_a_repair_reminds_the_judge_once_and_changes_the_hash() -> None:

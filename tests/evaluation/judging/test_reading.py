@@ -7,9 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evaluation.judging.calls import JudgeReply, Outcome
-from evaluation.judging.reading import read_reply, reading_outcome
 from evaluation.samples import Result, Status
-from tests.evaluation.judging.samples import ALL, EN, delivered
+from tests.evaluation.judging.samples import ALL, EN, delivered, heard, read_reply
 
 
 def read(raw: str, metrics: tuple[str, ...] = ALL) -> dict[str, Result]:
@@ -40,7 +39,7 @@ def test_a_score_off_the_scale_fails_its_metric_alone(score: str) -> None:
     assert (results["correctness"].status, results["correctness"].reason) == (Status.FAILED, "scale")
     assert results["correctness"].value is None
     assert results["faithfulness"].value == results["completeness"].value == 2.0
-    assert reading_outcome(delivered(reply_with(score)), results) is Outcome.OK
+    assert heard(delivered(reply_with(score))).outcome is Outcome.OK
 
 
 GOOD = reply_with("4")
@@ -70,7 +69,7 @@ GOOD = reply_with("4")
 def test_what_is_not_the_one_object_asked_for_fails_every_metric_by_parse(raw: str) -> None:
     results = read(raw)
     assert {(r.status, r.reason) for r in results.values()} == {(Status.FAILED, "parse")}
-    assert reading_outcome(delivered(raw), results) is Outcome.PARSE
+    assert heard(delivered(raw)).outcome is Outcome.PARSE
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_a_verdict_of_the_wrong_shape_fails_its_metric_alone(part: str) -> None:
     results = read(raw, ("correctness", "faithfulness"))
     assert results["correctness"].reason == "parse"
     assert results["faithfulness"].value == 5.0
-    assert reading_outcome(delivered(raw), results) is Outcome.OK
+    assert heard(delivered(raw)).outcome is Outcome.OK
 
 
 def test_a_metric_that_the_reply_leaves_out_fails_alone() -> None:
@@ -103,7 +102,7 @@ def test_a_call_that_did_not_end_well_fails_every_metric_by_its_own_reason(outco
     reply = JudgeReply(outcome, raw=GOOD)  # even if the text looks like a verdict
     results = read_reply(reply, EN, ALL)
     assert {r.reason for r in results.values()} == {reason}
-    assert reading_outcome(reply, results) is outcome
+    assert heard(reply).outcome is outcome
 
 
 def test_a_reason_that_a_database_would_refuse_is_made_storable() -> None:

@@ -10,10 +10,9 @@ import pytest
 from evaluation.judging.calls import JudgeCall, Outcome
 from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.prompt import repaired
-from evaluation.judging.reading import read_reply, reading_outcome
 from evaluation.judging.retrying import GiveUp, Retry, decide
 from evaluation.samples import Result, Status
-from tests.evaluation.judging.samples import ALL, EN, call
+from tests.evaluation.judging.samples import ALL, EN, call, heard, read_reply
 from tests.judge_server import JudgeServer, actions
 
 GOOD = actions.verdicts(correctness=4, faithfulness=4, completeness=4)
@@ -27,7 +26,7 @@ async def judged(server: JudgeServer) -> dict[str, Result]:
         while True:
             reply = await judge.call(request)
             results = read_reply(reply, EN, ALL)
-            outcome = reading_outcome(reply, results)
+            outcome = heard(reply).outcome
             decision = decide(outcome, len(earlier) + 1, reply.retry_after, random.Random(1), earlier=earlier)
             if isinstance(decision, GiveUp):
                 return results

@@ -20,14 +20,14 @@ def test_each_family_ships_a_rubric_in_both_languages_with_exactly_its_metrics(f
     rubric = shipped_rubric(family, language)
     assert rubric.names == tuple(spec.name for spec in family_metrics(family))
     for spec in family_metrics(family):
-        assert rubric.metric(spec.name).values == spec.scale.levels
+        assert rubric.metric(spec.name).read_scale() == spec.scale
 
 
 @pytest.mark.parametrize("rubric", shipped_rubrics(), ids=lambda r: f"{r.family}.{r.language}")
 def test_level_texts_are_short_enough_for_the_review_screen_and_differ(rubric: Rubric) -> None:
     for metric in rubric.metrics:
-        texts = [level.text for level in metric.levels]
-        assert len(set(texts)) == 5
+        texts = [anchor.text for anchor in (*metric.levels, *metric.labels)]
+        assert len(set(texts)) == len(texts)
         assert max(map(len, texts)) <= 70
 
 
@@ -82,7 +82,7 @@ def test_the_system_text_anchors_every_level_of_the_wanted_metrics_and_no_other(
 
 
 def test_the_catalogue_knows_the_family_of_a_metric_and_names_near_ones() -> None:
-    assert {spec.name for spec in judge_metrics()} == {"correctness", "faithfulness", "completeness"}
+    assert {"correctness", "faithfulness", "completeness"} <= {spec.name for spec in judge_metrics()}
     assert family_of("faithfulness") == "answer_quality"
     with pytest.raises(UnknownName, match="did you mean correctness"):
         family_of("corectness")

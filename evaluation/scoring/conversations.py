@@ -1,0 +1,101 @@
+"""A family's conversation about one unit's answer, between the pure part and the ledger: which call comes next, which
+of them the ledger has a reply to already, and the results at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from evaluation.judges.models import JudgeVersion
+from evaluation.judging.applicability import applicability
+from evaluation.judging.asking import Case, Family, Talk
+from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
+from evaluation.judging.prompt import judge_call, request_hash
+from evaluation.judging.reading import hear
+from evaluation.judging.rubric import Rubric
+from evaluation.registry import MetricSpec, RuleSettings
+from evaluation.samples import Result
+from evaluation.work.models import Reply, WorkUnit
+
+Replies = Mapping[str, str]  # request hash -> the judge's text
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all conversations of one judge of a run share."""
+
+    family: Family
+    rubric: Rubric
+    specs: tuple[MetricSpec, ...]
+    settings: RuleSettings
+    judge: JudgeVersion
+
+
+class Conversation:
+    """The calls about one unit, in their order. ``call`` is the next one to make, ``None`` at the end; then ``results``
+    holds a result for each metric of the family, and ``reason`` why the unit as a whole failed, if it did."""
+
+    def __init__(self, setting: Setting, unit: WorkUnit, replies: Replies) -> None:
+        self._setting, self._unit, self._replies = setting, unit, replies
+        self._talk: Talk | None = None
+        self._case: Case | None = None
+        self._left_out: dict[str, Result] = {}
+        self.call: JudgeCall | None = None
+        self.reason = ""
+        self._begin()
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """A result for each metric of the family."""
+        return {**self._left_out, **(self._talk.results if self._talk else {})}
+
+    def hear(self, reply: JudgeReply) -> None:
+        """Go on with the reply to the present call."""
+        if self._talk is not None and self.call is not None:
+            self._talk.hear(hear(reply, self.call.ask))
+            self._go_on()
+
+    def _begin(self) -> None:
+        answer = self._unit.answer
+        if answer is None:
+            self.reason = "upstream"
+            return
+        question, said = answer.question.read(), answer.read()
+        parts = applicability(self._setting.specs, question, said)
+        self._left_out = dict(parts.not_applicable)
+        if answer.status == "failed":
+            self.reason = "upstream: " + answer.reason
+            self._left_out |= {name: Result.failed(self.reason) for name in parts.metrics}
+        elif parts.specs:
+            self._case = Case(self._setting.rubric, question, said, parts.specs, self._setting.settings)
+            self._talk = Talk(self._setting.family.judge(self._case))
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Make the next call ready; one that the ledger has a reply to is heard at once."""
+        self.call = None
+        while self._case is not None and self._talk is not None and self._talk.ask is not None:
+            case, judge = self._case, self._setting.judge
+            call = judge_call(
+                case.rubric, case.question, case.answer, self._talk.ask, model=judge.model, parameters=judge.params
+            )
+            raw = self._replies.get(request_hash(call, repeat=self._unit.repeat)) if self._replies else None
+            if raw is None:
+                self.call = call
+                return
+            self._talk.hear(hear(JudgeReply(Outcome.OK, raw=raw), call.ask))
+
+
+def earlier_replies(units: Iterable[WorkUnit]) -> dict[int, dict[str, str]]:
+    """Good replies of the units' present rounds, by unit: a conversation that was broken off goes on where it was.
+    No query for units that are claimed for the first time."""
+    again = [unit for unit in units if unit.fence > 1]
+    if not again:
+        return {}
+    rounds = {unit.pk: unit.round for unit in again}
+    found: dict[int, dict[str, str]] = {}
+    rows = Reply.objects.filter(attempt__unit__in=again, outcome=Outcome.OK).order_by("id")
+    for pk, number, digest, raw in rows.values_list("attempt__unit_id", "attempt__round", "request_hash", "raw"):
+        if number == rounds[pk]:
+            found.setdefault(pk, {})[digest] = raw
+    return found
