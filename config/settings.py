@@ -158,6 +158,10 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Concord",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "evaluation.api.schema.describe_errors",
+    ],
     "ENUM_NAME_OVERRIDES": {"RunStatusEnum": "evaluation.runs.models.Run.State"},
 }
 

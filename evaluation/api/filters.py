@@ -6,12 +6,14 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from django_filters.rest_framework import CharFilter, ChoiceFilter, FilterSet, NumberFilter
+from drf_spectacular.utils import extend_schema_field
 
 from evaluation.runs.models import Run
 
 LARGEST_ID = 2**63 - 1
 
 
+@extend_schema_field({"type": "integer", "minimum": 1, "maximum": LARGEST_ID})
 class _Id(NumberFilter):  # type: ignore[misc]
     """A primary key: a whole number that a database knows."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 
@@ -38,7 +38,10 @@ class Pages(CursorPagination):
 
         :raises ValidationError: for one that this API did not give out.
         """
-        cursor = super().decode_cursor(request)
+        try:
+            cursor = super().decode_cursor(request)
+        except NotFound as error:
+            raise ValidationError({"cursor": [_("Not a cursor of this list.")]}) from error
         position = None if cursor is None or cursor.position is None else str(cursor.position)
         if position is not None and not (position.isascii() and position.isdigit() and len(position) < 19):
             raise ValidationError({"cursor": [_("Not a cursor of this list.")]})

@@ -179,8 +179,8 @@ def _retrieved(answer: Answer) -> list[str] | None:
 
 
 def _progress(now: Progress) -> dict[str, Any]:
-    names = ("total", "ended", "failed", "share", "calls", "cost", "unknown_costs", "seconds_left")
-    return {name: getattr(now, name) for name in names}
+    names = ("total", "ended", "failed", "share", "calls", "unknown_costs", "seconds_left")
+    return {name: getattr(now, name) for name in names} | {"cost": f"{now.cost:.8f}"}
 
 
 def _links(run: Run, request: Request) -> dict[str, str]:

@@ -103,3 +103,10 @@ def test_pages_lead_through_everything_once_forth_and_back() -> None:
     assert seen == made[::-1]
     back = someone.client.get(page["previous"]).json()
     assert back["results"] == previous["results"]
+
+
+@pytest.mark.parametrize("path", ["", "runs", "nothing/", "runs/-1/", "runs/abc/answers/", "../admin/"])
+def test_addresses_that_do_not_exist_answer_in_json(someone: Caller, path: str) -> None:
+    for response in (someone.get(path), someone.post(path)):
+        assert response.status_code == 404
+        assert "Addresses end with a slash" in response.json()["detail"]

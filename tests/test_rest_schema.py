@@ -1,0 +1,74 @@
+"""What the schema promises holds: requests made up from it never break the server, and replies fit it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from rest_framework.test import APIClient
+from schemathesis import Case
+from schemathesis.schemas import BaseSchema
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from config.wsgi import application
+from evaluation.accounts.roles import Role
+from evaluation.shipping import baseline_judge, profile_row
+from tests.evaluation.api.clients import Caller
+from tests.factories import make_answer_set, make_scored_run
+
+pytestmark = pytest.mark.django_db
+
+NAMES = ("question-sets", "systems", "answer-sets", "judges", "rubrics", "profiles", "runs")
+EXAMPLES = settings(
+    max_examples=8,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+)
+
+
+@pytest.fixture
+def rest(db: None) -> BaseSchema:
+    """The schema as the site serves it."""
+    loaded: BaseSchema = schemathesis.openapi.from_wsgi("/api/v1/schema/", application)
+    return loaded
+
+
+@pytest.fixture
+def headers() -> dict[str, str]:
+    """An administrator of a project that holds one of everything."""
+    run = make_scored_run(make_answer_set())
+    baseline_judge(run.project, "en")
+    profile_row(run.project, "graphrag")
+    caller = Caller(Role.ADMIN, run.project)
+    return {"Authorization": caller.client._credentials["HTTP_AUTHORIZATION"]}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_requests_made_from_the_schema_are_answered_as_it_says(
+    rest: BaseSchema, headers: dict[str, str], name: str
+) -> None:
+    operations = [found.ok() for found in rest.include(path_regex=f"^/api/v1/{name}/").get_all_operations()]
+    assert len(operations) >= 2
+    for operation in operations:
+
+        @EXAMPLES
+        @given(case=operation.as_strategy())
+        def answered(case: Case[Any]) -> None:
+            # The schema cannot say which texts are cursors, files or names that exist, so a 400 is no surprise.
+            case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance])
+
+        answered()
+
+
+def test_the_schema_is_served_and_names_every_endpoint_of_the_contract() -> None:
+    paths = json.loads(APIClient().get("/api/v1/schema/").content)["paths"]
+    for name in NAMES:
+        assert f"/api/v1/{name}/" in paths
+    for verb in ("pause", "resume", "cancel", "retry-failed"):
+        assert list(paths[f"/api/v1/runs/{{id}}/{verb}/"]) == ["post"]
