@@ -1,9 +1,18 @@
-"""References to articles of a regulation: 제15조, 제15조의2, 제3조 제2항."""
+"""References to articles of a regulation: 제15조, 제15조의2, 제3조 제2항; or in the forms that a profile gives."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+from evaluation.metrics.boundaries import hangul_run, is_boundary, is_hangul
+from evaluation.metrics.normalise import folded
+from evaluation.metrics.particles import is_particle_chain
+from evaluation.rulebook import NUMBER
+
+ARTICLE = "조"  # the kind of reference that is an article; others are parts of one
 
 # A 제 at the end of a word ("경제 15조 원") begins no reference, nor does a kind that goes on as another noun
 # ("제2조건"). 조의2 is an article of its own, but 제15조의 2가지 요건, even without the space, are conditions of
@@ -35,3 +44,36 @@ def article_references(text: str) -> tuple[ArticleReference, ...]:
         name = f"제{int(match['number'])}{match['kind']}{branch}"
         found.append(ArticleReference(name, match["kind"], match.start(), match.end()))
     return tuple(found)
+
+
+def references_in_forms(text: str, forms: Sequence[str]) -> tuple[ArticleReference, ...]:
+    """References of a folded text in forms such as ``Section {n}``, all of the kind article; where forms overlap
+    (제{n}조, 제{n}조의{n}) the longest counts. ``name`` is the reference without spaces."""
+    found = [
+        ArticleReference(match[0].replace(" ", ""), ARTICLE, *match.span())
+        for form in forms
+        for match in _pattern(form).finditer(text)
+        if _stands(text, *match.span())
+    ]
+    kept: list[ArticleReference] = []
+    for reference in sorted(found, key=lambda r: (r.start, -r.end)):
+        if not kept or reference.start >= kept[-1].end:
+            kept.append(reference)
+    return tuple(kept)
+
+
+@lru_cache(maxsize=256)
+def _pattern(form: str) -> re.Pattern[str]:
+    """The form as an expression: numbers such as 15, 4.2 or 15a, and spaces that may be missing."""
+    pieces = (re.escape(piece).replace("\\ ", r"\s?") for piece in folded(form).split(NUMBER))
+    return re.compile(r"(?:\d{1,6}(?:\.\d{1,6}){0,3}(?:[a-z](?![a-z]))?)".join(pieces))
+
+
+def _stands(text: str, start: int, end: int) -> bool:
+    """Whether the reference is no part of a longer word or number; Hangul behind it may be particles."""
+    if not is_boundary(text, start) or (text[end - 1].isdigit() and text[end : end + 1].isdigit()):
+        return False
+    run = hangul_run(text, end)
+    if run and is_hangul(text[end - 1]):
+        return is_particle_chain(text[end - 1], run)
+    return is_boundary(text, end)

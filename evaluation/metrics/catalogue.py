@@ -8,12 +8,14 @@ from evaluation.metrics.citation_coverage import citation_coverage
 from evaluation.metrics.citation_format import citation_format
 from evaluation.metrics.citation_validity import citation_validity
 from evaluation.metrics.dont_know import dont_know
+from evaluation.metrics.hallucination_flags import hallucination_flags
 from evaluation.metrics.hit_at_k import hit_at_k
 from evaluation.metrics.keyword_coverage import keyword_coverage
 from evaluation.metrics.keyword_hit import keyword_hit
 from evaluation.metrics.latency import latency
 from evaluation.metrics.ndcg_at_k import ndcg_at_k
 from evaluation.metrics.negative_detection import negative_detection
+from evaluation.metrics.next_steps import next_steps
 from evaluation.metrics.nugget_coverage import nugget_coverage
 from evaluation.metrics.precision_at_k import precision_at_k
 from evaluation.metrics.recall_at_k import recall_at_k
@@ -40,6 +42,8 @@ RULE_METRICS: tuple[RuleMetric, ...] = (
     source_relevance,
     citation_coverage,
     nugget_coverage,
+    hallucination_flags,
+    next_steps,
 )
 _BY_NAME = {metric.spec.name: metric for metric in RULE_METRICS}
 

@@ -8,8 +8,6 @@ from evaluation.registry import Bilingual, Kind, MetricSpec, RuleSettings, rule_
 from evaluation.samples import AnswerSpec, Finding, QuestionSpec, Result
 from evaluation.scales import Scale, ScaleKind
 
-ADJACENT, APART, ONE, VAGUE, NONE = 1.0, 0.8, 0.5, 0.3, 0.0
-
 
 @rule_metric(
     MetricSpec(
@@ -20,26 +18,28 @@ ADJACENT, APART, ONE, VAGUE, NONE = 1.0, 0.8, 0.5, 0.3, 0.0
         title=Bilingual("Citation format", "인용 형식"),
         formula=Bilingual(
             "the best reference: 1.0 regulation name and article side by side, 0.8 both apart, 0.5 one of them, "
-            "0.3 a vague mention, 0 none",
-            "가장 좋은 인용: 규정명과 조문이 나란히 1.0, 떨어져 있으면 0.8, 하나만 0.5, 모호한 언급 0.3, 없으면 0",
+            "0.3 a vague mention, 0 none; forms and levels are settings of the profile",
+            "가장 좋은 인용: 규정명과 조문이 나란히 1.0, 떨어져 있으면 0.8, 하나만 0.5, 모호한 언급 0.3, 없으면 0; "
+            "형식과 점수는 프로필 설정",
         ),
         source="003",
     )
 )
 def citation_format(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """One of the five levels, for every answer; the references are findings."""
-    view = fold(answer.text)
-    cited, names = citations(view.text), regulation_names(view.text)
+    """One of the profile's five levels, for every answer; the references are findings."""
+    view, rules = fold(answer.text), settings.citation
+    cited, names = citations(view.text, rules), regulation_names(view.text, rules)
+    levels = rules.levels
     findings = [_finding(answer.text, "article", *view.span(c.start, c.end)) for c in cited]
     findings += [_finding(answer.text, "name", *view.span(n.start, n.end)) for n in names]
     if any(citation.name for citation in cited):
-        level = ADJACENT
+        level = levels.adjacent
     elif cited and names:
-        level = APART
+        level = levels.apart
     elif cited or names:
-        level = ONE
+        level = levels.one
     else:
-        level = VAGUE if mentions_regulations(view.text) else NONE
+        level = levels.vague if mentions_regulations(view.text, rules) else levels.none
     return Result.scored(level, findings=tuple(findings))
 
 

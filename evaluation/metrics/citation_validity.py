@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.metrics.articles import article_references
-from evaluation.metrics.citations import Citation, citations
+from evaluation.metrics.citations import Citation, articles_of, citations
 from evaluation.metrics.normalise import fold, folded
 from evaluation.registry import Bilingual, Kind, MetricSpec, RuleSettings, rule_metric
+from evaluation.rulebook import CitationRules
 from evaluation.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
 from evaluation.scales import Scale, ScaleKind
 
@@ -47,11 +47,11 @@ def citation_validity(question: QuestionSpec, answer: AnswerSpec, settings: Rule
         return Result.not_applicable("does_not_retrieve")
     view = fold(answer.text)
     distinct: dict[tuple[str, str], Citation] = {}
-    for citation in citations(view.text):
+    for citation in citations(view.text, settings.citation):
         distinct.setdefault((_squeezed(citation.name), citation.article), citation)
     if not distinct:
         return Result.not_applicable("no_citations")
-    sources = [_source(context) for context in answer.contexts]
+    sources = [_source(context, settings.citation) for context in answer.contexts]
     findings = []
     for (name, article), citation in distinct.items():
         place = _first(sources, name, article)
@@ -68,9 +68,9 @@ def _first(sources: Sequence[_Source], name: str, article: str) -> int | None:
     return next((i for i, s in enumerate(sources) if article in s.articles and name in s.names), None)
 
 
-def _source(context: ContextSpec) -> _Source:
+def _source(context: ContextSpec, rules: CitationRules) -> _Source:
     fields = [_text(context.metadata.get(field)) for field in _NAME_FIELDS]
-    articles = article_references(folded(f"{_text(context.metadata.get('article'))} . {context.text}"))
+    articles = articles_of(folded(f"{_text(context.metadata.get('article'))} . {context.text}"), rules)
     return _Source(
         _squeezed("\n".join([folded(context.text), folded(context.source), *map(folded, fields)])),
         frozenset(article.name for article in articles),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaluation.metrics.articles import ArticleReference, article_references
+from evaluation.metrics.articles import ARTICLE, ArticleReference, article_references, references_in_forms
 from evaluation.metrics.boundaries import hangul_run, is_boundary
+from evaluation.metrics.normalise import folded
 from evaluation.metrics.particles import is_particle_chain, without_particle
+from evaluation.rulebook import CitationRules
 
 _OWN_NAMES = ("학칙", "정관", "헌법", "민법", "상법", "형법")  # names without anything in front
 _KINDS = ("시행세칙", "시행규칙", "시행령", "규정", "규칙", "지침", "내규", "세칙", "조례", "요령", "법률", "법")
@@ -18,7 +21,10 @@ _VAGUE_LIST = (
 _VAGUE = frozenset(_VAGUE_LIST.split())
 _NO_NAME_BEFORE = re.compile(r"(?:는|한|된|던|할|될|른|면|고|며|서|라|에|의)$")
 _BEFORE = re.compile(r"([가-힣a-z0-9·]+)\s$")
+_OF = re.compile(r",?\s(?:of|in|under) (?:the |our |its )?[\"']?")
+_VAGUE_MENTIONS = ("규정", "규칙", "지침", "법령", "법규", "조항", "관련법")
 _CONNECTED = re.compile(r"[\s\"'()\[\]<>《》〈〉]{0,3}(?:의\s)?[\s\"'(]{0,2}")
+BUILT_IN = CitationRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +46,24 @@ class Citation:
     end: int
 
 
-def regulation_names(text: str) -> tuple[RegulationName, ...]:
-    """Names of regulations: 학칙, 등록금 규정, 학생포상에 관한 규정; not a bare 규정 and not 관련 규정."""
+def regulation_names(text: str, rules: CitationRules = BUILT_IN) -> tuple[RegulationName, ...]:
+    """Names of regulations: 학칙, 등록금 규정, 학생포상에 관한 규정; not a bare 규정 and not 관련 규정. The rules' own
+    names count as well."""
+    built_in = _built_in_names(text)
+    named = [n for n in _names_of(text, rules.names) if not any(n.start < b.end and b.start < n.end for b in built_in)]
+    return tuple(sorted([*built_in, *named], key=lambda name: name.start))
+
+
+def _names_of(text: str, names: tuple[str, ...]) -> Iterator[RegulationName]:
+    for name in map(folded, names):
+        for match in re.finditer(re.escape(name), text):
+            run = hangul_run(text, match.end())
+            ends = is_boundary(text, match.end()) if not run else is_particle_chain(name[-1], run)
+            if ends and is_boundary(text, match.start()):
+                yield RegulationName(match[0], *match.span())
+
+
+def _built_in_names(text: str) -> list[RegulationName]:
     found: list[RegulationName] = []
     for match in _KIND.finditer(text):
         run = hangul_run(text, match.end())
@@ -50,25 +72,37 @@ def regulation_names(text: str) -> tuple[RegulationName, ...]:
         start = _name_start(text, match)
         if start is not None:
             found.append(RegulationName(text[start : match.end()], start, match.end()))
-    return tuple(found)
+    return found
 
 
-def mentions_regulations(text: str) -> bool:
+def mentions_regulations(text: str, rules: CitationRules = BUILT_IN) -> bool:
     """Whether rules are mentioned in any way, such as 관련 규정 or a bare 규정."""
-    return any(is_boundary(text, m.start()) for m in re.finditer(r"규정|규칙|지침|법령|법규|조항|관련법", text))
+    words = [word for word in map(folded, rules.vague or _VAGUE_MENTIONS) if word in text]
+    return any(is_boundary(text, m.start()) for word in words for m in re.finditer(re.escape(word), text))
 
 
-def citations(text: str) -> tuple[Citation, ...]:
-    """The articles a folded text refers to (제15조의2), each with its regulation's name where one stands before it.
-    Paragraphs and items belong to their article and are no citations of their own."""
-    names = regulation_names(text)
-    return tuple(_named(text, article, names) for article in article_references(text) if article.kind == "조")
+def articles_of(text: str, rules: CitationRules = BUILT_IN) -> tuple[ArticleReference, ...]:
+    """The articles a folded text refers to, in the rules' forms or the Korean ones. Paragraphs and items belong to
+    their article and are none of their own."""
+    if rules.articles:
+        return references_in_forms(text, rules.articles)
+    return tuple(article for article in article_references(text) if article.kind == ARTICLE)
+
+
+def citations(text: str, rules: CitationRules = BUILT_IN) -> tuple[Citation, ...]:
+    """The articles of a folded text, each with its regulation's name where one stands before it; or behind it after
+    "of" ("Section 4.2 of the Privacy Policy")."""
+    names = regulation_names(text, rules)
+    return tuple(_named(text, article, names) for article in articles_of(text, rules))
 
 
 def _named(text: str, article: ArticleReference, names: tuple[RegulationName, ...]) -> Citation:
     for name in reversed(names):
         if name.end <= article.start and _CONNECTED.fullmatch(text, name.end, article.start):
             return Citation(name.name, article.name, name.start, article.end)
+    for name in names:
+        if name.start >= article.end and _OF.fullmatch(text, article.end, name.start):
+            return Citation(name.name, article.name, article.start, name.end)
     return Citation("", article.name, article.start, article.end)
 
 

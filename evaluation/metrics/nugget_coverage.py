@@ -28,14 +28,15 @@ from evaluation.scales import Scale, ScaleKind
 )
 def nugget_coverage(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """A share between 0 and 1 over all nuggets, the share of the vital ones beside it; not applicable (``no_nuggets``)
-    without nuggets. The missing ones are findings."""
-    nuggets = question.nuggets
+    where neither the question nor the profile has any. The missing ones are findings."""
+    nuggets = question.nuggets or settings.nuggets
     if not nuggets:
         return Result.not_applicable("no_nuggets")
     wordings = tuple((nugget.name, *nugget.alternatives) for nugget in nuggets)
     hits = keyword_hits(wordings, answer, settings)
     vital = [occurs(hit) for nugget, hit in zip(nuggets, hits, strict=True) if nugget.vital]
     detail = keyword_detail(hits, settings) | {"vital": len(vital), "vital_found": sum(vital)}
+    detail["nuggets"] = "question" if question.nuggets else "profile"
     return Result.scored(
         sum(map(occurs, hits)) / len(hits),
         detail=detail,

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluation.profiles.strict_yaml import read_mapping
 from evaluation.registry import Bilingual, RuleSettings
-from evaluation.samples import CheckPhrases
+from evaluation.rulebook import CitationRules, NextStepRules
+from evaluation.samples import CheckPhrases, Nugget
 
 WEIGHT_TOLERANCE = 1e-9
 OVERALL = "overall"  # the key of the overall score among thresholds and report names
@@ -104,7 +105,8 @@ class ProfileSpec(_Strict):
     ``reported`` are metrics computed and shown beside it. ``thresholds`` are by metric, or ``overall``.
     ``primary_judges`` names the judge whose value is *the* value of a metric. ``report_names`` are the names under
     which reports show a metric, or ``overall``. ``checks`` are the profile's own checks of negative questions,
-    ``phrases`` its lists of phrases by purpose.
+    ``phrases`` its lists of phrases by purpose, ``citation`` how answers cite, ``nuggets`` the facts of its domain for
+    questions that bring none, ``next_steps`` what may be proposed after an answer.
 
     :raises ValueError: when weights and constant do not sum to 1 (within 1e-9) or names repeat or are unknown.
     """
@@ -126,6 +128,9 @@ class ProfileSpec(_Strict):
     k: int = Field(default=5, ge=1, le=50)
     checks: dict[str, CheckPhrases] = Field(default_factory=dict)
     phrases: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    citation: CitationRules = CitationRules()
+    nuggets: tuple[Nugget, ...] = ()
+    next_steps: NextStepRules | None = None
     thresholds: dict[str, _Finite] = Field(default_factory=dict)
     bands: tuple[Band, ...] = ()
     primary_judges: dict[str, str] = Field(default_factory=dict)
@@ -195,6 +200,9 @@ def rule_settings(profile: ProfileSpec, *, k: int | None = None) -> RuleSettings
         k=profile.k if k is None else k,
         checks=checks,
         phrases=tuple(sorted(profile.phrases.items())),
+        citation=profile.citation,
+        nuggets=profile.nuggets,
+        next_steps=profile.next_steps,
     )
 
 

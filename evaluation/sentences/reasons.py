@@ -72,6 +72,7 @@ RULES = {
     "no_retrieved_ids": _("The retrieved passages have no ids."),
     "no_retrieval_scores": _("A retrieved passage has no score."),
     "scores_off_unit": _("The retrieval scores are not between 0 and 1."),
+    "no_next_steps": _("The profile defines no next steps."),
     "no_citations": _("The answer cites nothing."),
 }
 

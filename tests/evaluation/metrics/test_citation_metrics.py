@@ -12,6 +12,7 @@ from evaluation.metrics.citation_validity import citation_validity
 from evaluation.metrics.citations import citations
 from evaluation.metrics.source_relevance import source_relevance
 from evaluation.registry import RuleSettings
+from evaluation.rulebook import CitationRules
 from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 
 QUESTION = QuestionSpec(id="q", category="c", text="?")
@@ -36,11 +37,69 @@ SETTINGS = RuleSettings()
         ("규정상 문제가 조금 있다", 0.3),
         ("경제 조건", 0.0),
         ("이 방법은 문법에 맞다", 0.0),
+        ("아무규정 제999조", 1.0),  # the form is right; whether it exists is for citation_validity
+        ("등록금规程 제8조", 0.5),  # source 003's pattern took Han characters for the name
+        ("등록금규| 제8조", 0.5),  # and a bar, from its character class
         ("", 0.0),
     ],
 )
 def test_the_best_reference_decides_the_level(answer: str, level: float) -> None:
     assert citation_format(QUESTION, AnswerSpec(answer), SETTINGS).value == level
+
+
+ENGLISH = RuleSettings(
+    citation=CitationRules.model_validate(
+        {
+            "articles": ["Section {n}", "§ {n}", "Article {n}"],
+            "names": ["Privacy Policy", "Student Handbook"],
+            "vague": ["policy", "the rules"],
+            "levels": {"apart": 0.7, "vague": 0.2},
+        }
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "level"),
+    [
+        ("See Section 4.2 of the Privacy Policy.", 1.0),
+        ("Student Handbook § 12a says so.", 1.0),
+        ("The Privacy Policy covers it. Look at Article 3.", 0.7),
+        ("See section 4.2.", 0.5),
+        ("As our policy has it.", 0.2),
+        ("Intersection 4 is closed.", 0.0),
+        ("학칙을 보십시오.", 0.5),  # the built-in names stay known
+        ("제15조", 0.0),  # its forms replace the Korean ones
+    ],
+)
+def test_forms_names_and_levels_are_settings_of_the_profile(answer: str, level: float) -> None:
+    assert citation_format(QUESTION, AnswerSpec(answer), ENGLISH).value == level
+
+
+def test_validity_reads_the_profiles_forms_too() -> None:
+    contexts = (ContextSpec("Section 4.2 Cookies. We keep none.", metadata={"title": "Privacy Policy"}),)
+    answer = AnswerSpec("See Section 4.2 of the Privacy Policy and Section 9.", contexts=contexts)
+    # Section 4.2 is there under its name; Section 9 is not: 1 of 2
+    assert citation_validity(QUESTION, answer, ENGLISH).value == 1 / 2
+
+
+def test_of_two_forms_at_one_place_the_longer_counts() -> None:
+    rules = CitationRules(articles=("제{n}조", "제{n}조의{n}"))
+    assert [c.article for c in citations("학칙 제15조의2와 제3조", rules)] == ["제15조의2", "제3조"]
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        ({"articles": ["Section"]}, "articles"),
+        ({"levels": {"one": 0.9}}, "do not descend"),
+        ({"levels": {"adjacent": 1.5}}, "less than or equal"),
+        ({"pattern": "(a+)+"}, "pattern"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(data: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        CitationRules.model_validate(data)
 
 
 def test_an_article_carries_its_regulation_only_side_by_side() -> None:

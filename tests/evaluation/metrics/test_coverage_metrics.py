@@ -43,3 +43,16 @@ def test_a_nugget_is_present_by_any_wording_and_the_missing_are_listed() -> None
 def test_without_nuggets_the_metric_does_not_apply() -> None:
     question = QuestionSpec(id="q", category="c", text="?")
     assert nugget_coverage(question, AnswerSpec("a"), SETTINGS).reason == "no_nuggets"
+
+
+def test_a_profiles_nuggets_serve_questions_without_their_own() -> None:
+    domain = (Nugget(name="분리 여부", alternatives=("분리하", "분리해", "따로")), Nugget(name="장소"))
+    settings = RuleSettings(nuggets=domain)
+    question = QuestionSpec(id="q", category="c", text="?")
+    # 분리수거함 is not what to separate; 장소 is there: 1 of 2
+    result = nugget_coverage(question, AnswerSpec("장소는 분리수거함입니다."), settings)
+    assert (result.value, result.detail["nuggets"]) == (1 / 2, "profile")
+    assert nugget_coverage(question, AnswerSpec("분리하세요."), settings).value == 1 / 2
+    own = question.model_copy(update={"nuggets": (Nugget(name="요금"),)})
+    result = nugget_coverage(own, AnswerSpec("요금은 없다"), settings)
+    assert result.detail["nuggets"] == "question"

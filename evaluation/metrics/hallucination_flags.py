@@ -1,0 +1,131 @@
+"""Hallucination flags (source 003): phone numbers from nowhere, wrong institutions, and avoidance instead of an answer.
+
+Each flag is a finding with its text and place, so that a person can confirm or reject it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evaluation.metrics.boundaries import sentences
+from evaluation.metrics.matching import KeywordHit, find_keyword
+from evaluation.metrics.normalise import Mapped, fold, fold_with_lines, folded
+from evaluation.metrics.phones import numbers_in, phones
+from evaluation.metrics.shared_facts import passes_on
+from evaluation.metrics.tiers import Tier
+from evaluation.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
+from evaluation.scales import Scale, ScaleKind
+
+FLAG = "flag"  # the kind of every finding; the verdict is one of the next three
+UNKNOWN_PHONE, FORBIDDEN_NAME, AVOIDANCE = "unknown_phone", "forbidden_name", "avoidance"
+FORBIDDEN_NAMES, OWN_NAMES, AVOIDANCES = "forbidden_names", "own_names", "avoidance"  # the profile's lists of phrases
+AVOIDANCE_PHRASES = (
+    "대학마다 다릅니다", "대학마다 다를 수 있습니다", "학교마다 다릅니다", "학교마다 다를 수 있습니다",
+    "기관마다 다릅니다", "기관마다 다를 수 있습니다", "상황에 따라 다릅니다", "경우에 따라 다릅니다",
+    "확인해 주세요", "확인하세요", "확인해 보세요", "확인하시기 바랍니다", "확인해 주시기 바랍니다",
+    "문의해 주세요", "문의하세요", "문의해 보세요", "문의하시기 바랍니다", "문의해 주시기 바랍니다",
+    "참고하세요", "참고해 주세요", "참고하시기 바랍니다", "varies by university", "varies from university",
+    "depends on the university", "depends on the institution", "depends on your situation", "please check with",
+    "please check the", "please contact", "please consult", "please refer to",
+)  # fmt: skip
+_SCHOOL = "대"  # 서울대 is 서울대학교 too
+
+
+@rule_metric(
+    MetricSpec(
+        name="hallucination_flags",
+        version=1,
+        kind=Kind.RULE,
+        scale=Scale(ScaleKind.YES_NO, 0, 1),
+        title=Bilingual("Hallucination flags", "환각 표시"),
+        formula=Bilingual(
+            "1 if anything is flagged, else 0: a phone number in no source and not in the question; a name the "
+            "profile forbids, unless the question names it and the answer negates it or names its own institution; "
+            "a phrase of avoidance in an answer without a fact from the sources",
+            "표시된 것이 있으면 1, 없으면 0: 출처와 질문 어디에도 없는 전화번호; 프로필이 금지한 기관명(질문에 나온 "
+            "이름을 답변이 부정하거나 자기 기관을 밝히면 제외); 출처의 사실 없이 회피하는 표현",
+        ),
+        source="003",
+        direction=Direction.LOWER,
+        inputs=("contexts",),
+        review_form=ReviewForm.YES_NO,
+    )
+)
+def hallucination_flags(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
+    """1 or 0 with the flags as findings. Phone numbers and avoidance need sources: where the system does not retrieve
+    only names are looked at, and without names to forbid the metric is not applicable (``does_not_retrieve``)."""
+    names = settings.phrases_for(FORBIDDEN_NAMES, ())
+    if answer.contexts is None and not names:
+        return Result.not_applicable("does_not_retrieve")
+    asked = " ".join((question.text, *question.history))
+    flags = list(_forbidden(names, asked, answer.text, settings.phrases_for(OWN_NAMES, ())))
+    if answer.contexts is not None:
+        flags += _unknown_phones(asked, answer.text, answer.contexts)
+        flags += _avoidance(asked, answer, settings.phrases_for(AVOIDANCES, AVOIDANCE_PHRASES))
+    verdicts = [flag.verdict for flag in flags]
+    return Result.scored(
+        1.0 if flags else 0.0,
+        detail={verdict: verdicts.count(verdict) for verdict in (UNKNOWN_PHONE, FORBIDDEN_NAME, AVOIDANCE)}
+        | {"checked": "all" if answer.contexts is not None else "names"},
+        findings=tuple(flags),
+    )
+
+
+def _unknown_phones(asked: str, answer: str, contexts: tuple[ContextSpec, ...]) -> Iterator[Finding]:
+    view = fold(answer)
+    found = phones(view.text)
+    if not found:
+        return
+    known = numbers_in([folded(asked), *(folded(_all_of(context)) for context in contexts)])
+    for phone in found:
+        if unknown := [number for number in phone.numbers if number not in known]:
+            yield _flag(answer, view, UNKNOWN_PHONE, phone.start, phone.end, ", ".join(unknown))
+
+
+def _all_of(context: ContextSpec) -> str:
+    """Text, source and fields of a passage: numbers often stand in a field of their own."""
+    fields = (str(value) for value in context.metadata.values() if isinstance(value, str | int))
+    return " \n ".join((context.text, context.source, *fields))
+
+
+def _forbidden(names: tuple[str, ...], asked: str, answer: str, own: tuple[str, ...]) -> Iterator[Finding]:
+    for name in names:
+        wordings = (name, f"{name}학교") if name.endswith(_SCHOOL) else (name,)
+        hit = _named(wordings, answer)
+        if hit is None or (_named(wordings, asked) and (hit.negated or any(_named((o,), answer) for o in own))):
+            continue
+        yield Finding(FLAG, answer[hit.start : hit.end], FORBIDDEN_NAME, start=hit.start, end=hit.end)
+
+
+def _named(wordings: tuple[str, ...], text: str) -> KeywordHit | None:
+    """The name itself, not a longer word that begins with it (서울대공원)."""
+    hits = (find_keyword((wording,), text) for wording in wordings)
+    found = [hit for hit in hits if hit is not None and hit.tier is not Tier.COMPOUND]
+    return min(found, key=lambda hit: (hit.negated, hit.start), default=None)
+
+
+def _avoidance(asked: str, answer: AnswerSpec, phrases: tuple[str, ...]) -> Iterator[Finding]:
+    hits = [hit for phrase in phrases if (hit := find_keyword((phrase,), answer.text)) is not None and hit.counts]
+    if not hits:
+        return
+    spans = sorted({(hit.start, hit.end) for hit in hits})
+    passages = [context.text for context in answer.contexts or ()]
+    if passes_on(_statements(answer.text, spans), asked, passages):
+        return
+    for start, end in spans:
+        yield Finding(FLAG, answer.text[start:end], AVOIDANCE, start=start, end=end)
+
+
+def _statements(text: str, left_out: list[tuple[int, int]]) -> list[str]:
+    """The folded sentences of a text without the spans that are to be left out."""
+    characters = list(text)
+    for start, end in left_out:
+        characters[start:end] = " " * (end - start)
+    lined = fold_with_lines("".join(characters))
+    return [lined[start:end] for start, end in sentences(lined)]
+
+
+def _flag(answer: str, view: Mapped, verdict: str, start: int, end: int, reason: str) -> Finding:
+    first, last = view.span(start, end)
+    return Finding(FLAG, answer[first:last], verdict, start=first, end=last, reason=reason)
