@@ -85,15 +85,9 @@ def undo(assignment: Assignment, *, by: User) -> Assignment:
     if queue.state != ReviewQueue.State.OPEN:
         raise Refused("queue_closed")
     with transaction.atomic():
-        item = ReviewItem.objects.filter(pk=assignment.item_id)
-        if regain(assignment, State.SKIPPED):
-            # The skip may have been the one that called for a lead; an escalation still does.
-            escalated = ItemEvent.objects.filter(assignment__item=assignment.item_id, verb="escalate").exists()
-            item = item.none() if escalated else item.filter(state=ReviewItem.State.DISPUTED)
-        else:
+        if not regain(assignment, State.SKIPPED):
             _reopen(assignment, queue, by)
-            item = item.filter(state=ReviewItem.State.DONE)
-        item.update(state=ReviewItem.State.OPEN)
+        settle(assignment.item, queue.reviews_needed)
         ItemEvent.objects.create(assignment=assignment, verb="undo")
     return loaded(assignment.pk)
 

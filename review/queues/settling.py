@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from review.models.queues import Assignment, QueueMember, ReviewItem
+from review.models.queues import Assignment, ItemEvent, QueueMember, ReviewItem
 
 RATED = (Assignment.State.SUBMITTED, Assignment.State.REVEALED, Assignment.State.FINISHED)
 PASSED = (Assignment.State.SKIPPED, Assignment.State.FLAGGED)
@@ -10,21 +10,31 @@ SKIPS = 3  # so many different people passing an item on make it a lead's matter
 
 
 def settle(item: ReviewItem, reviews_needed: int) -> bool:
-    """Bring the state of an open item up to date; whether it has all its ratings.
+    """Bring the item's state up to date with its assignments; whether it has all its ratings.
 
-    It is in dispute when three people passed it on, or when nobody is left who could still rate it.
+    It is in dispute when three people passed it on, when nobody is left who could still rate it, and from an
+    escalation on. A withdrawn item stays withdrawn. Call it after the change of an assignment, in its transaction:
+    the row's lock makes the second of two people who finish at once count the first.
     """
+    row = ReviewItem.objects.select_for_update(no_key=True).get(pk=item.pk)
     states = list(Assignment.objects.filter(item=item).values_list("state", flat=True))
     rated = sum(state in RATED for state in states)
-    if rated >= reviews_needed:
-        _move(item, ReviewItem.State.DONE)
-        return True
-    passed = sum(state in PASSED for state in states)
-    if passed >= SKIPS or (passed and rated + passed >= QueueMember.objects.filter(queue=item.queue_id).count()):
-        _move(item, ReviewItem.State.DISPUTED)
-    return False
+    item.state = _state(row, reviews_needed, rated, sum(state in PASSED for state in states))
+    if item.state != row.state:
+        ReviewItem.objects.filter(pk=row.pk).update(state=item.state)
+    return rated >= reviews_needed
 
 
-def _move(item: ReviewItem, state: ReviewItem.State) -> None:
-    if ReviewItem.objects.filter(pk=item.pk, state=ReviewItem.State.OPEN).update(state=state):
-        item.state = state
+def _state(row: ReviewItem, needed: int, rated: int, passed: int) -> str:
+    if row.state == ReviewItem.State.WITHDRAWN or _escalated(row):
+        return row.state
+    if rated >= needed:
+        return ReviewItem.State.DONE
+    if passed >= SKIPS or (passed and rated + passed >= QueueMember.objects.filter(queue=row.queue_id).count()):
+        return ReviewItem.State.DISPUTED
+    return ReviewItem.State.OPEN
+
+
+def _escalated(row: ReviewItem) -> bool:
+    disputed = row.state == ReviewItem.State.DISPUTED
+    return disputed and ItemEvent.objects.filter(assignment__item=row, verb="escalate").exists()

@@ -310,6 +310,18 @@ def test_escalating_after_the_rating_puts_the_item_in_dispute_and_keeps_the_rati
     assert Assignment.objects.get().state == Assignment.State.FINISHED
 
 
+def test_an_escalation_outlives_ratings_and_undo() -> None:
+    queue = one_item_queue(reviewers=2, reviews_needed=2)
+    first, second = people(queue)
+    held, other = held_by(queue, first), held_by(queue, second)
+    rate(held)
+    escalate(held)
+    rate(other)
+    assert ReviewItem.objects.get().state == ReviewItem.State.DISPUTED
+    undo(loaded(other.pk), by=second)
+    assert ReviewItem.objects.get().state == ReviewItem.State.DISPUTED
+
+
 def test_the_database_itself_refuses_a_second_reviewer_in_a_slot() -> None:
     queue = one_item_queue(reviewers=2)
     held = held_by(queue, people(queue)[0])
@@ -330,5 +342,5 @@ def test_a_submit_costs_a_fixed_number_of_queries(django_assert_num_queries: obj
     for number in range(3):
         held = loaded(held_by(queue, user).pk)
         held.item.run, held.reviewer  # noqa: B018  # as review.access fetches it
-        with django_assert_num_queries(13):  # type: ignore[operator]
+        with django_assert_num_queries(14):  # type: ignore[operator]
             rate(held, key=f"k{number}")
