@@ -21,7 +21,20 @@ from tests.factories import make_answer_set, make_scored_run
 
 pytestmark = pytest.mark.django_db
 
-NAMES = ("question-sets", "systems", "answer-sets", "judges", "rubrics", "profiles", "runs")
+NAMES = (
+    "question-sets",
+    "systems",
+    "answer-sets",
+    "judges",
+    "rubrics",
+    "profiles",
+    "runs",
+    "draws",
+    "review-queues",
+    "items",
+    "answers",
+    "ratings",
+)
 EXAMPLES = settings(
     max_examples=8,
     deadline=None,
@@ -54,7 +67,7 @@ def test_requests_made_from_the_schema_are_answered_as_it_says(
     rest: BaseSchema, headers: dict[str, str], name: str
 ) -> None:
     operations = [found.ok() for found in rest.include(path_regex=f"^/api/v1/{name}/").get_all_operations()]
-    assert len(operations) >= 2
+    assert operations
     for operation in operations:
 
         @EXAMPLES
@@ -66,9 +79,8 @@ def test_requests_made_from_the_schema_are_answered_as_it_says(
         answered()
 
 
-def test_the_schema_is_served_and_names_every_endpoint_of_the_contract() -> None:
+def test_the_schema_names_every_endpoint_and_every_endpoint_is_tried() -> None:
     paths = json.loads(APIClient().get("/api/v1/schema/").content)["paths"]
-    for name in NAMES:
-        assert f"/api/v1/{name}/" in paths
+    assert {path.split("/")[3] for path in paths} == set(NAMES)
     for verb in ("pause", "resume", "cancel", "retry-failed"):
         assert list(paths[f"/api/v1/runs/{{id}}/{verb}/"]) == ["post"]
