@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import schemathesis
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
 from hypothesis import HealthCheck, Phase, given, settings
 from rest_framework.test import APIClient
 from schemathesis import Case
@@ -43,6 +46,17 @@ EXAMPLES = settings(
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate],
 )
+
+
+@pytest.fixture(autouse=True)
+def kept_connections() -> Iterator[None]:
+    """A request closes connections around it, and with them the transaction of the test; Django's own client does
+    without, too."""
+    for moment in (request_started, request_finished):
+        moment.disconnect(close_old_connections)
+    yield
+    for moment in (request_started, request_finished):
+        moment.connect(close_old_connections)
 
 
 @pytest.fixture
