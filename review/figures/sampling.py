@@ -129,6 +129,9 @@ def _covered(draws: Sequence[Mapping[int, _Member]]) -> list[int]:
 
 def _joined(members: Sequence[_Member]) -> Place:
     """Independent draws as one: union probability, strata crossed; hand-picking adds nothing."""
+    if len(members) == 1:  # the usual case, for ten thousand answers at a time
+        only = members[0]
+        return NOWHERE if only.probability is None else Place(only.probability, only.stratum, only.sampled)
     random = [member for member in members if member.probability is not None]
     if not random:
         return NOWHERE

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from rest_framework.test import APIClient
 
-from evaluation.files.reading import read_questions
-from evaluation.questions.importing import import_question_set
-from evaluation.runs.answer_files import import_answer_file
+from evaluation.accounts.roles import Role
 from evaluation.runs.models import Run
 from evaluation.scores.models import Score
 from review.models.ratings import Rating
 from tests.conversion.openqa import DEFINITIONS, JUDGES, convert
-from tests.factories import make_project
+from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -26,9 +26,13 @@ pytestmark = pytest.mark.django_db
 def openqa(sample_data: Path, tmp_path: Path) -> tuple[Run, dict[str, Path]]:
     """The run over the answers, and the rating files."""
     files = convert(sample_data / "openqa_nq301", tmp_path)
-    questions = read_questions(files["questions"].read_bytes(), "questions.jsonl")
-    stored = import_question_set(make_project(), "openqa", questions, by=None).question_set
-    run = import_answer_file(stored, "twelve systems", files["answers"].read_bytes(), "answers.jsonl", by=None)
+    project = make_project()
+    call_command("import_questions", str(files["questions"]), name="openqa", project=project.name, stdout=StringIO())
+    out = StringIO()
+    options = {"questions": "openqa", "system": "twelve systems", "project": project.name}
+    call_command("import_answers", str(files["answers"]), **options, stdout=out)
+    (number,) = re.findall(r"run (\d+)", out.getvalue())
+    run = Run.objects.get(pk=number)
     return run, files
 
 
@@ -64,6 +68,10 @@ def test_kappa_and_exact_agreement_of_three_judges_are_those_published(
     assert gpt4["cohen_kappa"] == pytest.approx(0.694113, abs=5e-7)
     assert gpt4["exact"] == pytest.approx(0.847945, abs=5e-7)
     assert gpt4["confusion"] == [[279, 43], [68, 340]]
+
+    viewer = APIClient()
+    viewer.force_authenticate(make_user(Role.VIEWER, run.project))
+    assert viewer.get(f"/api/v1/runs/{run.pk}/agreement/?resamples=0").json()["judges"] == found
 
     reference = json.loads((sample_data / "reference_values.json").read_text())["openqa_nq301"]["judges"]
     for name in JUDGES:
