@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.db.models import QuerySet
 from django.http import QueryDict
 
 from evaluation.questions.models import QuestionSet
 from evaluation.runs.models import Run
-from review.pages.run_list import Option
 
 SIZE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An entry of a filter."""
+
+    value: str
+    title: str
+    chosen: bool
 
 
 class RunFilter:

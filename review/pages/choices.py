@@ -1,4 +1,4 @@
-"""A metric as fields of a form: one radio for each level or class, or a number on a real scale."""
+"""A metric as fields of a form: one radio for each level, anchor or class, or a number on a scale without any."""
 
 from __future__ import annotations
 
@@ -61,26 +61,27 @@ def _choices(metric: CardMetric, scale: Scale, entered: str) -> tuple[Choice, ..
     if scale.labels:
         named = enumerate(scale.labels, start=1)
         return tuple(Choice(label, label, _key(i), "", label == entered) for i, label in named)
-    if not 0 < len(scale.levels) <= MOST_LEVELS:
-        return ()
     texts = {level.value: level.text for level in metric.levels}
-    direct = scale.low >= 0 and scale.high <= 9  # digits mean themselves where they can
+    values = [float(level) for level in scale.levels] or sorted(texts)  # a real scale is asked for by its anchors
+    if not 0 < len(values) <= MOST_LEVELS:
+        return ()
+    direct = all(value.is_integer() and 0 <= value <= 9 for value in values)  # digits mean themselves where they can
     return tuple(
         Choice(
-            value=str(level),
-            title=_title(scale, level),
-            key=_key(level if direct else place),
-            text=texts.get(level, ""),
-            chosen=str(level) == entered,
+            value=f"{value:g}",
+            title=_title(scale, value),
+            key=_key(int(value) if direct else place),
+            text=texts.get(value, ""),
+            chosen=f"{value:g}" == entered,
         )
-        for place, level in enumerate(scale.levels, start=1)
+        for place, value in enumerate(values, start=1)
     )
 
 
-def _title(scale: Scale, level: int) -> str:
+def _title(scale: Scale, level: float) -> str:
     if scale.kind is ScaleKind.YES_NO:
         return gettext("Yes") if level else gettext("No")
-    return str(level).replace("-", "\N{MINUS SIGN}")
+    return f"{level:g}".replace("-", "\N{MINUS SIGN}")
 
 
 def _key(number: int) -> str:

@@ -5,16 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluation.runs.models import Run
+from review.forms.run_filter import Option
 from review.pages.run_rows import RunRows
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An entry of a filter."""
-
-    value: str
-    title: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
