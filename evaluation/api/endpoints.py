@@ -19,7 +19,7 @@ from evaluation.access import visible
 from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.api.pages import Pages
-from evaluation.api.parsers import StrictJSON
+from evaluation.api.parsers import LengthRequired, StrictJSON
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -50,8 +50,11 @@ class Endpoint(GenericAPIView[Any]):
         """Authenticate, then look at the parameters.
 
         :raises ValidationError: naming each unknown parameter.
+        :raises LengthRequired: for a body sent in chunks, which would be taken for an empty one.
         """
         super().initial(request, *args, **kwargs)
+        if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
+            raise LengthRequired
         known = set(self.query) if request.method != "GET" else {*self.query, *self._filters(), *self._paging()}
         if unknown := sorted(set(request.query_params) - known):
             raise ValidationError({name: [_("This parameter is not known here.")] for name in unknown})

@@ -9,6 +9,7 @@ from typing import IO, Any, NoReturn
 
 from django.conf import settings
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser, JSONParser, MultiPartParser
@@ -27,12 +28,21 @@ class TooLarge(APIException):
         super().__init__(_("The body is larger than %(limit)s bytes.") % {"limit": limit})
 
 
+class LengthRequired(APIException):
+    """411 for a body without an announced length: none of it would be read."""
+
+    status_code = status.HTTP_411_LENGTH_REQUIRED
+    default_code = "length_required"
+    default_detail = _lazy("Send the body with a Content-Length, not in chunks.")
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A file that is the body of a request."""
+    """The file of a request. ``named`` is false where it is the body itself, whose name was made up."""
 
     file_name: str
     content: bytes
+    named: bool = True
 
 
 def _limited(context: Mapping[str, Any] | None, limit: int) -> None:
@@ -108,4 +118,4 @@ class FileBody(BaseParser):
         """
         _limited(parser_context, settings.CONCORD_UPLOAD_BYTES)
         ending = self.ENDINGS.get((media_type or "").partition(";")[0].strip().lower(), "")
-        return Body(f"body.{ending}" if ending else "body", stream.read())
+        return Body(f"body.{ending}" if ending else "body", stream.read(), named=False)

@@ -7,8 +7,10 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, QuerySet
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -115,6 +117,8 @@ class QuestionSetList(UploadEndpoint, ListEndpoint):
         project = project_for(person(request), options.get("project"))
         limit = settings.CONCORD_UPLOAD_BYTES
         file = read_questions(body.content, body.file_name, group_by=options["group_by"], max_bytes=limit)
+        if not (body.named or options["name"] or isinstance(file.set_metadata.get("name"), str)):
+            raise ValidationError({"name": [_("Name the question set: the body has no file name.")]})
         name = set_name(options["name"], file, body.file_name)
         if options["dry_run"]:
             return Response(preview_json(preview_file(project, name, file)))

@@ -143,6 +143,11 @@ class AnswerSerializer(serializers.ModelSerializer[Answer]):
         return list(ContextSerializer(answer.contexts.all(), many=True).data) if answer.retrieves else None
 
 
+def _judged(answer: Any) -> bool:
+    """Whether a judge's value is among the scores shown, be it an imported one."""
+    return any(score.judge_version_id or score.author for score in answer.run_scores)
+
+
 class RunAnswerList(ListEndpoint):
     """The answers of a run, oldest first."""
 
@@ -159,6 +164,6 @@ class RunAnswerList(ListEndpoint):
         """One page. Who still has to rate one of these answers is recorded as having seen the judges' values."""
         run = fetch(Run.objects.all(), request.user, Action.VIEW, pk)
         page = self.paginate_queryset(self.filter_queryset(with_scores(answers_in(run), run))) or []
-        values_shown(request.user, [answer.pk for answer in page], "api")
+        values_shown(request.user, [answer.pk for answer in page if _judged(answer)], "api")
         context = {"primary": primary_pairs(run)}
         return self.get_paginated_response(AnswerSerializer(page, many=True, context=context).data)

@@ -29,6 +29,7 @@ from evaluation.runs.lifecycle import retry_failed
 from evaluation.runs.models import AnswerSet, Run
 from evaluation.runs.results import answers_in
 from evaluation.runs.selecting import QuestionFilter
+from evaluation.shown import values_shown
 
 RUNS = Run.objects.select_related("answer_set__question_set", "profile_version")
 
@@ -100,12 +101,11 @@ class RunDetail(Endpoint):
         run = fetch(RUNS, request.user, Action.VIEW, pk)
         pages = PagesInOrder()
         answers = pages.paginate_queryset(answers_in(run).prefetch_related("contexts"), request, self) or []
-        results = {
-            "results": results_json(run, answers),
-            "results_next": pages.get_next_link(),
-            "results_previous": pages.get_previous_link(),
-        }
-        return Response(run_json(run, request) | results)
+        results = results_json(run, answers)
+        judged = [one["id"] for one in results if {one["faithfulness"], one["answer_relevancy"]} != {None}]
+        values_shown(request.user, judged, "api")
+        links = {"results_next": pages.get_next_link(), "results_previous": pages.get_previous_link()}
+        return Response(run_json(run, request) | {"results": results} | links)
 
 
 def _retry(run: Run, by: User) -> Run:

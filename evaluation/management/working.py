@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from evaluation.management.output import as_json
+from evaluation.messages import explain_reason
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import pause
 from evaluation.runs.models import Run
@@ -43,13 +44,13 @@ def work_off(run: Run) -> Run:
 
 
 def report(command: BaseCommand, run: Run, form: str) -> None:
-    """Print the run's state and end with 100 where it is not complete."""
+    """Print the run's state and end with 100 where it is incomplete, with 1 where it could not go on."""
     far = progress(run)
     if form == "json":
         facts = {"run": run.pk, "status": run.state, "reason": run.reason, "units": far.total, "failed": far.failed}
         as_json(command, facts)
     else:
-        command.stdout.write(f"run {run.pk}: {run.state} {run.reason}".rstrip())
+        command.stdout.write(f"run {run.pk}: {run.state} {explain_reason(run.reason)}".rstrip())
         command.stdout.write(f"{far.ended} of {far.total} units, {far.failed} failed, {far.calls} calls")
     if run.state != Run.State.COMPLETED:
-        sys.exit(INCOMPLETE)
+        sys.exit(INCOMPLETE if run.state == Run.State.INCOMPLETE else 1)

@@ -226,3 +226,15 @@ def test_lists_cost_the_same_few_queries_for_any_number(django_assert_num_querie
     # The token with its user and project, then the page itself, counts and scope in one.
     with django_assert_num_queries(2):
         assert len(someone.get("question-sets/").json()["results"]) == 3
+
+
+def test_a_body_without_any_name_has_to_be_named(caller: Caller) -> None:
+    response = caller.send("question-sets/", as_json([question(1)]))
+    assert (response.status_code, list(response.json())) == (400, ["name"])
+
+
+def test_a_body_in_chunks_is_411_and_not_taken_for_an_empty_one(caller: Caller) -> None:
+    response = caller.client.generic(
+        "POST", "/api/v1/question-sets/", b"", content_type="application/json", HTTP_TRANSFER_ENCODING="chunked"
+    )
+    assert response.status_code == 411

@@ -344,3 +344,20 @@ def test_a_reviewing_lead_who_reads_judges_values_here_is_recorded_as_exposed() 
     assert seen == set(run.answer_set.answers.order_by("id").values_list("pk", flat=True)[:2])
     viewer(run.project).get(f"runs/{run.pk}/answers/")
     assert Exposure.objects.exclude(user=lead).count() == 0
+
+
+def test_nobody_is_exposed_by_rules_alone() -> None:
+    judged = make_scored_run()
+    lead = make_user("lead", judged.project)
+    make_queue(judged, reviewers=[lead])
+    rules = make_draft_run(judged.answer_set)
+    put(rules, "precision_at_k", [0.5] * 6)
+    caller = Caller(None, judged.project, user=lead)
+    assert caller.get(f"runs/{rules.pk}/answers/").json()["results"][0]["scores"]
+    caller.get(f"runs/{rules.pk}/")
+    assert not Exposure.objects.exists()
+    put(rules, "answer_relevancy", [0.0])
+    caller.get(f"runs/{rules.pk}/")
+    first = rules.answer_set.answers.order_by("id").first()
+    assert first is not None
+    assert [row.object_id for row in Exposure.objects.all()] == [first.pk]
