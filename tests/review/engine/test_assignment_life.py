@@ -1,0 +1,198 @@
+"""Property: whatever reviewers do with a queue, in whatever order, the rules of ``statistics.md`` 1 hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+from django.db.models.functions import Now
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from evaluation.errors import Refused
+from review.exposures import expose
+from review.given import Change, Given
+from review.models.queues import Assignment, Draft, ReviewItem
+from review.models.ratings import Exposure, Rating
+from review.queues.drafts import save_draft
+from review.queues.leases import extend, loaded, next_assignment
+from review.queues.leaving import escalate, flag, release, skip
+from review.queues.settling import PASSED, RATED
+from review.ratings import submit, undo
+from review.reveals import finalise, reveal
+from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run
+
+PEOPLE, NEEDED, ITEMS = 3, 2, 3
+picks = st.integers(0, 999)
+State = Assignment.State
+
+
+def only(refused: Refused, *codes: str) -> None:
+    """Nothing is refused for another reason than these."""
+    assert refused.code in codes
+
+
+class AssignmentLife(RuleBasedStateMachine):
+    """Three people, three items of two metrics, two ratings needed each; the judge said 5 everywhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.example = transaction.atomic()
+        self.example.__enter__()
+        run = make_scored_run(make_answer_set(make_question_set(specs=ITEMS)), values=[5])
+        self.queue = make_queue(run, reviewers=PEOPLE, reviews_needed=NEEDED, reveal_share=0.3)
+        self.people = [member.reviewer for member in self.queue.members.select_related("reviewer")]
+        self.forms = 0
+        self.stored: dict[int, tuple[float | None, bool]] = {}  # rating id -> value and blindness, once and for all
+
+    def teardown(self) -> None:
+        transaction.set_rollback(True)
+        self.example.__exit__(None, None, None)
+
+    def any_assignment(self, pick: int) -> Assignment | None:
+        rows = list(Assignment.objects.order_by("pk").values_list("pk", flat=True))
+        return loaded(rows[pick % len(rows)]) if rows else None
+
+    @rule(pick=picks)
+    def next(self, pick: int) -> None:
+        person = self.people[pick % PEOPLE]
+        before = Assignment.objects.filter(
+            reviewer=person, state=State.LEASED, item__state=ReviewItem.State.OPEN
+        ).exists()
+        held = next_assignment(self.queue, person)
+        if before:
+            assert held is not None, "an open lease is always given back to its holder"
+        if held:
+            assert (held.reviewer, held.state) == (person, State.LEASED)
+            assert held.item.state == ReviewItem.State.OPEN
+
+    @precondition(lambda self: Assignment.objects.exists())
+    @rule(pick=picks, value=st.integers(1, 5), again=st.booleans())
+    def submit(self, pick: int, value: int, again: bool) -> None:
+        one = self.any_assignment(pick)
+        assert one
+        self.forms += 1
+        values = {"correctness": Given(value), "faithfulness": Given(cannot_judge=True)}
+        try:
+            first = submit(one, values, idempotency_key=f"form {self.forms}", by=one.reviewer)
+        except Refused as refused:
+            only(refused, "already_rated", "not_held", "slot_taken")
+            if refused.code == "slot_taken":
+                assert Draft.objects.get(assignment=one).payload["values"]["correctness"]["value"] == value
+            return
+        assert not first.repeated
+        if again:
+            count = Rating.objects.count()
+            second = submit(loaded(one.pk), values, idempotency_key=f"form {self.forms}", by=one.reviewer)
+            assert (second.repeated, second.reveal, Rating.objects.count()) == (True, first.reveal, count)
+
+    @precondition(lambda self: Assignment.objects.exists())
+    @rule(pick=picks, change=st.booleans())
+    def look_and_decide(self, pick: int, change: bool) -> None:
+        one = self.any_assignment(pick)
+        assert one
+        changes = {"correctness": Change(4, reason_code="policy")} if change else {}
+        try:
+            reveal(one)
+            finalise(loaded(one.pk), changes, by=one.reviewer)
+        except Refused as refused:
+            only(refused, "not_rated_yet", "not_revealed", "already_final")
+
+    @precondition(lambda self: Assignment.objects.exists())
+    @rule(pick=picks)
+    def undo(self, pick: int) -> None:
+        one = self.any_assignment(pick)
+        assert one
+        try:
+            back = undo(one, by=one.reviewer)
+        except Refused as refused:
+            only(refused, "judge_already_seen", "not_the_last", "nothing_to_undo", "slot_taken")
+        else:
+            assert (back.state, back.revealed_at) == (State.LEASED, None)
+
+    @precondition(lambda self: Assignment.objects.exists())
+    @rule(pick=picks, how=st.sampled_from(["release", "skip", "flag", "escalate", "extend", "draft"]))
+    def put_down_or_hold_on(self, pick: int, how: str) -> None:
+        one = self.any_assignment(pick)
+        assert one
+        try:
+            match how:
+                case "release":
+                    release(one)
+                case "skip":
+                    skip(one)
+                case "flag":
+                    flag(one, "bad_question")
+                case "escalate":
+                    escalate(one)
+                case "extend":
+                    extend(one)
+                case "draft":
+                    save_draft(one, {"values": {}, "comment": "so far"})
+        except Refused as refused:
+            only(refused, "not_held", "slot_taken", "already_rated")
+
+    @rule()
+    def all_leases_lapse(self) -> None:
+        Assignment.objects.filter(state=State.LEASED).update(lease_until=Now() - timedelta(seconds=1))
+
+    @rule(person=st.integers(0, PEOPLE - 1), item=st.integers(0, ITEMS - 1))
+    def look_at_the_answer_page(self, person: int, item: int) -> None:
+        expose(self.people[person], self.queue.items.order_by("pk")[item].answer, "answer page")
+
+    @invariant()
+    def no_item_has_more_live_slots_than_reviews_needed(self) -> None:
+        live = Assignment.objects.exclude(state__in=Assignment.GONE).values_list("item", "slot")
+        assert all(count == 1 for count in Counter(live).values())
+        assert all(slot <= NEEDED for _, slot in live)
+
+    @invariant()
+    def an_item_is_done_exactly_when_it_has_its_ratings(self) -> None:
+        for item in ReviewItem.objects.prefetch_related("assignments", "assignments__events"):
+            rows = list(item.assignments.all())
+            rated, passed = sum(a.state in RATED for a in rows), sum(a.state in PASSED for a in rows)
+            escalated = any(e.verb == "escalate" for a in rows for e in a.events.all())
+            stuck = passed >= 3 or (passed and rated + passed == PEOPLE)
+            expected = "disputed" if escalated else "done" if rated >= NEEDED else "disputed" if stuck else "open"
+            assert item.state == expected
+
+    @invariant()
+    def every_rated_assignment_has_all_its_ratings_and_numbers_without_gaps(self) -> None:
+        for one in Assignment.objects.all():
+            seqs = sorted(Rating.objects.filter(assignment=one, phase="initial").values_list("metric", "seq"))
+            turns = max((seq for _, seq in seqs), default=0)
+            assert Counter(seq for _, seq in seqs) == Counter(dict.fromkeys(range(1, turns + 1), 2))
+            assert turns or one.state not in RATED
+
+    @invariant()
+    def nothing_blind_was_given_after_a_look_and_nothing_final_without_one(self) -> None:
+        for rating in Rating.objects.select_related("assignment"):
+            assert rating.assignment
+            if rating.phase == "final":
+                assert rating.assignment.revealed_at is not None
+                assert not rating.blind
+            elif rating.blind:
+                looks = Exposure.objects.filter(user=rating.reviewer, object_id=rating.answer_id, scope="answer")
+                assert not looks.filter(created_at__lt=rating.created_at).exists()
+
+    @invariant()
+    def what_was_stored_never_changes(self) -> None:
+        now = {row.pk: (row.value, row.blind) for row in Rating.objects.all()}
+        assert {pk: now.get(pk) for pk in self.stored} == self.stored
+        self.stored = now
+
+
+@pytest.mark.django_db
+def test_the_rules_hold_in_any_order_of_events() -> None:
+    run_state_machine_as_test(
+        AssignmentLife,
+        settings=settings(
+            max_examples=15,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        ),
+    )
