@@ -36,7 +36,7 @@ def results_sheets(report: Report) -> Iterator[Sheet]:
 
 
 def comparison_sheets(reports: Sequence[Report]) -> Iterator[Sheet]:
-    """Runs side by side: overall scores and effective metric means, without statistics."""
+    """Runs side by side: overall scores and judge-only metric means, without statistics."""
     names = list(dict.fromkeys(line.name for report in reports for line in report.metrics))
     rows = [
         (_("system"), *(report.header.system for report in reports)),

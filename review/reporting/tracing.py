@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable
 from decimal import Decimal
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
+from importlib.metadata import version
 
+from django.conf import settings
 from django.db.models import Count, Q, Sum
 
 from evaluation.runs.config import RunConfig
@@ -14,8 +17,6 @@ from evaluation.scores.models import MetricDefinition
 from evaluation.work.models import Attempt, Reply
 from review.models.draws import Draw
 from review.reporting.provenance import Cost, DrawUsed, JudgeUsed, Provenance, Versioned
-
-UNKNOWN_VERSION = "unversioned"  # run from a checkout that was never installed
 
 
 def provenance_of(run: Run, metrics: Iterable[MetricDefinition]) -> Provenance:
@@ -45,12 +46,13 @@ def provenance_of(run: Run, metrics: Iterable[MetricDefinition]) -> Provenance:
     )
 
 
+@cache
 def product_version() -> str:
-    """The installed version of the product."""
-    try:
-        return version("concord")
-    except PackageNotFoundError:
-        return UNKNOWN_VERSION
+    """The product's version: that of the checkout it runs from, else of the installed package."""
+    checkout = settings.BASE_DIR / "pyproject.toml"
+    if checkout.is_file():
+        return str(tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]["version"])
+    return version("concord")
 
 
 def with_relations(run: Run) -> Run:

@@ -10,6 +10,7 @@ from django.utils import timezone
 from evaluation.accounts.models import User
 from evaluation.canonical import content_hash
 from evaluation.judges.models import JudgeVersion, RubricVersion
+from evaluation.profiles.models import ProfileVersion
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import make_run
 from evaluation.runs.models import Answer, AnswerSet, Run
@@ -39,10 +40,16 @@ def metric(name: str, scale: str = "") -> MetricDefinition:
 
 
 def run_over(
-    answers: AnswerSet, *, judged: bool = True, state: str = Run.State.COMPLETED, judge: JudgeVersion | None = None
+    answers: AnswerSet,
+    *,
+    judged: bool = True,
+    state: str = Run.State.COMPLETED,
+    judge: JudgeVersion | None = None,
+    profile: ProfileVersion | None = None,
 ) -> Run:
-    """A finished run under the GraphRAG profile, with a primary judge or without any; its scores are the test's."""
-    profile = profile_row(answers.project, "graphrag")
+    """A finished run, under the GraphRAG profile unless another is given, with a primary judge or without any; its
+    scores are the test's."""
+    profile = profile or profile_row(answers.project, "graphrag")
     primary = judge or (make_judge(answers.project, "judge") if judged else None)
     rubric = shipped_rubric_row("answer_quality", "en")
     run = make_run(

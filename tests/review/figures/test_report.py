@@ -9,7 +9,7 @@ from evaluation.profiles.arithmetic import Label
 from evaluation.runs.models import Answer, Run
 from review.reporting.making import make_report
 from review.reporting.report import MetricLine, Report
-from tests.factories import make_user
+from tests.factories import make_profile, make_user
 from tests.review.figures.builders import (
     FAILED,
     NOT_APPLICABLE,
@@ -266,6 +266,57 @@ def test_a_uniform_sample_corrects_the_judge_and_a_small_one_is_withheld(example
     assert corrected.value == pytest.approx(2.8)  # 3.8 - 1 everywhere
     assert corrected.extra["labels"] == 30
     assert report.overall.corrected.value == pytest.approx(0.762 - 0.05)
+
+
+@pytest.fixture
+def by_answer() -> Run:
+    """A profile that scores each answer: .6 correctness + .4 completeness on 0-1, a negative question by its check.
+
+    q1: .6 x (5-1)/4 + .4 x (3-1)/4 = 0.8; q2: .6 x 2/4 + .4 x 2/4 = 0.5; q3, negative: 1.
+    """
+    answers = answers_to(["a", "a", "negative"])
+    spec = {
+        "name": "by_answer",
+        "title": {"en": "By answer", "ko": "답변별"},
+        "unit": "per_answer",
+        "normalise": "min_max",
+        "parts": [{"metric": "correctness", "weight": 0.6}, {"metric": "completeness", "weight": 0.4}],
+        "whole_score": {"metric": "negative_detection", "categories": ["negative"]},
+    }
+    made = run_over(answers, profile=make_profile(answers.project, spec))
+    score_all(
+        made, {"correctness": [5, 3, 3], "completeness": [3, 3, 3], "negative_detection": [NOT_APPLICABLE, NA, 1]}
+    )
+    return made
+
+
+def test_a_per_answer_profile_averages_the_answers_own_scores(by_answer: Run) -> None:
+    report = make_report(by_answer)
+    assert report.overall.judge_only.value == pytest.approx((0.8 + 0.5 + 1) / 3)
+    assert [one.score for one in report.answers] == pytest.approx([0.8, 0.5, 1.0])
+    assert [one.answer.question_id for one in report.worst] == ["q2", "q1"]
+
+
+def test_a_per_answer_profile_is_corrected_by_contributions(by_answer: Run) -> None:
+    """Correctness rated 3 everywhere, a census: q1 falls to .6 x .5 + .4 x .5 = 0.5, q2 stays, and q3 is decided by
+    its check whatever its correctness."""
+    for answer in answer_rows(by_answer):
+        imported_rating(answer, metric("correctness"), "e1", 3)
+    corrected = make_report(by_answer).overall.corrected
+    assert corrected.value == pytest.approx((0.5 + 0.5 + 1) / 3)
+    assert set(corrected.extra["as_it_came"]) == {"completeness", "negative_detection"}
+
+
+def test_a_failed_part_makes_that_answers_score_failed_and_bounds_the_mean() -> None:
+    answers = answers_to(["a"] * 11)
+    parts = [{"metric": "correctness", "weight": 1.0}]
+    spec = {"name": "one", "title": {"en": "One", "ko": "하나"}, "unit": "per_answer", "parts": parts}
+    made = run_over(answers, profile=make_profile(answers.project, spec | {"normalise": "min_max"}))
+    score_all(made, {"correctness": [5] * 5 + [3] * 5 + [FAILED]})
+    figure = make_report(made).overall.judge_only
+    # (5 x 1 + 5 x 0.5) / 10; with the failed one at 0 or 1 over 11: 7.5/11 and 8.5/11
+    assert (figure.value, figure.n) == (pytest.approx(0.75), 10)
+    assert (figure.worst, figure.best) == (pytest.approx(7.5 / 11), pytest.approx(8.5 / 11))
 
 
 def test_initial_and_final_ratings_give_the_mean_shift(example: Run) -> None:

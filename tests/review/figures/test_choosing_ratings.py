@@ -1,0 +1,96 @@
+"""Which of a rater's rows count: the order in which rows are read changes nothing, and every rater counts once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from review.figures.experts import ExpertRating, agreement_ratings, effective_ratings
+
+BLANK = ExpertRating(
+    pk=1,
+    answer_id=1,
+    metric_id=1,
+    rater="",
+    imported=False,
+    phase="initial",
+    blind=True,
+    value=None,
+    label=None,
+    cannot_judge=False,
+    sampling="",
+    probability=None,
+    occasion=1,
+    assignment_id=1,
+    queue_id=1,
+    example=False,
+)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> list[ExpertRating]:
+    """Ratings as the tables allow them: keys rise with time, a final one is never blind."""
+    found: list[ExpertRating] = []
+    for pk in range(1, draw(st.integers(0, 12)) + 1):
+        phase = draw(st.sampled_from(["initial", "final"]))
+        cannot = draw(st.booleans())
+        found.append(
+            replace(
+                BLANK,
+                pk=pk,
+                answer_id=draw(st.integers(1, 2)),
+                rater=draw(st.sampled_from(["e1", "e2"])),
+                phase=phase,
+                blind=phase == "initial" and draw(st.booleans()),
+                value=None if cannot else float(draw(st.integers(1, 5))),
+                cannot_judge=cannot,
+                assignment_id=(assignment := draw(st.integers(1, 3))),
+                occasion=2 if assignment == 3 else 1,  # an assignment is of one item, which has one occasion
+            )
+        )
+    return found
+
+
+@given(rows())
+def test_a_rater_counts_at_most_once_per_answer(given_rows: list[ExpertRating]) -> None:
+    for chosen in (effective_ratings(given_rows), agreement_ratings(given_rows)):
+        for several in chosen.values():
+            raters = [row.rater for row in several]
+            assert len(raters) == len(set(raters))
+            assert not any(row.cannot_judge for row in several)
+
+
+@given(rows())
+def test_agreement_reads_blind_first_words_of_first_occasions_only(given_rows: list[ExpertRating]) -> None:
+    for several in agreement_ratings(given_rows).values():
+        for row in several:
+            same = [r for r in given_rows if (r.key, r.rater, r.phase) == (row.key, row.rater, "initial")]
+            assert row.blind
+            assert row.phase == "initial"
+            assert row.occasion == min(r.occasion for r in same)
+            assert row.pk == max(
+                r.pk for r in same if r.assignment_id == row.assignment_id and r.occasion == row.occasion
+            )
+
+
+@given(rows(), st.randoms(use_true_random=False))
+def test_the_order_of_reading_does_not_matter_for_agreement(given_rows: list[ExpertRating], shuffler: Random) -> None:
+    shuffled = list(given_rows)
+    shuffler.shuffle(shuffled)
+
+    def chosen(of: list[ExpertRating]) -> set[int]:
+        return {row.pk for several in agreement_ratings(of).values() for row in several}
+
+    assert chosen(shuffled) == chosen(given_rows)
+
+
+@given(rows())
+def test_hidden_repeats_and_superseded_finals_never_count(given_rows: list[ExpertRating]) -> None:
+    for several in effective_ratings(given_rows).values():
+        for row in several:
+            first = [r for r in given_rows if (r.key, r.rater) == (row.key, row.rater) and r.occasion == 1]
+            finals = [r.pk for r in first if r.phase == "final"]
+            assert row.pk == (max(finals) if finals else max(r.pk for r in first))
