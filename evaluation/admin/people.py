@@ -1,0 +1,195 @@
+"""People, roles, tokens, projects and the audit log: for administrators alone.
+
+An administrator of a project who is not the site's (a superuser) manages people of that project and can neither make
+anybody a superuser nor touch one: that would be a way to every other project.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from evaluation import access
+from evaluation.accounts.models import ApiToken, AuditEvent, Project, RoleGrant, User
+from evaluation.accounts.roles import Action
+from evaluation.accounts.tokens import new_token
+from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
+
+LONGEST_TOKEN = timedelta(days=365)
+
+
+class NewUserForm(AdminUserCreationForm):
+    """A new person with a password."""
+
+    class Meta:
+        model = User
+        fields = ("username",)
+
+
+class UserForm(UserChangeForm):
+    """A person."""
+
+    class Meta:
+        model = User
+        fields = "__all__"
+
+
+class AdministratorsOnly(RoleAdmin):
+    """A table for administrators."""
+
+    view = add = change = Action.ADMINISTER
+
+
+@admin.register(User)
+class PersonAdmin(AdministratorsOnly, UserAdmin):
+    """People. Groups and single permissions do not exist here: rights come from roles."""
+
+    path = ""
+    form = UserForm
+    add_form = NewUserForm
+    list_display = ("username", "first_name", "last_name", "email", "is_active", "is_superuser", "last_login")
+    list_filter = ("is_active", "is_superuser")
+    filter_horizontal = ()
+    fieldsets = (
+        (None, {"fields": ("username", "password")}),
+        (_("Person"), {"fields": ("first_name", "last_name", "email", "language", "time_zone")}),
+        (_("Standing"), {"fields": ("is_active", "is_superuser", "last_login", "date_joined")}),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """For the administrator of a project: the people of its projects, and who has no role yet."""
+        rows = super().get_queryset(request)
+        if request.user.is_superuser:
+            return rows
+        mine = access.projects_with(request.user, Action.ADMINISTER).values("pk")
+        return rows.filter(Q(grants__project__in=mine) | Q(grants__isnull=True), is_superuser=False).distinct()
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Only a superuser makes superusers."""
+        fixed = ("last_login", "date_joined")
+        return fixed if request.user.is_superuser else (*fixed, "is_superuser")
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nobody below a superuser changes a person who has a part in other projects: the password is one for all."""
+        if not super().has_change_permission(request, obj):
+            return False
+        if obj is None or request.user.is_superuser:
+            return True
+        mine = access.projects_with(request.user, Action.ADMINISTER).values("pk")
+        elsewhere = RoleGrant.objects.filter(user_id=obj.pk).exclude(project__in=mine).exists()
+        return not (elsewhere or obj.is_superuser)  # type: ignore[attr-defined]
+
+
+@admin.register(RoleGrant)
+class RoleGrantAdmin(AdministratorsOnly):
+    """Roles of people in projects. A role is taken away by removing the grant."""
+
+    list_display = ("user", "project", "role", "created_at")
+    list_filter = ("role", "project")
+    search_fields = ("user__username",)
+    autocomplete_fields = ("user",)
+    list_select_related = ("user", "project")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Taking a role away is the one deletion of the back office."""
+        return self._may(request, Action.ADMINISTER, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """A grant is given or taken away, not changed."""
+        return False
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        """Take the role away, and say so in the audit log."""
+        self.note(request, "role.taken", obj, user=obj.user_id, role=obj.role)
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """The same for several."""
+        for grant in queryset:
+            self.delete_model(request, grant)
+
+
+class TokenForm(forms.ModelForm):
+    """A new token: whose, where, what for, until when."""
+
+    class Meta:
+        model = ApiToken
+        fields = ("name", "user", "project", "scope", "expires_at")
+
+    def clean_expires_at(self) -> Any:
+        """In the future, and at most a year away."""
+        ends = self.cleaned_data["expires_at"]
+        if not timezone.now() < ends <= timezone.now() + LONGEST_TOKEN:
+            raise forms.ValidationError(_("A token ends within a year from now."))
+        return ends
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(AdministratorsOnly):
+    """REST tokens. Afterwards only their end can be set: "revoked" stops one at once."""
+
+    list_display = ("name", "user", "project", "scope", "expires_at", "revoked_at", "created_at")
+    list_filter = ("scope", "project")
+    list_select_related = ("user", "project")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """The form of a new token, or its end alone."""
+        return super().get_form(request, obj, change, **({"fields": ("revoked_at",)} if obj else {"form": TokenForm}))
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """What is shown: never the hash."""
+        return ("name", "user", "project", "scope", "expires_at", *(("revoked_at",) if obj else ()))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Everything but the end."""
+        return ("name", "user", "project", "scope", "expires_at") if obj else ()
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Ninety days, reading only."""
+        return {"scope": "read", "expires_at": timezone.now() + timedelta(days=90)}
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """A new token gets its text, which is kept nowhere."""
+        if not change:
+            obj.shown_once, obj.sha256 = new_token()
+        super().save_model(request, obj, form, change)
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
+        """The page that shows the token, this once."""
+        context = {**self.admin_site.each_context(request), "token": obj, "text": obj.shown_once}
+        return render(request, "admin/token_shown_once.html", context)
+
+
+@admin.register(Project)
+class ProjectAdmin(AdministratorsOnly):
+    """Projects; only a superuser opens one."""
+
+    path = "pk"
+    list_display = ("name", "created_at")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Superusers only: a new project belongs to nobody's project."""
+        return bool(request.user.is_superuser)
+
+
+@admin.register(AuditEvent)
+class AuditEventAdmin(ReadOnlyAdmin):
+    """The audit log of the whole site: for superusers, and administrators of any project."""
+
+    path = ""
+    view = Action.ADMINISTER
+    list_display = ("created_at", "actor", "verb", "object_type", "object_id")
+    list_filter = ("verb", "object_type")
+    search_fields = ("object_id",)
+    list_select_related = ("actor",)
+    ordering = ("-id",)

@@ -1,0 +1,82 @@
+"""Rights in the back office: those of the person's roles in the row's project, nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin import ModelAdmin
+from django.db.models import ForeignKey, Model, QuerySet
+from django.forms import ModelChoiceField, ModelForm
+from django.http import HttpRequest
+
+from evaluation import access, audit
+from evaluation.accounts.models import Project, User
+from evaluation.accounts.roles import Action
+
+
+class RoleAdmin(ModelAdmin):
+    """The base of every table of the back office.
+
+    ``path`` leads from a row to its project (empty for tables of the whole site). ``view``, ``add`` and ``change`` are
+    the actions a role must allow, ``None`` for nobody. Nothing is ever deleted here.
+    """
+
+    path = "project_id"
+    view: Action = Action.EVALUATE
+    add: Action | None = None
+    change: Action | None = None
+    list_per_page = 50
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The rows of the projects in which the person may look at the table."""
+        rows = super().get_queryset(request)
+        return access.visible(rows, request.user, self.view, path=self.path) if self.path else rows
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Whether the table is listed."""
+        return self._may(request, self.view)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Whether the table, or the row, may be looked at."""
+        return self._may(request, self.view, obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Whether a row may be added in some project."""
+        return self.add is not None and self._may(request, self.add)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Whether rows, or this row, may be changed."""
+        return self.change is not None and self._may(request, self.change, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nobody deletes: ``purge`` is the only door."""
+        return False
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> ModelChoiceField | None:
+        """A project can only be one in which the person may add the row."""
+        if db_field.related_model is Project:
+            kwargs["queryset"] = access.projects_with(request.user, self.add or self.change or self.view)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool) -> None:
+        """Save, and say so in the audit log: which fields, never their values."""
+        super().save_model(request, obj, form, change)
+        self.note(request, "admin.changed" if change else "admin.added", obj, fields=sorted(form.changed_data))
+
+    def note(self, request: HttpRequest, verb: str, obj: Model, **detail: Any) -> None:
+        """An entry in the audit log."""
+        audit.record(request.user if isinstance(request.user, User) else None, verb, obj, **detail)
+
+    def _may(self, request: HttpRequest, action: Action, obj: Model | None = None) -> bool:
+        projects = access.projects_with(request.user, action)
+        if obj is None or not self.path:
+            return projects.exists()
+        rows = type(obj)._default_manager.filter(pk=obj.pk)
+        return access.visible(rows, request.user, action, path=self.path).exists()
+
+
+class ReadOnlyAdmin(RoleAdmin):
+    """A table whose rows are only ever made by the product itself."""

@@ -1,0 +1,214 @@
+"""Versions of judges, rubrics and profiles: never changed; what is entered makes the next version, or selects the
+one that has the same content."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from django import forms
+from django.contrib import admin, messages
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from evaluation import access
+from evaluation.accounts.models import Project
+from evaluation.accounts.roles import Action
+from evaluation.admin.rights import ReadOnlyAdmin
+from evaluation.errors import InvalidFile
+from evaluation.judges.models import Endpoint, JudgeVersion, RubricVersion
+from evaluation.judging.rubric import Rubric, parse_rubric
+from evaluation.messages import explain
+from evaluation.profiles.models import ProfileVersion
+from evaluation.profiles.spec import ProfileSpec, load_profile
+from evaluation.scores.models import MetricDefinition
+from evaluation.shipping import BASELINE, rubric_row, save_judge, save_profile
+
+LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]
+
+
+class VersionAdmin(ReadOnlyAdmin):
+    """Adding makes the next version. ``?from=ID`` starts from an earlier one."""
+
+    add = Action.EVALUATE
+
+    def make(self, request: HttpRequest, form: Any) -> Any:
+        """The version that the valid form asks for."""
+        raise NotImplementedError
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The form's own fields when adding; the columns when looking."""
+        return super().get_fields(request, obj) if obj else list(self.form.base_fields)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Store the version the form asks for, unless there is one with its content."""
+        made = self.make(request, form)
+        obj.__dict__.update(made.__dict__)
+        self.note(request, "admin.version", made, hash=made.content_hash)
+        messages.info(request, gettext("%(version)s holds this content now.") % {"version": made})
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """There is nothing beside the row."""
+
+    def earlier(self, request: HttpRequest) -> Any:
+        """The version to start from, if one is named and may be seen."""
+        named = request.GET.get("from", "")
+        return self.get_queryset(request).filter(pk=named).first() if named.isascii() and named.isdigit() else None
+
+
+class JudgeForm(forms.ModelForm):
+    """Endpoint, model and parameters of a judge."""
+
+    language = forms.ChoiceField(label=_("rubric language"), choices=LANGUAGES)
+    params = forms.JSONField(label=_("parameters"), required=False, initial=dict)
+
+    class Meta:
+        model = JudgeVersion
+        fields = ("project", "name", "endpoint", "model", "language", "params")
+
+    def clean_name(self) -> str:
+        """The baseline's name is taken."""
+        name: str = self.cleaned_data["name"]
+        if name.split("@")[0] == BASELINE:
+            raise forms.ValidationError(gettext("That is the name of the offline baseline."))
+        return name
+
+    def clean_endpoint(self) -> Endpoint:
+        """A judge without an endpoint is the offline baseline, which the product makes itself."""
+        endpoint: Endpoint | None = self.cleaned_data.get("endpoint")
+        if endpoint is None:
+            raise forms.ValidationError(gettext("Choose an endpoint."))
+        return endpoint
+
+    def validate_unique(self) -> None:
+        """Equal content selects the version that has it."""
+
+
+@admin.register(JudgeVersion)
+class JudgeVersionAdmin(VersionAdmin):
+    """Judges."""
+
+    form = JudgeForm
+    list_display = ("name", "version", "endpoint", "model", "language", "project", "created_at")
+    list_filter = ("project",)
+    list_select_related = ("endpoint", "project")
+
+    def make(self, request: HttpRequest, form: Any) -> JudgeVersion:
+        """The judge version of the form's values."""
+        said = form.cleaned_data
+        return save_judge(
+            said["project"],
+            said["name"],
+            said["endpoint"],
+            model=said["model"],
+            language=said["language"],
+            params=said["params"] or {},
+        )
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The values of the version to start from."""
+        row = self.earlier(request)
+        if row is None:
+            return {}
+        return {name: getattr(row, name) for name in ("project", "name", "endpoint", "model", "language", "params")}
+
+
+class YamlForm(forms.ModelForm):
+    """A version as YAML text; its problems stand beside the field."""
+
+    text = forms.CharField(label="YAML", widget=forms.Textarea(attrs={"rows": 30, "cols": 100, "spellcheck": "false"}))
+
+    def validate_unique(self) -> None:
+        """Equal content selects the version that has it."""
+
+
+class RubricForm(YamlForm):
+    """A rubric as YAML."""
+
+    class Meta:
+        model = RubricVersion
+        fields = ("text",)
+
+    def clean_text(self) -> Rubric:
+        """The rubric the text holds."""
+        try:
+            return parse_rubric(self.cleaned_data["text"])
+        except InvalidFile as refused:
+            raise forms.ValidationError([explain(problem) for problem in refused.problems]) from refused
+
+
+@admin.register(RubricVersion)
+class RubricVersionAdmin(VersionAdmin):
+    """Rubrics of the whole site."""
+
+    path = ""
+    form = RubricForm
+    list_display = ("family", "language", "version", "created_at")
+    list_filter = ("family", "language")
+
+    def make(self, request: HttpRequest, form: Any) -> RubricVersion:
+        """The rubric version of the text."""
+        return rubric_row(form.cleaned_data["text"])
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The text of the version to start from."""
+        row = self.earlier(request)
+        return {"text": _yaml(row.spec)} if row else {}
+
+
+class ProfileForm(YamlForm):
+    """A profile as YAML."""
+
+    project = forms.ModelChoiceField(Project.objects.none(), label=_("project"))
+
+    class Meta:
+        model = ProfileVersion
+        fields = ("project", "text")
+
+    def clean_text(self) -> ProfileSpec:
+        """The profile the text holds."""
+        try:
+            return load_profile(self.cleaned_data["text"])
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+@admin.register(ProfileVersion)
+class ProfileVersionAdmin(VersionAdmin):
+    """Scoring profiles."""
+
+    form = ProfileForm
+    list_display = ("name", "version", "project", "created_at", "created_by")
+    list_filter = ("project",)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Only projects in which the person may draft profiles."""
+        form = super().get_form(request, obj, change, **kwargs)
+        field = form.base_fields.get("project")
+        if isinstance(field, forms.ModelChoiceField):
+            field.queryset = access.projects_with(request.user, Action.EVALUATE)
+        return form
+
+    def make(self, request: HttpRequest, form: Any) -> ProfileVersion:
+        """The profile version of the text."""
+        return save_profile(form.cleaned_data["project"], form.cleaned_data["text"])
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The text of the version to start from."""
+        row = self.earlier(request)
+        return {"project": row.project_id, "text": _yaml(row.spec)} if row else {}
+
+
+@admin.register(MetricDefinition)
+class MetricDefinitionAdmin(ReadOnlyAdmin):
+    """Metrics as scores and ratings refer to them."""
+
+    path = ""
+    list_display = ("name", "version", "kind", "scale", "direction", "review_form", "rubric_family")
+    list_filter = ("kind",)
+    search_fields = ("name",)
+
+
+def _yaml(spec: dict[str, Any]) -> str:
+    return yaml.safe_dump(spec, allow_unicode=True, sort_keys=False, width=110)

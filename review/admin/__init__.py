@@ -1,0 +1,5 @@
+"""The back office of the human half."""
+
+from review.admin import queues
+
+__all__ = ["queues"]
