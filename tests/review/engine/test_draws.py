@@ -1,0 +1,208 @@
+"""Draws: the frame, the judge's value that makes strata, and the record of every frame member."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import DatabaseError, transaction
+
+from evaluation.errors import Refused
+from evaluation.runs.config import RunConfig
+from evaluation.runs.models import Run
+from evaluation.scores.models import MetricDefinition, Score
+from review.draws import answers_to_review, frame_of, make_draw, steering_metrics, strata_of
+from review.given import Given
+from review.models.draws import Draw, FrameMember
+from review.models.queues import ReviewItem, ReviewQueue
+from review.queues.leases import next_assignment
+from review.queues.making import close, make_queue
+from review.ratings import submit
+from review.sampling.member import DrawParams
+from tests.factories import (
+    make_answer,
+    make_answer_set,
+    make_question_set,
+    make_scored_run,
+    make_user,
+    question_spec,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def run_of(count: int, values: list[float | None], **fields: object) -> Run:
+    specs = [question_spec(n, category="plain") for n in range(1, count + 1)]
+    return make_scored_run(make_answer_set(make_question_set(specs=specs)), values=values, **fields)
+
+
+def test_every_frame_member_is_on_record_with_stratum_and_probability() -> None:
+    run = run_of(12, [1, 5], metrics=["correctness"])
+    draw = make_draw(run, "stratified", 6, seed=1)
+    rows = list(draw.frame.values_list("stratum", "probability", "sampled"))
+    assert draw.frame_size == len(rows) == 12
+    # two strata of 6 answers each, 3 of each drawn: probability 3 / 6
+    assert {(stratum, probability) for stratum, probability, _ in rows} == {("plain 1", 0.5), ("plain 5", 0.5)}
+    assert [(one.name, one.size, one.sampled) for one in strata_of(draw)] == [("plain 1", 6, 3), ("plain 5", 6, 3)]
+
+
+def test_the_same_seed_draws_the_same_answers() -> None:
+    run = run_of(12, [1, 3, 5])
+    one, other = make_draw(run, "uniform", 5, seed=3), make_draw(run, "uniform", 5, seed=3)
+    assert answers_to_review(one) == answers_to_review(other)
+    assert answers_to_review(one) != answers_to_review(make_draw(run, "uniform", 5, seed=4))
+
+
+def test_answers_the_system_failed_to_give_stay_out_and_those_the_judge_failed_on_are_a_stratum() -> None:
+    run = run_of(10, [None, 3, 3, 3, 3], metrics=["correctness"])
+    question = run.answer_set.question_set.questions.first()
+    assert question
+    make_answer(run.answer_set, question, sample=2, status="failed", reason="timeout", text="")
+    draw = make_draw(run, "stratified", 6, seed=1)
+    assert draw.frame_size == 10
+    assert {one.name: one.size for one in strata_of(draw)} == {"failed": 2, "all": 8}
+
+
+def test_of_several_answers_in_rounds_the_newest_counts() -> None:
+    run = run_of(3, [3])
+    question = run.answer_set.question_set.questions.first()
+    assert question
+    newer = make_answer(run.answer_set, question, round=1)
+    keys = {member.key for member in frame_of(run, []).members}
+    assert newer.pk in keys
+    assert len(keys) == 3
+
+
+def test_a_run_about_some_questions_draws_from_their_answers_alone() -> None:
+    answers = make_answer_set(make_question_set(specs=6))
+    run = make_scored_run(answers, config=RunConfig(question_ids=("q2", "q4")))
+    assert {member.group for member in frame_of(run, []).members} == {"q2", "q4"}
+
+
+def test_one_metric_steers_by_its_value_and_several_by_their_mean() -> None:
+    run = run_of(2, [2, 4], metrics=["correctness", "faithfulness"])
+    metrics = steering_metrics(run)
+    assert [metric.name for metric in metrics] == ["correctness", "faithfulness"]
+    assert [member.judge_score for member in frame_of(run, metrics[:1]).members] == [2, 4]
+    assert [member.judge_score for member in frame_of(run, metrics).members] == [2, 4]
+
+
+def test_metrics_on_different_scales_are_put_on_one_with_more_being_better() -> None:
+    run = run_of(1, [5], metrics=["correctness"])
+    answer, judge = run.answer_set.answers.get(), run.judges.get()
+    risk = MetricDefinition.objects.create(name="risk", version=1, kind="judge", scale="real 0..10", direction="lower")
+    Score.objects.create(
+        run=run,
+        answer=answer,
+        metric=risk,
+        origin="r" * 64,
+        judge_version=judge.judge_version,
+        rubric_version=judge.rubric_version,
+        status="scored",
+        value=4,
+    )
+    (member,) = frame_of(run, steering_metrics(run)).members
+    # correctness 5 on 1..5 is 1.0; risk 4 on 0..10, less being better, is 1 - 0.4 = 0.6; the mean is 0.8
+    assert member.judge_score == pytest.approx(0.8)
+
+
+def test_repeats_give_mean_and_spread() -> None:
+    run = run_of(1, [2], metrics=["correctness"])
+    first = Score.objects.get()
+    Score.objects.create(
+        run=run,
+        answer=first.answer,
+        metric=first.metric,
+        origin="s" * 64,
+        repeat=2,
+        judge_version=first.judge_version,
+        rubric_version=first.rubric_version,
+        status="scored",
+        value=4,
+    )
+    frame = frame_of(run, [first.metric])
+    assert frame.members[0].judge_score == 3  # the mean of 2 and 4
+    assert frame.spread[first.answer_id] == 1  # both lie 1 from their mean
+
+
+def test_drawing_by_uncertainty_needs_repeats_that_differ() -> None:
+    with pytest.raises(Refused) as refused:
+        make_draw(run_of(6, [3]), "uncertainty", 3, seed=1)
+    assert refused.value.code == "no_spread"
+    assert not Draw.objects.exists()
+
+
+def test_hand_picked_answers_have_no_probability() -> None:
+    run = run_of(4, [3])
+    picked = run.answer_set.answers.order_by("pk").values_list("pk", flat=True)[1]
+    draw = make_draw(run, "hand_picked", 0, seed=1, params=DrawParams(keys=frozenset({picked})))
+    assert set(draw.frame.values_list("probability", flat=True)) == {None}
+    assert answers_to_review(draw) == [picked]
+
+
+@pytest.mark.parametrize("size", [0, -3])
+def test_a_draw_takes_at_least_one_answer(size: int) -> None:
+    with pytest.raises(Refused) as refused:
+        make_draw(run_of(4, [3]), "uniform", size, seed=1)
+    assert refused.value.code == "size_below_one"
+
+
+def test_a_frame_member_never_changes() -> None:
+    make_draw(run_of(4, [3]), "all", 1, seed=1)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        FrameMember.objects.update(probability=0.5)
+
+
+def queue_on(run: Run, size: int, seed: int) -> ReviewQueue:
+    person = make_user("reviewer", run.project)
+    return make_queue(run, metrics=["correctness"], strategy="uniform", size=size, seed=seed, reviewers=[person])
+
+
+def rate_one(queue: ReviewQueue) -> int:
+    """Rate the next item; its answer."""
+    held = next_assignment(queue, queue.members.get().reviewer)
+    assert held
+    submit(held, {"correctness": Given(3)}, idempotency_key="k", by=held.reviewer)
+    return held.item.answer_id
+
+
+def test_a_second_draw_before_any_rating_is_independent() -> None:
+    run = run_of(10, [3])
+    queue_on(run, 4, seed=1)
+    second = queue_on(run, 4, seed=2).draws.get()
+    assert not second.planned_after_looking
+    assert {(one.name, one.size, one.sampled) for one in strata_of(second)} == {("all", 10, 4)}
+
+
+def test_a_draw_after_ratings_takes_the_earlier_answers_as_certain_and_draws_the_rest_on_its_own() -> None:
+    run = run_of(10, [3])
+    first = queue_on(run, 4, seed=1)
+    earlier = set(answers_to_review(first.draws.get()))
+    rate_one(first)
+    second = queue_on(run, 3, seed=2)
+    draw = second.draws.get()
+    assert draw.planned_after_looking
+    assert set(draw.frame.filter(stratum="certain").values_list("answer_id", flat=True)) == earlier
+    assert set(draw.frame.filter(stratum="certain").values_list("probability", "sampled")) == {(1.0, True)}
+    # of the 6 others 3 are drawn: probability 3 / 6
+    assert set(draw.frame.exclude(stratum="certain").values_list("probability", flat=True)) == {0.5}
+    assert earlier.isdisjoint(second.items.values_list("answer_id", flat=True))
+    assert second.items.count() == 3
+
+
+def test_earlier_answers_that_a_closed_queue_left_unrated_get_an_item_in_the_next() -> None:
+    run = run_of(10, [3])
+    first = queue_on(run, 4, seed=1)
+    rated = rate_one(first)
+    close(first, by=None)
+    second = queue_on(run, 3, seed=2)
+    left = set(first.items.values_list("answer_id", flat=True)) - {rated}
+    assert left <= set(second.items.values_list("answer_id", flat=True))
+    assert second.items.count() == 3 + 3  # three of the rest, three left over
+    assert not ReviewItem.objects.filter(queue=second, answer=rated).exists()
+
+
+def test_ratings_of_other_metrics_are_no_look_at_this_one() -> None:
+    run = run_of(10, [3])
+    rate_one(queue_on(run, 4, seed=1))
+    person = make_user("reviewer", run.project)
+    other = make_queue(run, metrics=["faithfulness"], strategy="uniform", size=3, seed=2, reviewers=[person])
+    assert not other.draws.get().planned_after_looking

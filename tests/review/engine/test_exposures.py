@@ -1,0 +1,62 @@
+"""Who is recorded as having seen the judge: members of an open queue, once per answer or run."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+
+from review.exposures import expose, expose_answers, exposed
+from review.models.ratings import Exposure
+from review.queues.leases import next_assignment
+from review.queues.making import close
+from tests.factories import make_queue, make_scored_run, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_member_is_recorded_once_with_the_first_way_of_seeing() -> None:
+    queue = make_queue()
+    person, answer = queue.members.get().reviewer, queue.items.first().answer
+    expose(person, answer, "answer page")
+    expose(person, answer, "report")
+    assert list(Exposure.objects.values_list("user", "scope", "object_id", "via")) == [
+        (person.pk, "answer", answer.pk, "answer page")
+    ]
+    assert exposed(person, answer)
+
+
+def test_people_outside_and_members_of_closed_queues_are_not_recorded() -> None:
+    queue = make_queue()
+    person, answer = queue.members.get().reviewer, queue.items.first().answer
+    expose(make_user("lead", queue.project), answer, "answer page")
+    expose(AnonymousUser(), answer, "answer page")
+    expose(person, make_scored_run().answer_set.answers.first(), "answer page")
+    close(queue, by=None)
+    expose(person, answer, "answer page")
+    assert not Exposure.objects.exists()
+
+
+def test_an_export_exposes_every_answer_of_the_run_with_one_row() -> None:
+    queue = make_queue()
+    person = queue.members.get().reviewer
+    run = queue.items.first().run
+    expose(person, run, "export")
+    assert list(Exposure.objects.values_list("scope", "object_id")) == [("run", run.pk)]
+    assert all(exposed(person, answer) for answer in run.answer_set.answers.all())
+
+
+def test_a_page_of_several_answers_exposes_those_that_stand_in_the_queue() -> None:
+    queue = make_queue(strategy="uniform", size=2)
+    person = queue.members.get().reviewer
+    everything = list(queue.items.first().run.answer_set.answers.values_list("pk", flat=True))
+    expose_answers(person, everything, "run page")
+    assert set(Exposure.objects.values_list("object_id", flat=True)) == set(
+        queue.items.values_list("answer_id", flat=True)
+    )
+
+
+def test_an_assisted_queue_exposes_with_the_item() -> None:
+    queue = make_queue(mode="assisted")
+    held = next_assignment(queue, queue.members.get().reviewer)
+    assert held
+    assert exposed(held.reviewer, held.item.answer)
