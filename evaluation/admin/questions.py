@@ -27,8 +27,9 @@ class QuestionSetAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """With the number of questions."""
-        rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.select_related("project", "created_by").annotate(n=Count("questions"))
+        rows = super().get_queryset(request).select_related("project", "created_by")
+        counted: QuerySet[Any] = rows.annotate(n=Count("questions"))
+        return counted
 
     @admin.display(description=_("questions"))
     def questions(self, row: Any) -> int:
