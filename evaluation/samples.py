@@ -96,8 +96,9 @@ class AnswerSpec:
 class Finding:
     """A part of a result that a person can check: a claim, statement, context, nugget, keyword, citation or flag.
 
-    ``start`` and ``end`` are character offsets into the answer, end exclusive; ``context`` is the position of the
-    supporting context, from 0.
+    ``start`` and ``end`` are character offsets into the answer, end exclusive; ``approximate`` marks a place that was
+    found by likeness, not word for word. ``context`` is the position of the passage it rests on, from 0; ``quote`` the
+    words there, ``quote_start`` and ``quote_end`` their offsets in the passage where they were found.
     """
 
     kind: str
@@ -107,6 +108,10 @@ class Finding:
     start: int | None = None
     end: int | None = None
     reason: str = ""
+    approximate: bool = False
+    quote: str = ""
+    quote_start: int | None = None
+    quote_end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

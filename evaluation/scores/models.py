@@ -94,7 +94,11 @@ class Score(AppendOnly):
 
 
 class Finding(AppendOnly):
-    """A claim, statement, context verdict, nugget, keyword or flag behind a score."""
+    """A claim, statement, context verdict, nugget, keyword or flag behind a score; see ``evaluation.samples.Finding``.
+
+    ``start`` and ``end`` are offsets into the answer (``approximate`` where found by likeness), ``quote_start`` and
+    ``quote_end`` of ``quote`` into the passage at position ``context``.
+    """
 
     score = models.ForeignKey(Score, on_delete=models.PROTECT, related_name="findings")
     kind = models.CharField(max_length=20)
@@ -104,6 +108,10 @@ class Finding(AppendOnly):
     context = models.PositiveIntegerField(null=True)
     start = models.PositiveIntegerField(null=True)
     end = models.PositiveIntegerField(null=True)
+    approximate = models.BooleanField(default=False)
+    quote = models.TextField(blank=True, default="")
+    quote_start = models.PositiveIntegerField(null=True)
+    quote_end = models.PositiveIntegerField(null=True)
     reason = models.TextField(blank=True)
 
     class Meta:

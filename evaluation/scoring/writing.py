@@ -66,6 +66,10 @@ def write(outcomes: Sequence[Outcome]) -> int:
                 context=f.context,
                 start=f.start,
                 end=f.end,
+                approximate=f.approximate,
+                quote=f.quote,
+                quote_start=f.quote_start,
+                quote_end=f.quote_end,
                 reason=f.reason,
             )
             for score, result in pairs
