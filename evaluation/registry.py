@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from evaluation.canonical import content_hash
-from evaluation.rulebook import CitationRules, NextStepRules
+from evaluation.rulebook import Cap, CitationRules, NextStepRules
 from evaluation.samples import AnswerSpec, Nugget, QuestionSpec, Result
 from evaluation.scales import Scale
 
@@ -96,22 +96,29 @@ class MetricSpec:
 
 @dataclass(frozen=True, slots=True)
 class RuleSettings:
-    """What a profile sets for its rule metrics. ``matching`` is ``tiers`` (ours) or ``substring`` (the sources'
+    """What a profile sets for its metrics. ``matching`` is ``tiers`` (ours) or ``substring`` (the sources'
     plain matching). ``checks`` are the profile's own checks for negative questions by name, each with its phrases.
     ``phrases`` are its lists of phrases by purpose, which replace a metric's own. ``nuggets`` is its list of facts for
-    questions that bring none."""
+    questions that bring none. ``passing`` are the labels with which a judged answer passes the profile's own checks,
+    ``caps`` what flags make of judged scores."""
 
     matching: str = "tiers"
     k: int = 5
     checks: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = ()
     phrases: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    citation: CitationRules = CitationRules()
+    citation: CitationRules = CitationRules()  # noqa: RUF009 -- frozen
     nuggets: tuple[Nugget, ...] = ()
     next_steps: NextStepRules | None = None
+    passing: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    caps: tuple[Cap, ...] = ()
 
     def phrases_for(self, purpose: str, default: tuple[str, ...]) -> tuple[str, ...]:
         """The profile's phrases for a purpose, else the metric's own."""
         return dict(self.phrases).get(purpose, default)
+
+    def passing_labels(self, check: str) -> tuple[str, ...]:
+        """The labels with which an answer passes a check of the profile; empty where the profile does not say."""
+        return dict(self.passing).get(check, ())
 
 
 RuleFunction = Callable[[QuestionSpec, AnswerSpec, RuleSettings], Result]

@@ -1,4 +1,5 @@
-"""What a profile tells its rule metrics beside phrases: how citations are written, and which next steps are proposed.
+"""What a profile tells its metrics beside phrases: how citations are written, which next steps are proposed, and what
+caps a score.
 
 Everything is plain data that a profile file or row holds. Forms of articles are templates, not regular expressions,
 because a profile is written by people and a bad expression could keep a worker busy for hours.
@@ -84,3 +85,11 @@ class NextStepRules(_Data):
 
     steps: tuple[NextStep, ...] = ()
     urgency: tuple[Urgency, ...] = ()
+
+
+class Cap(_Data):
+    """The most a judged metric may be where the answer has a flag of a kind (a verdict of ``hallucination_flags``)."""
+
+    metric: _Word
+    flag: Literal["unknown_phone", "forbidden_name", "avoidance"]
+    at_most: Annotated[float, Field(allow_inf_nan=False)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from evaluation.registry import MetricSpec
+from evaluation.registry import MetricSpec, RuleSettings
 from evaluation.samples import AnswerSpec, QuestionSpec, Result
 
 NEGATIVE = "negative"
@@ -24,30 +24,36 @@ class Applicability:
         return tuple(spec.name for spec in self.specs)
 
 
-def applicability(specs: Iterable[MetricSpec], question: QuestionSpec, answer: AnswerSpec) -> Applicability:
+def applicability(
+    specs: Iterable[MetricSpec], question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings | None = None
+) -> Applicability:
     """Split a family's metrics by whether their declared inputs are there."""
     asked: list[MetricSpec] = []
     left_out: dict[str, Result] = {}
     for spec in specs:
-        if reason := missing_input(spec, question, answer):
+        if reason := missing_input(spec, question, answer, settings or RuleSettings()):
             left_out[spec.name] = Result.not_applicable(reason)
         else:
             asked.append(spec)
     return Applicability(tuple(asked), left_out)
 
 
-def missing_input(spec: MetricSpec, question: QuestionSpec, answer: AnswerSpec) -> str:
+def missing_input(spec: MetricSpec, question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> str:
     """The reason why the metric does not apply, or an empty text.
 
     Expected keywords stand in for a missing reference. An empty list of contexts is an input: the system
-    retrieves and found nothing.
+    retrieves and found nothing. ``evidence`` is a reference or contexts, ``points`` a reference or required
+    information.
     """
-    if "reference" in spec.inputs and not (question.references or question.keywords):
-        return "no_reference"
-    if "contexts" in spec.inputs and answer.contexts is None:
-        return "does_not_retrieve"
-    if "nuggets" in spec.inputs and not question.nuggets:
-        return "no_nuggets"
-    if "check" in spec.inputs and question.category.casefold() != NEGATIVE and not question.check:
-        return "not_negative"
-    return ""
+    reference = bool(question.references or question.keywords)
+    retrieves = answer.contexts is not None
+    negative = question.category.casefold() == NEGATIVE or bool(question.check)
+    there = {
+        "reference": (reference, "no_reference"),
+        "contexts": (retrieves, "does_not_retrieve"),
+        "evidence": (reference or retrieves, "no_reference"),
+        "points": (reference or bool(question.required_info), "no_reference"),
+        "nuggets": (bool(question.nuggets or settings.nuggets), "no_nuggets"),
+        "check": (negative, "not_negative"),
+    }
+    return next((reason for name, (is_there, reason) in there.items() if name in spec.inputs and not is_there), "")

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from evaluation.errors import UnknownName
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.lexical.grades import GRADERS
+from evaluation.judging.lexical import claims, classes, passages, scores
 from evaluation.registry import Bilingual
 
 NAME = "baseline"
@@ -23,13 +24,33 @@ DESCRIPTION = Bilingual(
 )
 
 
+ANSWERS: Mapping[tuple[str, str], Callable[[JudgeCall], dict[str, Any]]] = {
+    ("answer_quality", ""): scores.graded,
+    ("negative_questions", ""): classes.labelled_negative,
+    ("claims", "extract"): claims.claims_of,
+    ("claims", "verify"): claims.verified_claims,
+    ("passages", "rate"): passages.rated_passages,
+    ("statements", "extract"): claims.statements_of,
+    ("statements", "attribute"): claims.attributed_statements,
+    ("asked_back", "write"): scores.asked_back,
+    ("factual_accuracy", "assess"): scores.factual_accuracy,
+    ("answer_class", ""): classes.classed_answer,
+    ("generation_faithfulness", ""): scores.generation_faithfulness,
+    ("answer_relevancy", ""): scores.answer_relevancy,
+    ("regulation_quality", ""): scores.regulation_quality,
+    ("nuggets", "assign"): claims.assigned_nuggets,
+    ("proposals", "propose"): scores.no_proposals,
+}
+"""How each step of each family is answered (the step is empty in families of one call)."""
+
+
 class BaselineJudge:
     """Answers any call at once, from the fields the rubric declares, with a reason in the rubric's language."""
 
     async def call(self, request: JudgeCall) -> JudgeReply:
         """The reply: the same JSON text a remote judge is asked for, no tokens.
 
-        :raises UnknownName: for a metric that the baseline has no rule for (see ``grades.GRADERS``).
+        :raises UnknownName: for a family or step that the baseline has no rule for (see :data:`ANSWERS`).
         """
         return judged(request)
 
@@ -45,10 +66,12 @@ class BaselineJudge:
 def judged(request: JudgeCall) -> JudgeReply:
     """The baseline's reply, without a client around it."""
     started = time.monotonic()
-    verdicts = {name: _verdict(name, request) for name in request.ask.names}
+    asked = (request.rubric.family, request.ask.step)
+    if asked not in ANSWERS:
+        raise UnknownName("baseline rule", "/".join(asked), sorted("/".join(known) for known in ANSWERS))
     return JudgeReply(
         Outcome.OK,
-        raw=json.dumps(verdicts, ensure_ascii=False),
+        raw=json.dumps(ANSWERS[asked](request), ensure_ascii=False),
         model_returned=NAME,
         fingerprint=f"{NAME}@{BASELINE_VERSION}",
         tokens_in=0,
@@ -58,10 +81,3 @@ def judged(request: JudgeCall) -> JudgeReply:
         elapsed_seconds=time.monotonic() - started,
         free=True,
     )
-
-
-def _verdict(name: str, request: JudgeCall) -> dict[str, str | int]:
-    if name not in GRADERS:
-        raise UnknownName("baseline rule", name, sorted(GRADERS))
-    grade = GRADERS[name](request.question, request.answer)
-    return {"reason": grade.reason.in_language(request.rubric.language), "score": grade.level}

@@ -4,10 +4,41 @@ from __future__ import annotations
 
 from evaluation.errors import UnknownName
 from evaluation.judging.asking import Family
-from evaluation.judging.families import answer_quality
+from evaluation.judging.families import (
+    answer_class,
+    answer_quality,
+    answer_relevancy,
+    asked_back,
+    claims,
+    factual_accuracy,
+    generation_faithfulness,
+    negative_questions,
+    nuggets,
+    passages,
+    proposals,
+    regulation_quality,
+    statements,
+)
 from evaluation.registry import MetricSpec
 
-_FAMILIES: dict[str, Family] = {family.name: family for family in (answer_quality.FAMILY,)}
+_FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        answer_quality.FAMILY,
+        negative_questions.FAMILY,
+        claims.FAMILY,
+        passages.FAMILY,
+        statements.FAMILY,
+        asked_back.FAMILY,
+        factual_accuracy.FAMILY,
+        answer_class.FAMILY,
+        generation_faithfulness.FAMILY,
+        answer_relevancy.FAMILY,
+        regulation_quality.FAMILY,
+        nuggets.FAMILY,
+        proposals.FAMILY,
+    )
+}
 
 
 def families() -> tuple[str, ...]:

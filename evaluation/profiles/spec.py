@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluation.profiles.strict_yaml import read_mapping
 from evaluation.registry import Bilingual, RuleSettings
-from evaluation.rulebook import CitationRules, NextStepRules
+from evaluation.rulebook import Cap, CitationRules, NextStepRules
 from evaluation.samples import CheckPhrases, Nugget
 
 WEIGHT_TOLERANCE = 1e-9
@@ -106,7 +106,8 @@ class ProfileSpec(_Strict):
     ``primary_judges`` names the judge whose value is *the* value of a metric. ``report_names`` are the names under
     which reports show a metric, or ``overall``. ``checks`` are the profile's own checks of negative questions,
     ``phrases`` its lists of phrases by purpose, ``citation`` how answers cite, ``nuggets`` the facts of its domain for
-    questions that bring none, ``next_steps`` what may be proposed after an answer.
+    questions that bring none, ``next_steps`` what may be proposed after an answer, ``passing`` the labels of a negative
+    question that pass the profile's own checks, ``caps`` what flags make of judged scores.
 
     :raises ValueError: when weights and constant do not sum to 1 (within 1e-9) or names repeat or are unknown.
     """
@@ -131,6 +132,8 @@ class ProfileSpec(_Strict):
     citation: CitationRules = CitationRules()
     nuggets: tuple[Nugget, ...] = ()
     next_steps: NextStepRules | None = None
+    passing: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    caps: tuple[Cap, ...] = ()
     thresholds: dict[str, _Finite] = Field(default_factory=dict)
     bands: tuple[Band, ...] = ()
     primary_judges: dict[str, str] = Field(default_factory=dict)
@@ -203,6 +206,8 @@ def rule_settings(profile: ProfileSpec, *, k: int | None = None) -> RuleSettings
         citation=profile.citation,
         nuggets=profile.nuggets,
         next_steps=profile.next_steps,
+        passing=tuple(sorted(profile.passing.items())),
+        caps=profile.caps,
     )
 
 

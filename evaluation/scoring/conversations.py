@@ -10,6 +10,7 @@ from evaluation.judges.models import JudgeVersion
 from evaluation.judging.applicability import applicability
 from evaluation.judging.asking import Case, Family, Talk
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
+from evaluation.judging.caps import capped
 from evaluation.judging.prompt import judge_call, request_hash
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
@@ -46,8 +47,10 @@ class Conversation:
 
     @property
     def results(self) -> dict[str, Result]:
-        """A result for each metric of the family."""
-        return {**self._left_out, **(self._talk.results if self._talk else {})}
+        """A result for each metric of the family, with the profile's caps."""
+        if self._case is None or self._talk is None:
+            return self._left_out
+        return {**self._left_out, **capped(self._case, self._talk.results)}
 
     def hear(self, reply: JudgeReply) -> None:
         """Go on with the reply to the present call."""
@@ -61,7 +64,7 @@ class Conversation:
             self.reason = "upstream"
             return
         question, said = answer.question.read(), answer.read()
-        parts = applicability(self._setting.specs, question, said)
+        parts = applicability(self._setting.specs, question, said, self._setting.settings)
         self._left_out = dict(parts.not_applicable)
         if answer.status == "failed":
             self.reason = "upstream: " + answer.reason

@@ -18,6 +18,8 @@ NOT_APPLICABLE = {
     "does_not_retrieve": _("The system does not retrieve."),
     "no_contexts": _("Nothing was retrieved."),
     "no_claims": _("The answer makes no claim that could be checked."),
+    "no_statements": _("The expected answer states nothing that could be looked for."),
+    "no_embeddings": _("No embeddings are configured."),
     "no_latency": _("No response time was recorded."),
     "no_answer": _("The system gave no answer."),
     "not_generated": _("Only retrieval was evaluated."),

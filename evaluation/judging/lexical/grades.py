@@ -18,10 +18,16 @@ _MOST_LISTED = 5
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """A level and why, in both languages."""
+    """A level and why, in both languages. ``share`` is what the level was made of, from 0 to 1, where there is one."""
 
     level: int
     reason: Bilingual
+    share: float | None = None
+
+    @property
+    def unit(self) -> float:
+        """The grade between 0 and 1: the share, else the level's place between 1 and 5."""
+        return (self.level - 1) / 4 if self.share is None else self.share
 
 
 Grader = Callable[[QuestionSpec, AnswerSpec], Grade]
@@ -40,8 +46,8 @@ def correctness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
         return refusal
     if not question.references:
         return _named_points(question, given)
-    reference = max(question.references, key=lambda text: coverage(_wanted(text, question), given))
-    grade = _covered(_wanted(reference, question), given)
+    reference = max(question.references, key=lambda text: coverage(wanted_words(text, question), given))
+    grade = _covered(wanted_words(reference, question), given)
     if question.category == NEGATIVE and negates(reference) and not negates(answer.text):
         note = Bilingual("The reference denies; the answer does not.", "기대 답변과 달리 부정하지 않습니다.")
         return _capped(grade, 2, note)
@@ -63,6 +69,7 @@ def completeness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
             f"On average {percent}% of the content words of each sentence of the reference occur in the answer.",
             f"기대 답변의 문장마다 평균 {percent}%의 내용어가 답변에 있습니다.",
         ),
+        best,
     )
 
 
@@ -71,7 +78,7 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     that is in no context halves its sentence. Sentences that only say that something is not known claim nothing."""
     asked = content_words(question.text)
     evidence = [word for context in answer.contexts or () for word in content_words(context.text)]
-    claims = [_claimed(sentence, asked) for sentence in sentences(answer.text) if not states_ignorance(sentence)]
+    claims = [claimed_words(sentence, asked) for sentence in sentences(answer.text) if not states_ignorance(sentence)]
     supports = [_support(words, evidence, asked) for words in claims if words]
     if not supports:
         return _claims_nothing(answer)
@@ -87,13 +94,14 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
             f"답변 내용어의 {round(100 * share)}%가 문단에 있습니다. "
             f"문장 {len(supports)}개 중 {weak}개는 근거가 부족합니다.",
         ),
+        share,
     )
 
 
 GRADERS: dict[str, Grader] = {"correctness": correctness, "faithfulness": faithfulness, "completeness": completeness}
 
 
-def _claimed(sentence: str, asked: Sequence[Word]) -> tuple[Word, ...]:
+def claimed_words(sentence: str, asked: Sequence[Word]) -> tuple[Word, ...]:
     """The words by which a sentence claims something: those the question does not hold, else all of them (a plain yes
     or no repeats the question's words); none for a question and for the echo of this one."""
     words = content_words(sentence)
@@ -125,8 +133,8 @@ def _refusal_grade(question: QuestionSpec, answer: AnswerSpec) -> Grade | None:
 def _best_share(question: QuestionSpec, answer: AnswerSpec) -> float:
     given = content_words(answer.text)
     if question.references:
-        return max(coverage(_wanted(reference, question), given) for reference in question.references)
-    return sum(_named(point, given) for point in question.keywords) / max(len(question.keywords), 1)
+        return max(coverage(wanted_words(reference, question), given) for reference in question.references)
+    return sum(named(point, given) for point in question.keywords) / max(len(question.keywords), 1)
 
 
 def _covered(wanted: Sequence[Word], given: Sequence[Word]) -> Grade:
@@ -138,25 +146,26 @@ def _covered(wanted: Sequence[Word], given: Sequence[Word]) -> Grade:
     ko = f"기대 답변의 내용어 {len(found)}개 중 {count}개가 답변에 있습니다."
     if missing:
         en, ko = f"{en} Missing: {', '.join(missing)}.", f"{ko} 없는 말: {', '.join(missing)}."
-    return Grade(level_of(share), Bilingual(en, ko))
+    return Grade(level_of(share), Bilingual(en, ko), share)
 
 
 def _named_points(question: QuestionSpec, given: Sequence[Word]) -> Grade:
-    missing = [point[0] for point in question.keywords if point and not _named(point, given)]
+    missing = [point[0] for point in question.keywords if point and not named(point, given)]
     total = len(question.keywords)
     count = total - len(missing)
     en, ko = f"Names {count} of {total} required points.", f"요점 {total}개 중 {count}개를 말합니다."
     if missing:
         listed = ", ".join(missing[:_MOST_LISTED])
         en, ko = f"{en} Missing: {listed}.", f"{ko} 없는 요점: {listed}."
-    return Grade(level_of(count / total if total else 0.0), Bilingual(en, ko))
+    share = count / total if total else 0.0
+    return Grade(level_of(share), Bilingual(en, ko), share)
 
 
-def _named(alternatives: Sequence[str], given: Sequence[Word]) -> bool:
+def named(alternatives: Sequence[str], given: Sequence[Word]) -> bool:
     return any((words := content_words(text)) and coverage(words, given) >= _NAMED for text in alternatives)
 
 
-def _wanted(reference: str, question: QuestionSpec) -> tuple[Word, ...]:
+def wanted_words(reference: str, question: QuestionSpec) -> tuple[Word, ...]:
     """The reference's words that the question does not give away; all of them where it gives all."""
     words = content_words(reference)
     return _beyond(words, content_words(question.text)) or words
@@ -182,7 +191,7 @@ def _numbers_checked(grade: Grade, wanted: Sequence[Word], given: Sequence[Word]
 
 def _capped(grade: Grade, top: int, note: Bilingual) -> Grade:
     reason = Bilingual(f"{grade.reason.en} {note.en}", f"{grade.reason.ko} {note.ko}")
-    return Grade(min(grade.level, top), reason)
+    return Grade(min(grade.level, top), reason, min(grade.unit, (top - 1) / 4))
 
 
 def _beyond(words: Sequence[Word], asked: Sequence[Word]) -> tuple[Word, ...]:

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from evaluation.errors import UnknownName
 from evaluation.judging import baseline
-from evaluation.judging.baseline import BaselineJudge, judged
+from evaluation.judging.baseline import ANSWERS, BaselineJudge, judged
 from evaluation.judging.calls import JudgeReply
-from evaluation.judging.catalogue import judge_metrics
+from evaluation.judging.catalogue import family_metrics
 from evaluation.judging.lexical.grades import GRADERS, correctness
 from evaluation.judging.pricing import cost_of
-from evaluation.judging.rubric import Rubric
+from evaluation.judging.rubric import Rubric, shipped_rubrics
 from evaluation.samples import QuestionSpec, Status
 from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question, read_reply
 
@@ -55,15 +55,16 @@ def test_it_is_called_a_baseline_in_both_languages() -> None:
     assert "기준선" in baseline.DESCRIPTION.ko
 
 
-def test_it_has_a_rule_for_every_judge_metric() -> None:
-    assert set(GRADERS) == {spec.name for spec in judge_metrics()}
+def test_it_has_a_rule_for_every_step_of_every_family() -> None:
+    steps = {(rubric.family, step.name) for rubric in shipped_rubrics() for step in rubric.steps}
+    plain = {(rubric.family, "") for rubric in shipped_rubrics() if not rubric.steps}
+    assert set(ANSWERS) == steps | plain
+    assert set(GRADERS) == {spec.name for spec in family_metrics("answer_quality")}
 
 
-def test_a_metric_without_a_rule_is_an_error_and_not_a_score() -> None:
-    rubric = EN.model_copy(update={"metrics": (EN.metrics[0].model_copy(update={"name": "latency"}),)})
-    odd = call()
+def test_a_family_without_a_rule_is_an_error_and_not_a_score() -> None:
     with pytest.raises(UnknownName, match="baseline rule"):
-        judged(replace(odd, rubric=rubric, ask=replace(odd.ask, names=("latency",))))
+        judged(replace(call(), rubric=EN.model_copy(update={"family": "style"})))
 
 
 def test_it_gives_the_same_reply_to_the_same_call() -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evaluation.errors import InvalidFile, UnknownName
-from evaluation.judging.catalogue import families, family_metrics, family_of, judge_metrics
+from evaluation.judging.catalogue import families, family_named, family_of, judge_metrics
 from evaluation.judging.rubric import SHIPPED, Rubric, parse_rubric, shipped_rubric, shipped_rubrics
 from tests.evaluation.judging.samples import EN, KO
 
@@ -18,8 +18,8 @@ def yaml_of(rubric_file: str) -> str:
 @pytest.mark.parametrize("language", ["ko", "en"])
 def test_each_family_ships_a_rubric_in_both_languages_with_exactly_its_metrics(family: str, language: str) -> None:
     rubric = shipped_rubric(family, language)
-    assert rubric.names == tuple(spec.name for spec in family_metrics(family))
-    for spec in family_metrics(family):
+    assert rubric.names == tuple(spec.name for spec in family_named(family).metrics)
+    for spec in family_named(family).metrics:
         assert rubric.metric(spec.name).read_scale() == spec.scale
 
 

@@ -1,0 +1,93 @@
+"""Family ``negative_questions``: what an answer to a negative question does. Where a judge is on, this label, not the
+phrase rule, decides whether the question's check is passed; the rule's findings stand beside it."""
+
+from __future__ import annotations
+
+from evaluation.judging.asking import Case, Family, Judging, failed
+from evaluation.judging.data import data_blocks
+from evaluation.judging.scored import read_verdict, scores_ask
+from evaluation.metrics.negative_detection import negative_detection
+from evaluation.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings
+from evaluation.samples import QuestionSpec, Result, Status
+from evaluation.scales import Scale, ScaleKind
+
+NAME = "negative_questions"
+LABEL, DETECTION = "negative_label", "negative_detection"
+ABSTAIN, CORRECT_PREMISE, ANSWER, FABRICATE = "abstain", "correct_premise", "answer", "fabricate"
+PREMISE, DISCLAIMER = "should_correct_premise", "should_provide_accurate_disclaimer"
+PASSING = (ABSTAIN, CORRECT_PREMISE)  # of checks that say nothing else
+
+METRICS = (
+    MetricSpec(
+        name=LABEL,
+        version=1,
+        kind=Kind.JUDGE,
+        scale=Scale(ScaleKind.CLASS, labels=(ABSTAIN, CORRECT_PREMISE, ANSWER, FABRICATE)),
+        title=Bilingual("Negative question label", "부정 질문 판정"),
+        formula=Bilingual(
+            "what the answer to a negative question does, by a judge: abstain, correct_premise, answer, fabricate; it "
+            "decides negative_detection",
+            "부정 질문에 대한 답변이 하는 일을 판정자가 분류: abstain(답을 삼감), correct_premise(전제를 바로잡음), "
+            "answer(답함), fabricate(지어냄). negative_detection을 결정함",
+        ),
+        source="000",
+        direction=Direction.NONE,
+        inputs=("check",),
+        optional_inputs=("reference", "contexts"),
+        review_form=ReviewForm.CLASS,
+        rubric_family=NAME,
+    ),
+)
+
+
+def judge(case: Case) -> Judging:
+    """One label, and what it means for the check."""
+    blocks = data_blocks(case.question, case.answer, ("reference", "passages"))
+    heard = yield scores_ask(case.rubric, (LABEL,), {"check": _check_block(case.question), **blocks})
+    if heard.failure:
+        return failed(case, heard)
+    label = read_verdict(case.rubric.metric(LABEL), heard.parts.get(LABEL))
+    return {LABEL: label, DETECTION: decided(case, label)}
+
+
+def decided(case: Case, label: Result) -> Result:
+    """Whether the check is passed: by the label, failed where the label is; a question whose check nobody defines
+    fails as the rule does."""
+    rule = negative_detection(case.question, case.answer, case.settings)
+    if rule.status is not Status.SCORED:
+        return rule
+    if label.label is None:
+        return Result.failed(label.reason, detail={"rule": rule.value})
+    phrases_met = rule.value == 1
+    passed = label.label in passing_labels(case.question, case.settings, phrases_met=phrases_met)
+    return Result.scored(
+        float(passed),
+        reason=label.reason,
+        detail={"check": case.question.check, "label": label.label, "rule": rule.value},
+        findings=rule.findings,
+    )
+
+
+def passing_labels(question: QuestionSpec, settings: RuleSettings, *, phrases_met: bool) -> tuple[str, ...]:
+    """The labels with which an answer passes the question's check.
+
+    Abstaining passes all but a false premise that has to be corrected; correcting a premise passes; a plain answer
+    passes only where a disclaimer was wanted and its phrases are there; a fabrication fails.
+    """
+    own = settings.passing_labels(question.check)
+    if own:
+        return own
+    if question.check == PREMISE:
+        return (CORRECT_PREMISE,)
+    if question.check == DISCLAIMER and phrases_met:
+        return (*PASSING, ANSWER)
+    return PASSING
+
+
+def _check_block(question: QuestionSpec) -> dict[str, object]:
+    """What the question's author expects of the answer."""
+    phrases = question.check_phrases.model_dump(exclude_defaults=True) if question.check_phrases else {}
+    return {"expects": question.check, **phrases}
+
+
+FAMILY = Family(NAME, METRICS, judge, decides=(negative_detection,))

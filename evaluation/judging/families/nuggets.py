@@ -1,0 +1,64 @@
+"""Family ``nuggets``: which of the facts an answer should hold it holds."""
+
+from __future__ import annotations
+
+from evaluation.judging.asking import Case, Family, Judging, failed
+from evaluation.judging.calls import Ask
+from evaluation.judging.formulas import nugget_support
+from evaluation.judging.shapes import TEXT, closed, one_of
+from evaluation.judging.spans import locate
+from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.samples import Finding
+from evaluation.scales import Scale, ScaleKind
+
+NAME = "nuggets"
+NUGGET, ASSIGN = "nugget", "assign"
+
+METRICS = (
+    MetricSpec(
+        name="nugget_support",
+        version=1,
+        kind=Kind.JUDGE,
+        scale=Scale(ScaleKind.REAL, 0, 1),
+        title=Bilingual("Nugget support", "너깃 지지율"),
+        formula=Bilingual(
+            "nuggets that the answer fully supports / nuggets; beside it with partial support counted half, and both "
+            "over the vital nuggets alone",
+            "답변이 온전히 담은 너깃 수 / 너깃 수. 부분 지지를 절반으로 센 값과 필수 너깃만 센 값이 함께 나옴",
+        ),
+        source="004",
+        inputs=("nuggets",),
+        review_form=ReviewForm.NUGGETS,
+        rubric_family=NAME,
+    ),
+)
+
+
+def judge(case: Case) -> Judging:
+    """One verdict per nugget, each with the words of the answer it rests on."""
+    nuggets = case.question.nuggets or case.settings.nuggets
+    listed = {f"{NUGGET}_{i}": [one.name, *one.alternatives] for i, one in enumerate(nuggets, start=1)}
+    verdict = closed({"reason": TEXT, "verdict": one_of(case.rubric.metric("nugget_support").verdicts), "quote": TEXT})
+    blocks = {"question": case.question.text, "nuggets": listed, "answer": case.answer.text}
+    heard = yield Ask(blocks, closed(dict.fromkeys(listed, verdict)), tuple(listed), ASSIGN, whole=True)
+    if heard.failure:
+        return failed(case, heard)
+    parts = []
+    for nugget, key in zip(nuggets, listed, strict=True):
+        said = heard.parts[key]
+        place = locate(said["quote"], case.answer.text)
+        parts.append(
+            Finding(
+                NUGGET,
+                nugget.name,
+                said["verdict"],
+                start=place.start if place else None,
+                end=place.end if place else None,
+                approximate=bool(place and place.approximate),
+                reason=said["reason"],
+            )
+        )
+    return {"nugget_support": nugget_support(parts, [nugget.vital for nugget in nuggets])}
+
+
+FAMILY = Family(NAME, METRICS, judge)

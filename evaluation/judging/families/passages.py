@@ -1,0 +1,87 @@
+"""Family ``passages``: whether each retrieved passage helps to answer the question; precision and average precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evaluation.judging.asking import Case, Family, Judging, failed
+from evaluation.judging.calls import Ask
+from evaluation.judging.data import numbered, reference_block
+from evaluation.judging.formulas import figure_from_parts
+from evaluation.judging.shapes import TEXT, closed, one_of
+from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.samples import Finding
+from evaluation.scales import Scale, ScaleKind
+
+NAME = "passages"
+CONTEXT = "context"
+RATE = "rate"
+BATCH = 20  # passages in one request
+
+
+def _spec(name: str, title: Bilingual, formula: Bilingual) -> MetricSpec:
+    return MetricSpec(
+        name=name,
+        version=1,
+        kind=Kind.JUDGE,
+        scale=Scale(ScaleKind.REAL, 0, 100),
+        title=title,
+        formula=formula,
+        source="001",
+        inputs=("contexts",),
+        optional_inputs=("reference",),
+        review_form=ReviewForm.CONTEXTS,
+        rubric_family=NAME,
+    )
+
+
+METRICS = (
+    _spec(
+        "context_precision",
+        Bilingual("Context precision", "문단 정밀도"),
+        Bilingual(
+            "relevant retrieved passages / retrieved passages x 100; 0 where nothing was retrieved",
+            "질문에 도움이 되는 검색 문단 수 / 검색 문단 수 x 100. 검색된 것이 없으면 0",
+        ),
+    ),
+    _spec(
+        "context_average_precision",
+        Bilingual("Context average precision", "문단 평균 정밀도"),
+        Bilingual(
+            "mean over the relevant passages of the precision down to each rank x 100; 0 without a relevant passage",
+            "도움이 되는 문단마다 그 순위까지의 정밀도를 구해 평균 x 100. 도움이 되는 문단이 없으면 0",
+        ),
+    ),
+)
+
+
+def judge(case: Case) -> Judging:
+    """One verdict per passage, in batches, shared by both metrics. Nothing retrieved needs no asking: both are 0."""
+    contexts = case.answer.contexts or ()
+    parts: list[Finding] = []
+    for first in range(0, len(contexts), BATCH):
+        batch = contexts[first : first + BATCH]
+        heard = yield _ask(case, numbered(batch, first + 1))
+        if heard.failure:
+            return failed(case, heard)
+        for place, context in enumerate(batch, start=first):
+            said = heard.parts[f"{CONTEXT}_{place + 1}"]
+            name = context.chunk_id or str(place + 1)
+            parts.append(Finding(CONTEXT, name, said["verdict"], context=place, reason=said["reason"]))
+    return {name: figure_from_parts(name, parts) for name in case.metrics}
+
+
+def _ask(case: Case, contexts: list[dict[str, Any]]) -> Ask:
+    metric = case.rubric.metric(case.rubric.step(RATE).metric)
+    keys = tuple(f"{CONTEXT}_{context['number']}" for context in contexts)
+    blocks: Mapping[str, Any] = {
+        "question": case.question.text,
+        **reference_block(case.question),
+        "contexts": contexts,
+    }
+    verdict = closed({"reason": TEXT, "verdict": one_of(metric.verdicts)})
+    return Ask(blocks, closed(dict.fromkeys(keys, verdict)), keys, RATE, whole=True)
+
+
+FAMILY = Family(NAME, METRICS, judge)

@@ -1,0 +1,96 @@
+"""Family ``regulation_quality`` (source 003): four scores from 0 to 1 in one call, with issues and strengths."""
+
+from __future__ import annotations
+
+from evaluation.judging.asking import Case, Family, Judging
+from evaluation.judging.data import data_blocks, shown
+from evaluation.judging.scored import read_scores, scores_ask
+from evaluation.judging.shapes import TEXT, list_of
+from evaluation.registry import Bilingual, Kind, MetricSpec
+from evaluation.samples import Finding, Result, Status
+from evaluation.scales import Scale, ScaleKind
+
+NAME = "regulation_quality"
+LISTS = {"issues": "issue", "strengths": "strength"}  # member of the reply -> kind of finding
+_EVERYWHERE = ("passages", "persona", "history", "clarification_ok")
+
+
+def _spec(
+    name: str, title: Bilingual, formula: Bilingual, needs: tuple[str, ...], sees: tuple[str, ...] = ()
+) -> MetricSpec:
+    return MetricSpec(
+        name=name,
+        version=1,
+        kind=Kind.JUDGE,
+        scale=Scale(ScaleKind.REAL, 0, 1),
+        title=title,
+        formula=formula,
+        source="003",
+        inputs=needs,
+        optional_inputs=(*sees, *_EVERYWHERE),
+        rubric_family=NAME,
+    )
+
+
+METRICS = (
+    _spec(
+        "accuracy",
+        Bilingual("Accuracy", "정확도"),
+        Bilingual(
+            "a judge's number from 0 to 1: is the answer factually right and free of inventions? Findings cap it: a "
+            "phone number or institution that is not in the sources 0, avoidance without help at most 0.3",
+            "판정자가 매긴 0~1 값: 답변이 사실에 맞고 지어낸 것이 없는가? 출처에 없는 전화번호나 다른 기관이 있으면 0, "
+            "도움 없는 회피이면 최대 0.3",
+        ),
+        ("evidence",),
+        ("reference",),
+    ),
+    _spec(
+        "answer_completeness",
+        Bilingual("Completeness of the answer", "답변 완전성"),
+        Bilingual(
+            "a judge's number from 0 to 1: does the answer hold the required information?",
+            "판정자가 매긴 0~1 값: 필요한 정보를 모두 담았는가?",
+        ),
+        ("points",),
+        ("reference", "required_info"),
+    ),
+    _spec(
+        "citations",
+        Bilingual("Citations", "인용"),
+        Bilingual(
+            "a judge's number from 0 to 1: are regulations and articles cited exactly and in proper form?",
+            "판정자가 매긴 0~1 값: 규정과 조문을 정확하고 올바른 형식으로 인용했는가?",
+        ),
+        (),
+    ),
+    _spec(
+        "context_relevance",
+        Bilingual("Context relevance", "문단 관련성"),
+        Bilingual(
+            "a judge's number from 0 to 1: are the retrieved passages about the question? 0 for nothing retrieved",
+            "판정자가 매긴 0~1 값: 검색된 문단이 질문과 관련되는가? 검색된 것이 없으면 0",
+        ),
+        ("contexts",),
+    ),
+)
+
+
+def judge(case: Case) -> Judging:
+    """Ask for all scores at once. Issues and strengths are findings of the first metric that was scored."""
+    nothing = "context_relevance" if case.answer.contexts == () else ""
+    asked = tuple(name for name in case.metrics if name != nothing)
+    blocks = data_blocks(case.question, case.answer, shown(case))
+    heard = yield scores_ask(case.rubric, asked, blocks, {name: list_of(TEXT) for name in LISTS})
+    results = read_scores(case, heard)
+    if nothing in case.metrics:
+        results[nothing] = Result.scored(0.0, detail={"contexts": 0})
+    found = tuple(Finding(kind, text) for member, kind in LISTS.items() for text in heard.parts.get(member, ()) if text)
+    first = next((name for name in asked if results[name].status is Status.SCORED), "")
+    if first and found:
+        given = results[first]
+        results[first] = Result.scored(given.value or 0.0, reason=given.reason, detail=given.detail, findings=found)
+    return results
+
+
+FAMILY = Family(NAME, METRICS, judge)

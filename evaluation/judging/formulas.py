@@ -1,0 +1,100 @@
+"""Figures computed from verdicts on parts: the same formula whether a judge or an expert gave the verdicts.
+
+One rule for all of them: only full support counts. Partial support is counted beside the figure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evaluation.errors import UnknownName
+from evaluation.samples import Finding, Result
+
+SUPPORTED, PARTIAL, UNSUPPORTED, CONTRADICTED = "supported", "partial", "unsupported", "contradicted"
+RELEVANT, IRRELEVANT = "relevant", "irrelevant"
+_PERCENT = 100.0
+Formula = Callable[[Sequence[Finding]], Result]
+
+
+def claim_support(parts: Sequence[Finding]) -> Result:
+    """Supported claims / claims, 0 to 1. Without claims there is nothing to support: not applicable."""
+    if not parts:
+        return Result.not_applicable("no_claims")
+    return Result.scored(_share(parts), detail=_counts(parts), findings=tuple(parts))
+
+
+def context_recall(parts: Sequence[Finding]) -> Result:
+    """Statements of the reference that a passage supports / statements, 0 to 100."""
+    if not parts:
+        return Result.not_applicable("no_statements")
+    return Result.scored(_PERCENT * _share(parts), detail=_counts(parts), findings=tuple(parts))
+
+
+def context_precision(parts: Sequence[Finding]) -> Result:
+    """Relevant passages / passages, 0 to 100; 0 where nothing was retrieved."""
+    relevant = _relevance(parts)
+    value = _PERCENT * sum(relevant) / len(relevant) if relevant else 0.0
+    return Result.scored(value, detail={"relevant": sum(relevant), "contexts": len(relevant)}, findings=tuple(parts))
+
+
+def context_average_precision(parts: Sequence[Finding]) -> Result:
+    """Average precision of the ranking, 0 to 100: the mean over the relevant passages of the precision down to each;
+    0 without a relevant passage."""
+    relevant = _relevance(parts)
+    found = total = 0.0
+    for rank, is_relevant in enumerate(relevant, start=1):
+        if is_relevant:
+            found += 1
+            total += found / rank
+    detail = {"relevant": int(found), "contexts": len(relevant)}
+    return Result.scored(_PERCENT * total / found if found else 0.0, detail=detail, findings=tuple(parts))
+
+
+def nugget_support(parts: Sequence[Finding], vital: Sequence[bool] = ()) -> Result:
+    """Supported nuggets / nuggets, 0 to 1. Beside it: the share with partial support counted half, and both shares over
+    the vital nuggets alone (as in TREC's nugget evaluations: all and vital, with partial support and strict)."""
+    if not parts:
+        return Result.not_applicable("no_nuggets")
+    detail = _counts(parts)
+    kept = [part for part, is_vital in zip(parts, vital, strict=True) if is_vital] if vital else []
+    if kept:
+        detail["vital"] = len(kept)
+        detail["vital_strict"] = _share(kept)
+        detail["vital_with_partial"] = _share(kept, partial=0.5)
+    return Result.scored(_share(parts), detail=detail, findings=tuple(parts))
+
+
+FORMULAS: dict[str, Formula] = {
+    "claim_support": claim_support,
+    "context_recall": context_recall,
+    "context_precision": context_precision,
+    "context_average_precision": context_average_precision,
+    "nugget_support": nugget_support,
+}
+
+
+def figure_from_parts(metric: str, parts: Sequence[Finding]) -> Result:
+    """What a metric's formula makes of verdicts on parts, given in the order of the parts.
+
+    :raises UnknownName: for a metric that is not computed from parts.
+    """
+    if metric not in FORMULAS:
+        raise UnknownName("metric with parts", metric, list(FORMULAS))
+    return FORMULAS[metric](parts)
+
+
+def _share(parts: Sequence[Finding], partial: float = 0.0) -> float:
+    points = {SUPPORTED: 1.0, PARTIAL: partial}
+    return sum(points.get(part.verdict, 0.0) for part in parts) / len(parts)
+
+
+def _counts(parts: Sequence[Finding]) -> dict[str, Any]:
+    """How many parts have which verdict, and the share with partial support counted half."""
+    return {**Counter(part.verdict for part in parts), "parts": len(parts), "with_partial": _share(parts, partial=0.5)}
+
+
+def _relevance(parts: Sequence[Finding]) -> list[bool]:
+    """Whether each passage is relevant, by rank; imported verdicts say supported for it."""
+    return [part.verdict in {RELEVANT, SUPPORTED} for part in parts]

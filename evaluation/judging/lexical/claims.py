@@ -1,0 +1,79 @@
+"""The offline baseline as a finder and checker of claims, statements and nuggets: sentences, and their words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluation.judging.calls import JudgeCall
+from evaluation.judging.formulas import PARTIAL, SUPPORTED, UNSUPPORTED
+from evaluation.judging.lexical.grades import claimed_words
+from evaluation.judging.lexical.refusals import states_ignorance
+from evaluation.judging.lexical.support import support
+from evaluation.judging.lexical.words import content_words, coverage, sentences
+from evaluation.registry import Bilingual
+
+_NAMED, _HINTED = 0.8, 0.5  # share of a nugget's words in the answer
+
+
+def claims_of(call: JudgeCall) -> dict[str, Any]:
+    """Every sentence of the answer that says something beyond the question and does not admit ignorance."""
+    asked = content_words(call.question.text)
+    kept = [s for s in sentences(call.answer.text) if not states_ignorance(s) and claimed_words(s, asked)]
+    return {"claims": [{"claim": sentence, "quote": sentence} for sentence in kept]}
+
+
+def statements_of(call: JudgeCall) -> dict[str, Any]:
+    """The sentences of each reference."""
+    return {
+        "statements": [
+            {"reference": number, "statement": sentence}
+            for number, reference in enumerate(call.question.references, start=1)
+            for sentence in sentences(reference)
+        ]
+    }
+
+
+def verified_claims(call: JudgeCall) -> dict[str, Any]:
+    """A verdict on each claim."""
+    return _checked(call, call.ask.blocks["claims"], partial=True)
+
+
+def attributed_statements(call: JudgeCall) -> dict[str, Any]:
+    """A verdict on each statement, of the wordings of one the best; part of a statement does not count."""
+    return _checked(call, call.ask.blocks["statements"], partial=False)
+
+
+def assigned_nuggets(call: JudgeCall) -> dict[str, Any]:
+    """A verdict on each nugget: from 80% of the words of any wording supported, from half of them partly."""
+    given = content_words(call.answer.text)
+    found = {}
+    for key, wordings in call.ask.blocks["nuggets"].items():
+        share = max((coverage(w, given) for text in wordings if (w := content_words(text))), default=0.0)
+        verdict = SUPPORTED if share >= _NAMED else PARTIAL if share >= _HINTED else UNSUPPORTED
+        said = Bilingual(f"{round(100 * share)}% of its words occur.", f"낱말의 {round(100 * share)}%가 있습니다.")
+        quote = _holding(call, wordings) if verdict != UNSUPPORTED else ""
+        found[key] = {"reason": said.in_language(call.rubric.language), "verdict": verdict, "quote": quote}
+    return found
+
+
+def _holding(call: JudgeCall, wordings: list[str]) -> str:
+    """The sentence of the answer that holds most of any wording."""
+    words = [content_words(text) for text in wordings]
+    parts = sentences(call.answer.text)
+    return max(parts, key=lambda s: max(coverage(w, content_words(s)) for w in words if w), default="")
+
+
+def _checked(call: JudgeCall, texts: dict[str, str], *, partial: bool) -> dict[str, Any]:
+    contexts = [context.text for context in call.answer.contexts or ()]
+    found = {}
+    for key, text in texts.items():
+        options = [support(wording, contexts, call.question.text) for wording in text.split(" | ")]
+        best = min(options, key=lambda one: (SUPPORTED, PARTIAL, UNSUPPORTED).index(one.verdict))
+        counts = partial or best.verdict == SUPPORTED
+        found[key] = {
+            "reason": best.reason.in_language(call.rubric.language),
+            "verdict": best.verdict if counts else UNSUPPORTED,
+            "context": best.context + 1 if best.context is not None and counts else 0,
+            "quote": best.quote if counts else "",
+        }
+    return found

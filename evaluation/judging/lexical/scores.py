@@ -1,0 +1,133 @@
+"""The offline baseline's scores on real scales: the shares behind its levels, as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from evaluation.judging.calls import JudgeCall
+from evaluation.judging.lexical.grades import (
+    GRADERS,
+    Grade,
+    completeness,
+    correctness,
+    faithfulness,
+    level_of,
+    named,
+)
+from evaluation.judging.lexical.passages import helps
+from evaluation.judging.lexical.refusals import refuses
+from evaluation.judging.lexical.words import content_words, coverage, sentences
+from evaluation.metrics.citation_format import citation_format
+from evaluation.metrics.citation_validity import citation_validity
+from evaluation.registry import Bilingual, RuleSettings
+
+_SETTINGS = RuleSettings()
+Scorer = Callable[[JudgeCall], Grade]
+
+
+def graded(call: JudgeCall) -> dict[str, Any]:
+    """Levels from 1 to 5, by metric."""
+    grades = {name: GRADERS[name](call.question, call.answer) for name in call.ask.names}
+    return {n: {"reason": g.reason.in_language(call.rubric.language), "score": g.level} for n, g in grades.items()}
+
+
+def generation_faithfulness(call: JudgeCall) -> dict[str, Any]:
+    """The share of new words that the passages hold."""
+    return {"generation_faithfulness": _real(call, faithfulness(call.question, call.answer))}
+
+
+def answer_relevancy(call: JudgeCall) -> dict[str, Any]:
+    """Half for saying anything beyond the question, half for the question's words that come back; a refusal is no
+    response."""
+    return {"answer_relevancy": _real(call, _responds(call))}
+
+
+def factual_accuracy(call: JudgeCall) -> dict[str, Any]:
+    """Correctness and completeness by words. Contradictions are not looked for, so nothing is sure."""
+    unseen = Bilingual("Contradictions are not looked for.", "모순은 살펴보지 않습니다.")
+    steps = {
+        "correctness": correctness(call.question, call.answer),
+        "completeness": completeness(call.question, call.answer),
+        "consistency": Grade(5, unseen, 1.0),
+    }
+    return {**{name: _real(call, grade, 100) for name, grade in steps.items()}, "confidence": 0}
+
+
+def regulation_quality(call: JudgeCall) -> dict[str, Any]:
+    """The scores of source 003 that are asked for. A question back where one is welcome costs nothing."""
+    asks_back = call.question.clarification_ok and call.answer.text.strip().endswith("?")
+    welcome = Grade(5, Bilingual("Asks back where that is welcome.", "되물어도 되는 질문에 되묻습니다."), 1.0)
+    grades = {name: welcome if asks_back else _REGULATION[name](call) for name in call.ask.names}
+    low = [f"{name}: {g.reason.in_language(call.rubric.language)}" for name, g in grades.items() if g.level <= 2]
+    high = [f"{name}: {g.reason.in_language(call.rubric.language)}" for name, g in grades.items() if g.level == 5]
+    return {**{name: _real(call, grade) for name, grade in grades.items()}, "issues": low, "strengths": high}
+
+
+def _real(call: JudgeCall, grade: Grade, top: float = 1.0) -> dict[str, Any]:
+    return {"reason": grade.reason.in_language(call.rubric.language), "score": top * grade.unit}
+
+
+def _responds(call: JudgeCall) -> Grade:
+    asked, given = content_words(call.question.text), content_words(call.answer.text)
+    new = {word.surface for word in given} - {word.surface for word in asked}
+    if refuses(call.answer.text) or not new:
+        return Grade(1, Bilingual("Refuses or says nothing new.", "답을 피하거나 새로 말하는 것이 없습니다."), 0.0)
+    share = 0.5 + 0.5 * coverage(asked, given)
+    percent = round(200 * (share - 0.5))
+    said = Bilingual(f"Takes up {percent}% of the question's words.", f"질문 낱말의 {percent}%를 이어받습니다.")
+    return Grade(level_of(share), said, share)
+
+
+def _accuracy(call: JudgeCall) -> Grade:
+    known = call.question.references or call.question.keywords
+    return (correctness if known else faithfulness)(call.question, call.answer)
+
+
+def _answer_completeness(call: JudgeCall) -> Grade:
+    if not call.question.required_info:
+        return completeness(call.question, call.answer)
+    given, points = content_words(call.answer.text), call.question.required_info
+    count = sum(named((point,), given) for point in points)
+    said = Bilingual(f"Names {count} of {len(points)} points.", f"{len(points)}개 중 {count}개를 말합니다.")
+    return Grade(level_of(count / len(points)), said, count / len(points))
+
+
+def _citations(call: JudgeCall) -> Grade:
+    """Form times the share of references that the sources hold, where there are sources."""
+    form = citation_format(call.question, call.answer, _SETTINGS).value or 0.0
+    valid = citation_validity(call.question, call.answer, _SETTINGS).value
+    share = form if valid is None else form * valid
+    said = Bilingual(f"Form {form:g}, in the sources {valid}.", f"형식 {form:g}, 출처에 있는 비율 {valid}.")
+    if valid is None:
+        said = Bilingual(f"Form {form:g}.", f"형식 {form:g}.")
+    return Grade(level_of(share), said, share)
+
+
+def _context_relevance(call: JudgeCall) -> Grade:
+    contexts = call.answer.contexts or ()
+    count = sum(helps(context.text, call.question) for context in contexts)
+    share = count / len(contexts) if contexts else 0.0
+    said = Bilingual(
+        f"{count} of {len(contexts)} passages help.", f"문단 {len(contexts)}개 중 {count}개가 도움이 됩니다."
+    )
+    return Grade(level_of(share), said, share)
+
+
+_REGULATION: dict[str, Scorer] = {
+    "accuracy": _accuracy,
+    "answer_completeness": _answer_completeness,
+    "citations": _citations,
+    "context_relevance": _context_relevance,
+}
+
+
+def asked_back(call: JudgeCall) -> dict[str, Any]:
+    """The answer's first sentences with a question mark: all that can be done without a model."""
+    parts = [sentence.rstrip(" .!?。") + "?" for sentence in sentences(call.answer.text)][:3]
+    return {"questions": parts, "noncommittal": refuses(call.answer.text)}
+
+
+def no_proposals(call: JudgeCall) -> dict[str, Any]:
+    """Nothing: words do not tell what somebody may need next."""
+    return {"suggested_queries": [], "action_items": [], "urgency": "low"}

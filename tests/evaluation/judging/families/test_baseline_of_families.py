@@ -1,0 +1,119 @@
+"""The offline baseline answers every family in both languages, plainly and in the right direction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluation.judging.catalogue import families
+from evaluation.samples import AnswerSpec, Nugget, QuestionSpec, Result, Status
+from tests.evaluation.judging.families.scripted import before
+from tests.evaluation.judging.samples import answer, by_baseline, question
+
+KO = {
+    "question": "휴학은 몇 년까지 가능한가요?",
+    "reference": "일반 휴학은 통산 3년까지 가능합니다(학칙 제21조).",
+    "passages": ["제21조 일반 휴학은 통산 3년까지 가능하며 1회에 1년 이내로 한다.", "도서관은 평일 9시에 문을 연다."],
+    "good": "일반 휴학은 통산 3년까지 가능합니다(학칙 제21조).",
+    "bad": "휴학은 10년까지 되며 총장의 허가가 필요합니다.",
+    "nugget": "통산 3년",
+}
+EN = {
+    "question": "How long may a student be on leave?",
+    "reference": "A student may be on leave for three years in total.",
+    "passages": ["Leave of absence is limited to three years in total for each student.", "The library opens at nine."],
+    "good": "A student may be on leave for three years in total.",
+    "bad": "Leave is unlimited and needs the permission of the president.",
+    "nugget": "three years in total",
+}
+TEXTS = {"ko": KO, "en": EN}
+
+
+def judged(family: str, language: str, text: str, **fields: Any) -> dict[str, Result]:
+    words = TEXTS[language]
+    asked: QuestionSpec = question(
+        str(words["question"]),
+        **{
+            "references": (str(words["reference"]),),
+            "nuggets": (Nugget(name=str(words["nugget"])), Nugget(name="허가 신청서 form 7")),
+            **fields,
+        },
+    )
+    given: AnswerSpec = answer(text, list(words["passages"]))
+    return by_baseline(before(family, asked, given, language=language))
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize("family", families())
+def test_every_family_gets_a_result_for_every_metric(family: str, language: str) -> None:
+    results = judged(
+        family, language, str(TEXTS[language]["good"]), category="negative", check="should_not_hallucinate"
+    )
+    assert results
+    assert {result.status for result in results.values()} <= {Status.SCORED, Status.NOT_APPLICABLE}
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        ("claims", "claim_support"),
+        ("factual_accuracy", "factual_accuracy"),
+        ("generation_faithfulness", "generation_faithfulness"),
+        ("regulation_quality", "accuracy"),
+        ("regulation_quality", "answer_completeness"),
+        ("nuggets", "nugget_support"),
+    ],
+)
+def test_a_good_answer_scores_above_a_bad_one(metric: tuple[str, str], language: str) -> None:
+    family, name = metric
+    good, bad = (judged(family, language, str(TEXTS[language][which]))[name].value for which in ("good", "bad"))
+    assert good is not None
+    assert bad is not None
+    assert good > bad
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_the_passage_with_the_answer_is_the_relevant_one(language: str) -> None:
+    results = judged("passages", language, "x")
+    assert [f.verdict for f in results["context_precision"].findings] == ["relevant", "irrelevant"]
+    assert results["context_average_precision"].value == 100.0
+    assert judged("statements", language, "x")["context_recall"].value == 100.0
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_classes_follow_the_words(language: str) -> None:
+    assert judged("answer_class", language, str(TEXTS[language]["good"]))["answer_class"].label == "CORRECT"
+    assert judged("answer_class", language, str(TEXTS[language]["bad"]))["answer_class"].label == "WRONG"
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "passed"),
+    [
+        ("달 지점에 대한 정보는 문서에 없습니다.", "abstain", 1.0),
+        ("달 지점은 고요의 바다 12번지에 있습니다.", "fabricate", 0.0),
+        ("도서관은 평일 9시에 문을 엽니다.", "answer", 0.0),
+    ],
+)
+def test_negative_questions_are_labelled_by_predicates(text: str, label: str, passed: float) -> None:
+    trap = {"category": "negative", "check": "should_not_hallucinate", "references": ("정보를 찾을 수 없습니다.",)}
+    results = judged("negative_questions", "ko", text, **trap)
+    assert (results["negative_label"].label, results["negative_detection"].value) == (label, passed)
+
+
+def test_a_corrected_premise_is_told_from_a_refusal() -> None:
+    trap = {
+        "category": "negative",
+        "check": "should_correct_premise",
+        "references": ("TIGER 200은 삼성자산운용이 아니라 미래에셋자산운용이 운용합니다.",),
+    }
+    text = "TIGER 200은 삼성자산운용이 아니라 미래에셋자산운용의 상품입니다."
+    assert judged("negative_questions", "ko", text, **trap)["negative_label"].label == "correct_premise"
+
+
+def test_a_question_back_costs_nothing_where_it_is_welcome() -> None:
+    results = judged("regulation_quality", "ko", "어떤 휴학을 말씀하시나요?", clarification_ok=True)
+    assert {result.value for result in results.values()} == {1.0}
+    results = judged("regulation_quality", "ko", "어떤 휴학을 말씀하시나요?")
+    assert results["accuracy"].value != 1.0
