@@ -60,7 +60,9 @@ def load_demo(project: Project) -> list[Run]:
 
 
 def _judged(project: Project, questions: QuestionSet, system: str, file: str, lead: User) -> Run:
-    imported = import_answer_file(questions, system, (HERE / file).read_bytes(), file, by=lead)
+    imported = import_answer_file(
+        questions, system, (HERE / file).read_bytes(), file, by=lead, name=f"{QUESTIONS} · {system} · rules"
+    )
     judged = Run.objects.filter(answer_set=imported.answer_set, judges__isnull=False).first()
     if judged:
         return judged
