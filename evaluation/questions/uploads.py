@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -107,7 +108,8 @@ def store_upload(
     """
     if kind != QUESTIONS:
         raise Refused("unknown_upload_kind", kind=kind)
-    file = read_questions(content, file_name, group_by=str(options.get("group_by", "")))
+    limit = settings.CONCORD_UPLOAD_BYTES
+    file = read_questions(content, file_name, group_by=str(options.get("group_by", "")), max_bytes=limit)
     expire_uploads()
     return ImportBatch.objects.create(
         uuid=uuid.uuid4(),
@@ -164,4 +166,6 @@ def expire_uploads() -> int:
 def _file(batch: ImportBatch) -> QuestionFile:
     if batch.state == State.EXPIRED:
         raise Refused("upload_expired", file=batch.file_name)
-    return read_questions(bytes(batch.content), batch.file_name, group_by=str(batch.options.get("group_by", "")))
+    content = bytes(batch.content)
+    group_by = str(batch.options.get("group_by", ""))
+    return read_questions(content, batch.file_name, group_by=group_by, max_bytes=len(content))

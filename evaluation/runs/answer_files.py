@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db import transaction
 
 from evaluation import audit
@@ -63,7 +64,7 @@ def import_answer_file(
     :raises InvalidFile: with every problem; nothing is imported then.
     :raises Refused: ``bad_name`` for a system name that cannot be stored.
     """
-    file = read_answers(data, file_name)
+    file = read_answers(data, file_name, max_bytes=settings.CONCORD_UPLOAD_BYTES)
     imported = import_answers(question_set, system, file, data=data, file_name=file_name, by=by, name=name, k=k)
     return score_by_rules(imported.run, seconds=seconds)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 
@@ -10,12 +11,13 @@ from evaluation.accounts.models import AuditEvent
 from evaluation.errors import InvalidFile, Refused
 from evaluation.files.reading import read_answers
 from evaluation.messages import explain
+from evaluation.questions.importing import import_question_set
 from evaluation.questions.models import QuestionSet
 from evaluation.runs.answer_files import ImportedAnswers, import_answer_file, import_answers
 from evaluation.runs.models import Answer, AnswerSet, Context, Run
 from evaluation.scores.models import Score
 from evaluation.systems.models import System, SystemVersion
-from tests.evaluation.questions.sources import as_json, as_lines
+from tests.evaluation.questions.sources import as_json, as_lines, question, question_file
 from tests.factories import make_project, make_question_set, make_user, question_spec
 
 pytestmark = pytest.mark.django_db
@@ -236,3 +238,40 @@ def test_the_import_stands_in_the_audit_log_with_the_files_hash() -> None:
     detail = AuditEvent.objects.get(verb="answer_set.imported").detail
     assert detail["sha256"] == done.run.answer_set.file_sha256
     assert len(detail["hash"]) == 64
+
+
+def test_a_question_without_reference_keywords_or_known_category_has_no_figure_and_breaks_nothing() -> None:
+    """U17."""
+    bare = question_spec(1, category="", references=(), keywords=())
+    run = import_answer_file(
+        make_question_set(make_project(), [bare]),
+        "vector",
+        as_lines([{"question_id": "q1", "answer": "x"}]),
+        "a.jsonl",
+        by=None,
+    )
+    assert run.state == Run.State.COMPLETED
+    assert {s.status for s in Score.objects.filter(run=run)} == {"not_applicable"}
+
+
+def test_hangul_in_either_composition_and_full_width_digits_find_their_question_and_their_keyword() -> None:
+    """U18: the answer is decomposed and in full-width digits; what is stored is what came."""
+    asked = make_question_set(
+        make_project(), [question_spec(1, id="학칙-1", category="c", text="제15조는?", keywords=(("휴학 15",),))]
+    )
+    said = normalize("NFD", "휴학") + " １５"
+    row = {"question_id": normalize("NFD", "학칙-1"), "answer": said}
+    run = import_answer_file(asked, "vector", as_lines([row]), "a.jsonl", by=None)
+    assert Score.objects.get(run=run, metric__name="keyword_hit").value == 1
+    assert Answer.objects.get().text == said
+
+
+def test_a_new_version_of_the_questions_leaves_earlier_runs_with_theirs() -> None:
+    """U15."""
+    project = make_project()
+    one = import_question_set(project, "capitals", question_file(question(1)), by=None).question_set
+    run = imported(one, [{"question_id": "q1", "answer": "x"}]).run
+    import_question_set(project, "capitals", question_file(question(1, question="Changed?")), by=None)
+    run.refresh_from_db()
+    assert run.answer_set.question_set == one
+    assert Answer.objects.get().question.text == "What is the capital of country 1?"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from django.db import connection
 
 from evaluation.errors import Refused, UnknownName
 from evaluation.runs.asking import Wanted, ask_for_run, cancel_run, pause_run, resume_run
@@ -17,6 +14,7 @@ from evaluation.runs.models import Run, RunEvent
 from evaluation.runs.selecting import QuestionFilter
 from evaluation.work.models import WorkUnit
 from tests.factories import make_answer_set, make_draft_run
+from tests.together import WAITS, together
 
 pytestmark = pytest.mark.django_db
 
@@ -55,32 +53,6 @@ def test_asking_twice_with_one_token_makes_one_run() -> None:
     assert Run.objects.count() == 1
     with pytest.raises(Refused, match="start_token_used"):
         ask_for_run(make_answer_set(), wanted, None)
-
-
-WAITS = pytest.mark.skipif(
-    connection.vendor == "sqlite", reason="threads do not wait for each other in SQLite's memory; PostgreSQL runs this"
-)
-
-
-def together(*actions: Callable[[], Any]) -> list[Any]:
-    """Do things at the same moment, each over a connection of its own; their results or errors."""
-    ready, results = threading.Barrier(len(actions)), []
-
-    def act(action: Callable[[], Any]) -> None:
-        ready.wait()
-        try:
-            results.append(action())
-        except Exception as error:  # noqa: BLE001 -- the test looks at whatever came out
-            results.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=act, args=[action]) for action in actions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 @WAITS
