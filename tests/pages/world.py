@@ -1,0 +1,74 @@
+"""A small project with one of everything and one person of every kind, for tests of pages."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from django.test import Client
+
+from evaluation.accounts.models import Project, User
+from evaluation.accounts.roles import Role
+from evaluation.questions.models import ImportBatch, QuestionSet
+from evaluation.runs.models import Answer, Run
+from evaluation.systems.models import SystemVersion
+from review.models.draws import Draw
+from review.models.queues import Assignment, ReviewQueue
+from review.queues.leases import next_assignment
+from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
+
+PEOPLE = ("anonymous", "stranger", "viewer", "member", "outsider", "evaluator", "lead", "admin")
+
+
+@dataclass(frozen=True)
+class World:
+    """``member`` is the reviewer of the queue and holds ``assignment``; ``outsider`` is a reviewer of another queue."""
+
+    project: Project
+    people: dict[str, User]
+    question_set: QuestionSet
+    run: Run
+    answer: Answer
+    queue: ReviewQueue
+    assignment: Assignment
+    draw: Draw
+    batch: ImportBatch
+
+    def client(self, person: str) -> Client:
+        """A browser of the person."""
+        client = Client()
+        if person != "anonymous":
+            client.force_login(self.people[person])
+        return client
+
+    @property
+    def system_version(self) -> SystemVersion:
+        """The version of the system that answered."""
+        return self.run.answer_set.system_version
+
+
+def make_world() -> World:
+    """The project with its people, a completed run, a queue and an item in the member's hands."""
+    project = make_project()
+    people = {
+        "stranger": make_user(),
+        "viewer": make_user(Role.VIEWER, project),
+        "member": make_user(Role.REVIEWER, project),
+        "outsider": make_user(Role.REVIEWER, project),
+        "evaluator": make_user(Role.EVALUATOR, project),
+        "lead": make_user(Role.LEAD, project),
+        "admin": make_user(Role.ADMIN, project),
+    }
+    question_set = make_question_set(project)
+    run = make_scored_run(make_answer_set(question_set), name="A run")
+    queue = make_queue(run, [people["member"]])
+    assignment = next_assignment(queue, people["member"])
+    assert assignment is not None
+    content = b'[{"id": "a", "category": "c", "question": "Why?", "expected_keywords": ["so"]}]'
+    batch = ImportBatch.objects.create(
+        uuid=uuid.uuid4(), project=project, kind="questions", name="uploaded", file_name="u.json",
+        file_sha256="0" * 64, content=content, rows=1, created_by=people["evaluator"],
+    )  # fmt: skip
+    return World(
+        project, people, question_set, run, assignment.item.answer, queue, assignment, queue.draws.get(), batch
+    )

@@ -1,0 +1,132 @@
+"""Every address and every kind of person, against the table of permissions; a new address without an entry fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from tests.access_rules import RULES
+from tests.pages.world import PEOPLE, World, make_world
+
+#: What an address is about, by the longest start of its name.
+SUBJECTS: dict[str, Callable[[World], Any]] = {
+    "question-set-preview": lambda w: w.batch.uuid,
+    "question-set-confirm": lambda w: w.batch.uuid,
+    "question-set": lambda w: w.question_set.pk,
+    "questions": lambda w: w.question_set.pk,
+    "run": lambda w: w.run.pk,
+    "answer": lambda w: w.answer.pk,
+    "answer-set": lambda w: w.run.answer_set_id,
+    "queue": lambda w: w.queue.pk,
+    "review": lambda w: w.assignment.pk,
+    "review-next": lambda w: w.queue.pk,
+    "item": lambda w: w.assignment.pk,
+    "draw": lambda w: w.draw.pk,
+    "system": lambda w: w.system_version.system_id,
+    "judge": lambda w: w.run.judges.get().judge_version_id,
+    "rubric": lambda w: w.run.judges.get().rubric_version_id,
+    "profile": lambda w: w.run.profile_version_id,
+}
+QUERIES: dict[str, Callable[[World], dict[str, Any]]] = {
+    "queue-new": lambda w: {"run": w.run.pk},
+    "queue-preview": lambda w: {"run": w.run.pk},
+    "api-run-compare": lambda w: {"runs": w.run.pk},
+}
+BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
+    "answer-override": lambda w: {"metric": w.queue.metrics.get(position=0).metric_id},
+    "answer-revert": lambda w: {"metric": w.queue.metrics.get(position=0).metric_id},
+    "queue-new": lambda w: {"run": w.run.pk},
+    "api-runs": lambda w: {"answer_set": w.run.answer_set_id},
+    "api-draw-list": lambda w: {"run": w.run.pk, "strategy": "all"},
+    "api-queue-list": lambda w: {
+        "runs": [w.run.pk], "metrics": ["correctness"], "reviewers": [w.people["member"].username], "strategy": "all",
+    },
+    "api-answer-override": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
+}  # fmt: skip
+
+
+class Undone(Exception):
+    """Takes back what a request did."""
+
+
+def routes(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
+    """Every named address but those of the back office, which has a test of its own."""
+    for pattern in (resolver or get_resolver()).url_patterns:
+        if isinstance(pattern, URLResolver):
+            if pattern.namespace != "admin":
+                yield from routes(pattern)
+        elif pattern.name:
+            yield pattern
+
+
+def address(world: World, name: str, pattern: str) -> str:
+    """The address of a name with its subject filled in."""
+    if "<" not in pattern:
+        return reverse(name)
+    short = name.removeprefix("api-")
+    start = max((key for key in SUBJECTS if short.startswith(key)), key=len)
+    return reverse(name, args=[SUBJECTS[start](world)])
+
+
+def ask(client: Client, world: World, method: str, name: str, url: str) -> Any:
+    """The answer to one request."""
+    if method == "GET":
+        return client.get(url, QUERIES.get(name, lambda w: {})(world))
+    body = BODIES.get(name, lambda w: {})(world)
+    if name.startswith("api-"):
+        return client.post(url, json.dumps(body), content_type="application/json")
+    return client.post(url, body)
+
+
+def outcome(response: HttpResponse, name: str) -> str:
+    """The word of the table for an answer."""
+    sent_to_login = response.status_code == 302 and "/login/?next=" in response.headers["Location"]
+    if response.status_code == 401 or (sent_to_login and name != "logout"):
+        return "login"
+    return {403: "no", 404: "gone"}.get(response.status_code, "ok" if response.status_code < 500 else "error")
+
+
+def test_every_address_has_an_entry_and_every_entry_an_address() -> None:
+    named = {route.name for route in routes()}
+    declared = {name for _, name in RULES}
+    assert sorted(named - declared) == []
+    assert sorted(declared - named) == []
+
+
+@pytest.mark.django_db
+def test_everybody_gets_what_the_table_says() -> None:
+    world = make_world()
+    patterns = {route.name: str(route.pattern) for route in routes()}
+    clients = {person: world.client(person) for person in PEOPLE}
+    wrong = []
+    for (method, name), rule in RULES.items():
+        url = address(world, name, patterns[name])
+        for person, expected in zip(PEOPLE, rule.split(), strict=True):
+            client = world.client(person) if name == "logout" else clients[person]
+            try:
+                with transaction.atomic():
+                    found = outcome(ask(client, world, method, name, url), name)
+                    raise Undone
+            except Undone:
+                if found != expected:
+                    wrong.append(f"{method} {name} as {person}: {found}, not {expected}")
+    assert wrong == []
+
+
+@pytest.mark.django_db
+def test_a_page_that_changes_something_answers_to_post_alone_and_one_that_shows_to_get_alone() -> None:
+    world = make_world()
+    client = world.client("lead")
+    for route in routes():
+        name = str(route.name)
+        for method in {"GET", "POST"} - {method for method, known in RULES if known == name}:
+            url = address(world, name, str(route.pattern))
+            response = client.get(url) if method == "GET" else client.post(url)
+            assert response.status_code == 405, (method, name)
