@@ -24,6 +24,8 @@ from evaluation.profiles.means import MOST_FAILED, on_unit_scale, rounded, worst
 from evaluation.profiles.spec import EmptyAnswer, OnFailure, Part, ProfileSpec
 from evaluation.samples import Status
 
+#: Reasons for "not applicable" that lie in the answer, not in the question or the system.
+BY_ANSWER = frozenset({"no_claims", "no_citations"})
 _NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 

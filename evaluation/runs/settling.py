@@ -9,6 +9,7 @@ from evaluation import audit
 from evaluation.runs.models import Run, RunEvent
 from evaluation.samples import Result
 from evaluation.scoring.coverage import incomplete_metrics
+from evaluation.scoring.deriving import derive
 from evaluation.scoring.expected import expected_metrics
 from evaluation.scoring.writing import Outcome, write
 from evaluation.work import units
@@ -44,6 +45,7 @@ def settle(run: Run) -> bool:
     fail_dependents(run)
     if units.open_units(run.pk).exists():
         return False
+    derive(run)
     short = incomplete_metrics(run)
     state = Run.State.INCOMPLETE if short else Run.State.COMPLETED
     reason = ", ".join(f"{c.metric}: {c.failed}/{c.scored + c.failed}" for c in short)

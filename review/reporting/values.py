@@ -6,15 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from evaluation.profiles.means import PartMean
-from evaluation.profiles.per_answer import PartValue
+from evaluation.profiles.per_answer import BY_ANSWER, PartValue
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.samples import Status
 from evaluation.scales import Scale
 from review.effective import Effective, RunValues
 from review.figures.answers import RunAnswer
-
-#: Reasons for "not applicable" that lie in the answer, not in the question or the system.
-BY_ANSWER = frozenset({"no_claims"})
 
 
 @dataclass(frozen=True, slots=True)
