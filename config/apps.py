@@ -8,4 +8,4 @@ from django.contrib.admin.apps import AdminConfig
 class BackOffice(AdminConfig):
     """Puts Concord's admin site in the place of Django's default one."""
 
-    default_site = "evaluation.admin.site.BackOfficeSite"
+    default_site = "config.back_office.BackOfficeSite"

@@ -1,0 +1,180 @@
+"""The back office has exactly the rights of the roles' table, and only our own tables."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from evaluation.accounts.models import ApiToken, AuditEvent, RoleGrant, User
+from evaluation.accounts.roles import ALLOWED, Role
+from evaluation.judges.models import Endpoint, JudgeVersion
+from evaluation.profiles.models import ProfileVersion
+from evaluation.questions.models import QuestionSet
+from tests.factories import make_project, make_question_set, make_user
+from tests.pages.world import make_world
+
+STAFF = {"evaluator": Role.EVALUATOR, "lead": Role.LEAD, "admin": Role.ADMIN}
+pytestmark = pytest.mark.django_db
+
+
+def list_of(model: Any) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+
+
+def add_to(model: Any) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add")
+
+
+def change_of(row: Any) -> str:
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
+
+
+def test_only_our_own_tables_are_in_the_back_office() -> None:
+    assert {model._meta.app_label for model in admin.site._registry} == {"evaluation", "review"}
+
+
+@pytest.mark.parametrize("person", ["anonymous", "stranger", "viewer", "member"])
+def test_who_is_no_staff_does_not_get_in(person: str) -> None:
+    response = make_world().client(person).get(reverse("admin:index"))
+    assert response.status_code == 302
+    assert response.headers["Location"].startswith("/admin/login/")
+
+
+@pytest.mark.parametrize("person", list(STAFF))
+def test_lists_and_forms_open_for_the_roles_that_their_tables_name(person: str) -> None:
+    world = make_world()
+    client = world.client(person)
+    for model, table in admin.site._registry.items():
+        sees = STAFF[person] in ALLOWED[table.view]
+        adds = table.add is not None and STAFF[person] in ALLOWED[table.add] and model.__name__ != "Project"
+        assert client.get(list_of(model)).status_code == (200 if sees else 403), model
+        assert client.get(add_to(model)).status_code in ({200, 302} if adds else {403}), model
+
+
+def test_rows_of_other_projects_are_not_there() -> None:
+    world, foreign = make_world(), make_question_set(make_project())
+    client = world.client("evaluator")
+    assert foreign.name not in client.get(list_of(QuestionSet)).content.decode()
+    assert world.question_set.name in client.get(list_of(QuestionSet)).content.decode()
+    assert client.get(change_of(foreign)).status_code == 302  # back to the index: it does not exist
+    assert client.get(change_of(world.question_set)).status_code == 200
+
+
+def test_a_version_cannot_be_changed_or_deleted() -> None:
+    world = make_world()
+    page = world.client("admin").get(change_of(world.run.profile_version)).content.decode()
+    assert 'name="_save"' not in page
+    assert "deletelink" not in page
+
+
+def test_an_endpoint_that_moves_to_another_origin_loses_its_key(settings: Any) -> None:
+    settings.CONCORD_JUDGE_ORIGINS = ["https://one.example", "https://two.example"]
+    world = make_world()
+    endpoint = Endpoint.objects.create(name="e", base_url="https://one.example/v1", key_env="ONE_KEY")
+    fields = {"name": "e", "base_url": "https://two.example/v1", "key_env": "ONE_KEY", "max_concurrency": 4}
+    assert world.client("admin").post(change_of(endpoint), fields).status_code == 302
+    endpoint.refresh_from_db()
+    assert (endpoint.base_url, endpoint.key_env) == ("https://two.example/v1", "")
+
+
+def test_an_endpoint_off_the_allow_list_is_refused() -> None:
+    world = make_world()
+    for url in ("http://169.254.169.254/", "https://user@evil.example/", "https://evil.example/v1"):
+        fields = {"name": "e", "base_url": url, "key_env": "", "max_concurrency": 4}
+        assert world.client("admin").post(add_to(Endpoint), fields).status_code == 200
+    assert not Endpoint.objects.exists()
+
+
+def test_a_judge_is_entered_once_per_content() -> None:
+    world = make_world()
+    endpoint = Endpoint.objects.create(name="e", base_url="https://one.example/v1")
+    fields = {
+        "project": world.project.pk, "name": "mini", "endpoint": endpoint.pk, "model": "m", "language": "ko",
+        "params": '{"temperature": 0}',
+    }  # fmt: skip
+    client = world.client("evaluator")
+    for _ in range(2):
+        assert client.post(add_to(JudgeVersion), fields).status_code == 302
+    assert list(JudgeVersion.objects.filter(name="mini").values_list("version", "model")) == [(1, "m")]
+    fields["model"] = "m2"
+    assert client.post(add_to(JudgeVersion), fields).status_code == 302
+    assert list(JudgeVersion.objects.filter(name="mini").order_by("version").values_list("version", "model")) == [
+        (1, "m"),
+        (2, "m2"),
+    ]
+
+
+def test_a_profile_with_a_mistake_comes_back_with_the_reason() -> None:
+    world = make_world()
+    before = ProfileVersion.objects.count()
+    page = world.client("evaluator").post(add_to(ProfileVersion), {"project": world.project.pk, "text": "name: [x"})
+    assert page.status_code == 200
+    assert "errorlist" in page.content.decode()
+    assert ProfileVersion.objects.count() == before
+
+
+def test_a_token_is_shown_once_and_kept_as_a_hash() -> None:
+    world = make_world()
+    ends = timezone.localtime(timezone.now() + timedelta(days=9))
+    fields = {
+        "name": "ci", "user": world.people["evaluator"].pk, "project": world.project.pk, "scope": "read",
+        "expires_at_0": ends.strftime("%Y-%m-%d"), "expires_at_1": ends.strftime("%H:%M:%S"),
+    }  # fmt: skip
+    page = world.client("admin").post(add_to(ApiToken), fields).content.decode()
+    text = page.partition("concord_")[2].partition("<")[0]
+    token = ApiToken.objects.get()
+    assert token.sha256 == sha256(f"concord_{text}".encode()).hexdigest()
+    assert text not in world.client("admin").get(change_of(token)).content.decode()
+    assert AuditEvent.objects.filter(verb="admin.added", object_id=str(token.pk)).exists()
+
+
+def test_the_administrator_of_a_project_can_neither_make_nor_touch_a_superuser() -> None:
+    world = make_world()
+    boss = User.objects.create_superuser("boss", password="a good password")
+    other = make_user(Role.VIEWER, make_project())
+    client = world.client("admin")
+    mate = world.people["viewer"]
+    client.post(change_of(mate), _person(mate, is_superuser="on"))
+    mate.refresh_from_db()
+    assert not mate.is_superuser
+    assert client.get(change_of(boss)).status_code == 302
+    assert client.get(change_of(other)).status_code == 302
+    assert client.post(f"/admin/evaluation/user/{boss.pk}/password/", {}).status_code in {302, 403, 404}
+
+
+def test_a_person_with_a_part_elsewhere_is_only_looked_at() -> None:
+    world = make_world()
+    both = world.people["viewer"]
+    RoleGrant.objects.create(user=both, project=make_project(), role=Role.VIEWER)
+    assert world.client("admin").post(f"/admin/evaluation/user/{both.pk}/password/", {}).status_code == 403
+
+
+def test_a_role_is_given_only_in_own_projects(client: Client) -> None:
+    world, foreign = make_world(), make_project()
+    stranger = world.people["stranger"]
+    fields = {"user": stranger.pk, "project": foreign.pk, "role": "admin"}
+    assert world.client("admin").post(add_to(RoleGrant), fields).status_code == 200
+    assert not RoleGrant.objects.filter(user=stranger).exists()
+    assert world.client("admin").post(add_to(RoleGrant), fields | {"project": world.project.pk}).status_code == 302
+    assert RoleGrant.objects.filter(user=stranger).exists()
+
+
+def test_unknown_filters_leak_nothing() -> None:
+    world = make_world()
+    for query in ("password__startswith=p", "user__password__startswith=p", "endpoint__key_env__startswith=A"):
+        assert world.client("admin").get(f"{list_of(RoleGrant)}?{query}").status_code in {302, 400}
+
+
+def _person(user: User, **more: str) -> dict[str, str]:
+    joined = timezone.localtime(user.date_joined)
+    return {
+        "username": user.username, "first_name": "", "last_name": "", "email": "", "language": "", "time_zone": "",
+        "is_active": "on", "date_joined_0": joined.strftime("%Y-%m-%d"), **more,
+    }  # fmt: skip
