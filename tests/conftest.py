@@ -7,10 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from evaluation import append_only
 
 _TRIGGERS = {"installed": True}
+
+
+def pytest_configure() -> None:
+    """Passwords are hashed quickly: what makes hashing slow on purpose is Django's, and tested there."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def _is_transactional(request: pytest.FixtureRequest) -> bool:

@@ -1,0 +1,90 @@
+"""The site refuses to start with settings that would be unsafe or mistyped, and never tells its secrets (A10, A12)."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+STRONG = "a9X-bKq7Wz" * 6
+
+
+def start(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """``manage.py`` in an environment of its own."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.run(
+        [sys.executable, "manage.py", *(arguments or ("check",))],
+        cwd=ROOT,
+        env={**kept, "CONCORD_VAR": str(folder), "DATABASE_URL": f"sqlite:///{folder}/x.sqlite3", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_with_nothing_set_the_site_starts_and_its_generated_key_is_private(tmp_path: Path) -> None:
+    assert start(tmp_path).returncode == 0
+    key = tmp_path / "secret_key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert len(key.read_text()) >= 50
+
+
+@pytest.mark.parametrize("weak", ["", "short", "x" * 60, "django-insecure-" + STRONG])
+def test_outside_development_a_missing_or_weak_key_refuses_to_boot(tmp_path: Path, weak: str) -> None:
+    done = start(tmp_path, DEBUG="0", SECRET_KEY=weak, ALLOWED_HOSTS="concord.example")
+    assert done.returncode != 0
+    assert "SECRET_KEY" in done.stderr
+    assert not (tmp_path / "secret_key").exists()
+
+
+def test_outside_development_a_strong_key_boots(tmp_path: Path) -> None:
+    done = start(tmp_path, DEBUG="0", SECRET_KEY=STRONG, ALLOWED_HOSTS="concord.example")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_mistyped_setting_is_named(tmp_path: Path) -> None:
+    done = start(tmp_path, CONCORD_LEASE_SECOND="9")
+    assert done.returncode != 0
+    assert "CONCORD_LEASE_SECOND" in done.stderr
+
+
+def test_a_setting_of_the_wrong_type_is_named(tmp_path: Path) -> None:
+    done = start(tmp_path, CONCORD_WORKERS="many")
+    assert done.returncode != 0
+    assert "CONCORD_WORKERS" in done.stderr
+
+
+def test_no_key_shows_in_logs_tracebacks_rows_or_messages_of_a_judged_run(tmp_path: Path) -> None:
+    """A judge whose server cannot be reached, with a key in the environment: the key is nowhere to be read."""
+    secret = "sk-never-to-be-seen-0123456789"
+    code = """
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from tests.faults.prepare import main
+from evaluation.judges.models import Endpoint
+from evaluation.runs.draining import drain
+run = main(3, "http://127.0.0.1:9/v1", started=True)
+Endpoint.objects.update(key_env="JUDGE_KEY")
+print(repr(list(Endpoint.objects.all())), drain(run, seconds=3))
+from django_q.models import OrmQ
+print([q.payload for q in OrmQ.objects.all()])
+"""
+    done = start(
+        tmp_path,
+        "shell",
+        "--no-imports",
+        "-c",
+        code,
+        JUDGE_KEY=secret,
+        CONCORD_JUDGE_ORIGINS="http://127.0.0.1:9",
+        DJANGO_SETTINGS_MODULE="config.settings",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Endpoint" in done.stdout
+    assert secret not in done.stdout + done.stderr
+    assert secret.encode() not in (tmp_path / "x.sqlite3").read_bytes()
