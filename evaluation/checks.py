@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Tags, register
@@ -11,7 +12,7 @@ from evaluation import append_only
 
 
 @register(Tags.database)
-def append_only_triggers_are_installed(databases: list[str] | None = None, **_: Any) -> list[CheckMessage]:
+def append_only_triggers_are_installed(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
     """Every append-only table has its triggers."""
     if not databases:
         return []

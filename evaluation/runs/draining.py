@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from django.conf import settings
 
@@ -29,7 +30,7 @@ def drain(run_id: int, *, seconds: float) -> Run:
     while time.monotonic() < deadline and patiently(lambda: _rules_once(run)):
         pass
     for judge in patiently(lambda: list(_judges(run))):
-        if time.monotonic() < deadline and patiently(lambda j=judge: _has_work(run, j)):
+        if time.monotonic() < deadline and patiently(partial(_has_work, run, judge)):
             _judge(run, judge, deadline)
     patiently(lambda: settle(run))
     if run.state == Run.State.RUNNING and patiently(lambda: claimable_now(run_id)):
