@@ -64,7 +64,7 @@ class RunAdmin(ReadOnlyAdmin):
     @admin.display(description=_("page"))
     def page(self, row: Run) -> SafeString:
         """The run's own page."""
-        return format_html('<a href="{}">{}</a>', reverse("run", args=[row.pk]), _("open"))
+        return format_html('<a href="{}">{}</a>', reverse("run", args=[row.pk]), _("Open"))
 
 
 @admin.register(RunEvent)

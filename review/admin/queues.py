@@ -34,7 +34,7 @@ class ReviewQueueAdmin(RoleAdmin):
     @admin.display(description=_("page"))
     def page(self, row: ReviewQueue) -> SafeString:
         """The queue's own page."""
-        return format_html('<a href="{}">{}</a>', reverse("queue", args=[row.pk]), _("open"))
+        return format_html('<a href="{}">{}</a>', reverse("queue", args=[row.pk]), _("Open"))
 
 
 @admin.register(Draw)

@@ -17,7 +17,7 @@ from evaluation.samples import QuestionSpec
 from evaluation.scores.models import Finding, MetricDefinition, Score
 from review.effective import Effective, RunValues, Source
 from review.history import Event
-from review.pages import numbers
+from review.pages import finding_names, numbers
 from review.pages.choices import MetricField, metric_field
 from review.pages.history import Line, history_lines
 from review.pages.marked import Piece, Span, pieces
@@ -185,7 +185,13 @@ def _score(row: Score, metric: MetricDefinition) -> ScoreView:
         rubric=str(rubric) if rubric else "",
         reason=row.reason if row.status == "scored" else explain_reason(row.reason),
         findings=tuple(
-            FindingView(f.kind, f.text, f.verdict, None if f.context is None else f.context + 1, f.reason)
+            FindingView(
+                finding_names.kind_title(f.kind),
+                f.text,
+                finding_names.verdict_title(f.verdict),
+                None if f.context is None else f.context + 1,
+                finding_names.reason_text(f.reason),
+            )
             for f in row.findings.all()
         ),
     )

@@ -39,7 +39,7 @@ def metric_rows(lines: tuple[MetricLine, ...]) -> tuple[MetricRow, ...]:
 def _row(line: MetricLine, language: str) -> MetricRow:
     return MetricRow(
         title=line.title.in_language(language),
-        scale=str(line.scale).removeprefix("levels ").removeprefix("real "),
+        scale=numbers.scale_name(line.scale),
         weight=numbers.plain(line.weight) if line.weight else "",
         kind=line.kind,
         judge_only=cell(line.judge_only, line.scale),

@@ -38,6 +38,15 @@ def on_scale(value: float | str | None, scale: Scale) -> str:
     return plain(value)
 
 
+def scale_name(scale: Scale) -> str:
+    """The scale behind a metric's title: its range, its classes or what its values are."""
+    if scale.kind is ScaleKind.YES_NO:
+        return gettext("yes or no")
+    if scale.kind is ScaleKind.SECONDS:
+        return gettext("seconds")
+    return str(scale).partition(" ")[2]
+
+
 def share(value: float) -> str:
     """A share from 0 to 1 as a percentage."""
     return f"{100 * value:.0f}%"

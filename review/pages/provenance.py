@@ -65,7 +65,7 @@ def _draw(draw: DrawUsed) -> Fact:
         "queue": draw.queue,
     }
     text = gettext("%(queue)s: %(sampled)d of %(frame)d drawn, %(strategy)s") % sizes
-    return Fact(gettext("Draw"), text, f"seed {draw.seed}")
+    return Fact(gettext("Draw"), text, gettext("seed %(seed)s") % {"seed": draw.seed})
 
 
 def _cost(source: Provenance) -> Fact:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluation import access
@@ -17,7 +18,7 @@ from review.models.queues import ItemEvent, QueueMember, ReviewItem, ReviewQueue
 from review.pages.queues import LeadView, QueueListPage, lead_view, queue_page, queue_row
 from review.pages.strategies import strategy_title
 from review.queues.making import close, reopen
-from review.queues.progress import OwnProgress, own_progress, queue_progress
+from review.queues.progress import OwnProgress, own_progress, own_progresses, queue_progress, ratings_given
 from review.ratings import metrics_of
 from review.views.people import person
 
@@ -32,15 +33,11 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     me = person(request)
     led = set(access.projects_with(me, Action.MANAGE_REVIEW).values_list("pk", flat=True))
     queues = list(queues_of(me)[:MOST_LISTED])
-    mine = set(QueueMember.objects.filter(reviewer=me, queue__in=queues).values_list("queue_id", flat=True))
-    rows = [
-        queue_row(
-            queue,
-            own_progress(queue, me) if queue.pk in mine else None,
-            queue_progress(queue) if queue.project_id in led else None,
-        )
-        for queue in queues
-    ]
+    members = QueueMember.objects.filter(reviewer=me, queue__in=queues).values_list("queue_id", flat=True)
+    mine = {queue.pk: queue for queue in queues if queue.pk in set(members)}
+    own = own_progresses(list(mine.values()), me)
+    given = ratings_given([queue for queue in queues if queue.project_id in led])
+    rows = [queue_row(queue, own.get(queue.pk), given.get(queue.pk)) for queue in queues]
     return render(request, "review/queue_list.html", {"page": QueueListPage(tuple(rows), bool(led))})
 
 
@@ -93,5 +90,8 @@ def _lead(found: ReviewQueue) -> LeadView:
         queue_progress(found),
         [(item, told.get(item.pk, [])) for item in disputed],
         list(runs),
-        [f"{strategy_title(one.strategy)}, seed {one.seed}" for one in draws],
+        [
+            gettext("%(strategy)s, seed %(seed)s") % {"strategy": strategy_title(one.strategy), "seed": one.seed}
+            for one in draws
+        ],
     )
