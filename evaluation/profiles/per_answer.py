@@ -80,7 +80,10 @@ def overall_of_answer(
     whole = profile.whole_score
     if whole is not None and category in whole.categories:
         return _whole(profile, by_metric.get(whole.metric), whole.metric)
-    present = [part for part in profile.parts if part.applies_to(category) and part.metric in by_metric]
+    if lacking := [name for name in profile.requires if _does_not_apply(by_metric.get(name))]:
+        return AnswerOverall(Status.NOT_APPLICABLE, reason=named_reason("no_parts", lacking))
+    standing = [_standing(part, by_metric) for part in profile.parts if part.applies_to(category)]
+    present = [part for part in standing if part.metric in by_metric]
     kept = [part for part in present if _keeps_weight(profile, by_metric[part.metric], answerable=answerable)]
     if not kept:
         return AnswerOverall(Status.NOT_APPLICABLE, reason="no_parts")
@@ -113,7 +116,7 @@ def overall_from_answers(
         return Overall(None, Label.NONE, "no_overall")
     applicable = [answer for answer in answers if answer.status is not Status.NOT_APPLICABLE]
     used = {metric for answer in applicable for metric in answer.weights_used}
-    present = [part for part in profile.parts if part.metric in used]
+    present = [part for part in profile.parts if {part.metric, part.otherwise} & used]
     missing = missing_parts(profile, present, dict.fromkeys(computed))
     if not applicable:
         return Overall(None, Label.NONE, "no_parts", missing=missing)
@@ -132,6 +135,17 @@ def overall_from_answers(
         low=_mean_bound(applicable, "low") if failed else None,
         high=_mean_bound(applicable, "high") if failed else None,
     )
+
+
+def _does_not_apply(value: PartValue | None) -> bool:
+    return value is None or value.status is Status.NOT_APPLICABLE
+
+
+def _standing(part: Part, by_metric: Mapping[str, PartValue]) -> Part:
+    """The part with the metric that stands for it: its own, or the other one where its own does not apply."""
+    if part.otherwise in by_metric and _does_not_apply(by_metric.get(part.metric)):
+        return part.model_copy(update={"metric": part.otherwise})
+    return part
 
 
 def _keeps_weight(profile: ProfileSpec, value: PartValue, *, answerable: bool) -> bool:

@@ -6,6 +6,7 @@ unknown field, a repeated key or weights that do not sum to 1 refuse it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -13,13 +14,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from evaluation.profiles.interpretation import AutomaticFailure, Band, Table, Text
 from evaluation.profiles.strict_yaml import read_mapping
-from evaluation.registry import Bilingual, RuleSettings
+from evaluation.registry import RuleSettings
 from evaluation.rulebook import Cap, CitationRules, NextStepRules
 from evaluation.samples import CheckPhrases, Nugget
 
 WEIGHT_TOLERANCE = 1e-9
 OVERALL = "overall"  # the key of the overall score among thresholds and report names
+FLAGS = "hallucination_flags"  # the metric whose flags may fail an answer
 _SHIPPED = Path(__file__).parent / "shipped"
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -54,27 +57,20 @@ class EmptyAnswer(StrEnum):
     LEAVE_OUT = "leave_out"
 
 
+NAMED_FIELDS = ("thresholds", "primary_judges", "report_names", "report_factors", "metric_bands")
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Text(_Strict):
-    """A text in both languages of the product."""
-
-    en: str = Field(min_length=1)
-    ko: str = Field(min_length=1)
-
-    @property
-    def bilingual(self) -> Bilingual:
-        """The same as the registry's type."""
-        return Bilingual(self.en, self.ko)
-
-
 class Part(_Strict):
     """A metric with its weight in the overall score. ``top`` is what ``by_max`` divides by, the scale's upper end
-    where it is not given. A part with ``categories`` applies to questions of these categories only."""
+    where it is not given. ``otherwise`` is the metric that takes its place for answers it does not apply to. A part
+    with ``categories`` applies to questions of these categories only."""
 
     metric: _Name
+    otherwise: Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]{0,63})?$")] = ""
     weight: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
     top: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     categories: tuple[str, ...] = ()
@@ -91,20 +87,15 @@ class WholeScore(_Strict):
     categories: tuple[str, ...] = Field(min_length=1)
 
 
-class Band(_Strict):
-    """A named range of the overall score, from ``at_least`` up to the next band, which it does not include."""
-
-    name: _Name
-    title: Text
-    at_least: _Finite
-
-
 class ProfileSpec(_Strict):
     """A profile. ``parts`` make the overall score with ``constant``; a profile without parts has none.
 
-    ``reported`` are metrics computed and shown beside it. ``thresholds`` are by metric, or ``overall``.
+    ``requires`` are metrics without which an answer has no overall score. ``reported`` are metrics computed and shown
+    beside it. ``thresholds`` are by metric, or ``overall``; with ``automatic_failures`` they say which answers pass.
+    ``bands`` are of the overall score, ``metric_bands`` of metrics, ``tables`` what high and low figures mean together.
     ``primary_judges`` names the judge whose value is *the* value of a metric. ``report_names`` are the names under
-    which reports show a metric, or ``overall``. ``checks`` are the profile's own checks of negative questions,
+    which reports show a metric, or ``overall``, ``report_factors`` what they multiply it by. ``deviations`` say where
+    the figures differ from the source's. ``checks`` are the profile's own checks of negative questions,
     ``phrases`` its lists of phrases by purpose, ``citation`` how answers cite, ``nuggets`` the facts of its domain for
     questions that bring none, ``next_steps`` what may be proposed after an answer, ``passing`` the labels of a negative
     question that pass the profile's own checks, ``caps`` what flags make of judged scores.
@@ -120,6 +111,7 @@ class ProfileSpec(_Strict):
     unit: Unit = Unit.RUN_MEANS
     parts: tuple[Part, ...] = ()
     constant: _Share = 0.0
+    requires: tuple[_Name, ...] = ()
     reported: tuple[_Name, ...] = ()
     whole_score: WholeScore | None = None
     normalise: Normalise = Normalise.BY_MAX
@@ -135,9 +127,14 @@ class ProfileSpec(_Strict):
     passing: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     caps: tuple[Cap, ...] = ()
     thresholds: dict[str, _Finite] = Field(default_factory=dict)
+    automatic_failures: tuple[AutomaticFailure, ...] = ()
     bands: tuple[Band, ...] = ()
+    metric_bands: dict[str, tuple[Band, ...]] = Field(default_factory=dict)
+    tables: tuple[Table, ...] = ()
     primary_judges: dict[str, str] = Field(default_factory=dict)
     report_names: dict[str, str] = Field(default_factory=dict)
+    report_factors: dict[str, _Finite] = Field(default_factory=dict)
+    deviations: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -146,8 +143,10 @@ class ProfileSpec(_Strict):
             raise ValueError(f"weights and constant sum to {total:.12g}, not 1")
         if not self.parts and self.constant:
             raise ValueError("a constant without parts is no score")
-        if self.whole_score and self.unit is not Unit.PER_ANSWER:
-            raise ValueError("a whole score belongs to a per-answer profile")
+        if self.unit is not Unit.PER_ANSWER and (self.whole_score or self.requires or self._alternatives):
+            raise ValueError("whole_score, requires and otherwise belong to per-answer profiles")
+        if self._alternatives and self.normalise is not Normalise.MIN_MAX:
+            raise ValueError("a part with otherwise needs min_max: the two metrics may have different scales")
         return self
 
     @model_validator(mode="after")
@@ -157,22 +156,32 @@ class ProfileSpec(_Strict):
         if repeated:
             raise ValueError(f"named twice: {', '.join(repeated)}")
         known = {*self.metrics, OVERALL}
-        for field, names in (
-            ("thresholds", self.thresholds),
-            ("primary_judges", self.primary_judges),
-            ("report_names", self.report_names),
-        ):
+        uses: list[tuple[str, Iterable[str]]] = [(field, getattr(self, field)) for field in NAMED_FIELDS]
+        uses += [("requires", self.requires), ("caps", [cap.metric for cap in self.caps])]
+        uses += [("tables", [name for table in self.tables for axis in table.axes for name in axis.metrics])]
+        if self.automatic_failures:
+            uses.append(("automatic_failures", [FLAGS]))
+        for field, names in uses:
             if unknown := sorted(set(names) - known):
                 raise ValueError(f"{field} names what the profile does not have: {', '.join(unknown)}")
-        starts = [band.at_least for band in self.bands]
-        if len(set(starts)) != len(starts):
-            raise ValueError("two bands start at the same value")
         return self
+
+    @model_validator(mode="after")
+    def _bands_differ(self) -> Self:
+        for bands in (self.bands, *self.metric_bands.values()):
+            starts = [band.start for band in bands]
+            if len(set(starts)) != len(starts):
+                raise ValueError("two bands start at the same value")
+        return self
+
+    @property
+    def _alternatives(self) -> tuple[str, ...]:
+        return tuple(part.otherwise for part in self.parts if part.otherwise)
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """The names of all metrics a run under this profile computes, parts first, each once."""
-        names = [*(part.metric for part in self.parts), *self.reported]
+        names = [*(part.metric for part in self.parts), *self._alternatives, *self.reported]
         if self.whole_score:
             names.append(self.whole_score.metric)
         return tuple(dict.fromkeys(names))
@@ -180,6 +189,10 @@ class ProfileSpec(_Strict):
     def report_name(self, metric: str) -> str:
         """The name under which reports show the metric, or ``overall``."""
         return self.report_names.get(metric, metric)
+
+    def report_value(self, metric: str, value: float) -> float:
+        """The metric's value, or the overall score, as reports under the source's names show it."""
+        return value * self.report_factors.get(metric, 1.0)
 
     def content(self) -> dict[str, Any]:
         """What makes the profile what it is, as JSON values: without the version number and without defaults, so

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
+from evaluation.profiles.interpretation import Band
 from evaluation.profiles.means import rounded
-from evaluation.profiles.spec import Band, ProfileSpec
 
 
 def meets(value: float, threshold: float) -> bool:
@@ -13,22 +13,12 @@ def meets(value: float, threshold: float) -> bool:
     return rounded(value) >= rounded(threshold)
 
 
-def passes(profile: ProfileSpec, values: Mapping[str, float | None]) -> bool | None:
-    """Whether every threshold is met, each by the value of its metric or of ``overall``.
-
-    ``None``, unknown, where a value is missing (a failed part is unknown, not a fail) and the others are met, or
-    where the profile has no thresholds; false as soon as one is not met.
-    """
-    results = [
-        None if (value := values.get(name)) is None else meets(value, threshold)
-        for name, threshold in profile.thresholds.items()
-    ]
-    if False in results:
-        return False
-    return True if results and None not in results else None
+def band_of(bands: Sequence[Band], value: float) -> Band | None:
+    """The band that holds the value: the highest that starts below it; ``None`` under the lowest."""
+    reached = [band for band in bands if _reaches(value, band)]
+    return max(reached, key=lambda band: band.start, default=None)
 
 
-def band_of(profile: ProfileSpec, value: float) -> Band | None:
-    """The band that holds the value: the highest that starts at or below it; ``None`` below the lowest."""
-    reached = [band for band in profile.bands if meets(value, band.at_least)]
-    return max(reached, key=lambda band: band.at_least, default=None)
+def _reaches(value: float, band: Band) -> bool:
+    start, only_above = band.start
+    return rounded(value) > rounded(start) if only_above else meets(value, start)

@@ -1,0 +1,78 @@
+"""The pass rule of source 003, case by case."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.profiles.passing import Passing, has_passing, pass_or_fail
+from evaluation.profiles.spec import ProfileSpec, shipped_profiles
+
+SHIPPED = {profile.name: profile for profile in shipped_profiles()}
+REGULATION = SHIPPED["regulation"]
+PARTS = ("accuracy", "answer_completeness", "citations", "context_relevance")
+
+
+def overall(accuracy: float, completeness: float, citations: float, relevance: float) -> float:
+    return 0.35 * accuracy + 0.25 * completeness + 0.20 * citations + 0.20 * relevance
+
+
+def judged(*scores: float) -> dict[str, float | None]:
+    return {**dict(zip(PARTS, scores, strict=True)), "overall": overall(*scores)}
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected", "below"),
+    [
+        ((0.9, 0.8, 0.7, 0.8), True, ()),  # .315 + .2 + .14 + .16 = .815
+        # Exactly at every threshold: .2975 + .1875 + .14 + .15 = .775, below .80
+        ((0.85, 0.75, 0.70, 0.75), False, ("overall",)),
+        ((0.84, 1, 1, 1), False, ("accuracy",)),  # a high overall score does not make up for one part
+        ((1, 1, 0.69, 1), False, ("citations",)),
+        ((1, 0.74, 1, 0.74), False, ("answer_completeness", "context_relevance")),
+        # .35 x .9 + .25 x .8 + .2 x .8 + .2 x .625 = .8 exactly, if rounded, but relevance is too low
+        ((0.9, 0.8, 0.8, 0.625), False, ("context_relevance",)),
+        ((0.86, 0.75, 0.765, 0.79), False, ("overall",)),  # .301 + .1875 + .153 + .158 = .7995
+        ((0.86, 0.76, 0.765, 0.78), True, ()),  # .301 + .19 + .153 + .156 = .8
+    ],
+)
+def test_an_answer_passes_with_every_threshold_met(
+    scores: tuple[float, ...], expected: bool, below: tuple[str, ...]
+) -> None:
+    result = pass_or_fail(REGULATION, judged(*scores), ())
+    assert (result.verdict, result.below) == (Passing.PASSED if expected else Passing.FAILED, below)
+
+
+@pytest.mark.parametrize("flag", ["unknown_phone", "forbidden_name", "avoidance"])
+def test_a_flag_fails_an_answer_with_full_scores(flag: str) -> None:
+    result = pass_or_fail(REGULATION, judged(1, 1, 1, 1), {flag})
+    assert (result.verdict, result.below, result.flags) == (Passing.FAILED, (), (flag,))
+
+
+def test_a_failed_part_is_unknown_and_not_a_fail() -> None:
+    values = {**judged(1, 1, 1, 1), "citations": None, "overall": None}
+    result = pass_or_fail(REGULATION, values, ())
+    assert (result.verdict, result.status["citations"]) == (Passing.UNKNOWN, None)
+    values["accuracy"] = 0.1
+    assert pass_or_fail(REGULATION, values, ()).verdict is Passing.FAILED  # whatever citations would have been
+    assert pass_or_fail(REGULATION, judged(1, 1, 1, 1), (), lost=True).verdict is Passing.UNKNOWN
+
+
+def test_the_threshold_of_a_metric_that_does_not_apply_is_not_asked_for() -> None:
+    values = judged(1, 1, 1, 1)
+    del values["context_relevance"]
+    assert pass_or_fail(REGULATION, values, ()).verdict is Passing.PASSED
+    assert pass_or_fail(REGULATION, {}, ()).verdict is Passing.UNKNOWN
+
+
+def test_only_profiles_with_a_rule_pass_or_fail_anything() -> None:
+    assert {name for name, profile in SHIPPED.items() if has_passing(profile)} == {
+        "regulation",
+        "phases",
+        "phases_normalised",
+    }
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(0.7, Passing.PASSED), (0.6999, Passing.FAILED)])
+def test_source_004_needs_improvement_below_its_threshold(value: float, verdict: Passing) -> None:
+    profile: ProfileSpec = SHIPPED["phases"]
+    assert pass_or_fail(profile, {"overall": value}, ()).verdict is verdict
