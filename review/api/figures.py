@@ -21,6 +21,7 @@ from review.exposures import expose
 from review.measures_kept import kept_agreement
 from review.reporting.exporting import FORMATS, export
 from review.reporting.making import make_report
+from review.reporting.three_ways import three_ways
 
 MOST_RESAMPLES = 10_000
 OBJECT = OpenApiTypes.OBJECT
@@ -72,6 +73,26 @@ class AgreementView(Endpoint):
         return Response(
             kept_agreement(run, resamples=asked["resamples"], seed=asked["seed"], by_category=asked["by"] == "category")
         )
+
+
+class CorrectionQuery(StrictSerializer):
+    """Whether categories are told apart."""
+
+    by = serializers.ChoiceField(choices=["category"], required=False, default="")
+
+
+class CorrectionView(Endpoint):
+    """What the experts would have said of all answers of a run, beside what the judge said."""
+
+    serializer_class = NothingBody
+    query = ("by",)
+
+    @extend_schema(parameters=[CorrectionQuery], responses=OBJECT)
+    def get(self, request: Request, pk: int) -> Response:
+        """The three estimates of the overall score and of each metric, as the ``correct`` command prints them."""
+        run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+        asked = _checked(CorrectionQuery, request)
+        return Response(three_ways(run, by_category=asked["by"] == "category").to_dict())
 
 
 class CompareQuery(StrictSerializer):

@@ -39,4 +39,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/compare/", figures.CompareView.as_view(), name="api-run-compare"),
     path("runs/<int:pk>/report/", figures.ReportView.as_view(), name="api-run-report"),
     path("runs/<int:pk>/agreement/", figures.AgreementView.as_view(), name="api-run-agreement"),
+    path("runs/<int:pk>/correction/", figures.CorrectionView.as_view(), name="api-run-correction"),
 ]

@@ -49,17 +49,22 @@ def corrected_by_category(
 
 
 def corrected_overall(
-    components: Sequence[Component], target: Target = Target.THIS_RUN, confidence: float = 0.95
+    components: Sequence[Component],
+    target: Target = Target.THIS_RUN,
+    confidence: float = 0.95,
+    *,
+    part: bool = False,
 ) -> Outcome:
     """The corrected whole score: the sum of weight times corrected component, with the variance of the influence
     summed per answer, so that components rated on different answers combine (statistics.md 3.3).
 
-    A component nobody rated, or whose frame is small and not complete, enters as it came and is named. It is withheld
-    while any component is, naming those; and where none was rated at all.
+    ``labels`` and ``effective_labels`` count answers. A component nobody rated, or whose frame is small and not
+    complete, enters as it came and is named. It is withheld while any component is, naming those; and where none was
+    rated at all. ``part``: the answers are a part of the drawn frame, such as a category.
     """
-    found = {one.name: _entering(one, confidence) for one in components}
+    found = {one.name: _entering(one, confidence, part=part) for one in components}
     keys, groups, labelled = _frame(components)
-    labels = sum(one.labels for one in components)
+    labels = sum(labelled)
     missing = {name: entry for name, entry in found.items() if isinstance(entry, Obstacle)}
     if missing:
         what = {name: {"reason": str(why.reason), **why.missing} for name, why in missing.items()}
@@ -76,9 +81,9 @@ def corrected_overall(
     return replace(_estimate(replace(total, labels=labels), ends, target, len(keys), bounds), named=named)
 
 
-def _entering(component: Component, confidence: float) -> Fitted | Obstacle:
+def _entering(component: Component, confidence: float, *, part: bool) -> Fitted | Obstacle:
     """A component's estimate; uncorrected where nobody rated it or its frame is too small to be estimated."""
-    found = fitted(component, confidence)
+    found = fitted(component, confidence, part=part)
     if not isinstance(found, Obstacle):
         return found
     if component.labels and found.reason is not WithheldReason.SMALL_FRAME:
@@ -145,26 +150,30 @@ def _summed_response_bounds(components: Sequence[Component], fits: Mapping[str, 
 
 
 def _effective_labels(components: Sequence[Component], fits: Mapping[str, Fitted], variance: float) -> float | None:
-    """As for a component, with the variance of the whole score among the answers that have all its labels; ``None``
-    where components have different frames."""
-    keys = [answer.key for answer in components[0].answers]
+    """As for a component, in answers: with the variance of the rated parts' share of the whole score among the answers
+    that have all their labels. A part over ``N_j`` of N answers adds ``w_j N / N_j`` times its value to each of them.
+    ``None`` without two such answers, or where they are all alike."""
     rated = [one for one in components if fits[one.name].influence.method is not Method.AS_IT_CAME]
-    full = [at for at in range(len(keys)) if all(at < len(one.answers) and one.answers[at].labelled for one in rated)]
-    if any([answer.key for answer in one.answers] != keys for one in components) or len(full) < 2:
+    keys = list(dict.fromkeys(answer.key for one in rated for answer in one.answers))
+    share = dict.fromkeys(keys, 0.0)
+    chance = dict.fromkeys(keys, 1.0)
+    missing = set()
+    for one in rated:
+        scale = one.weight * len(keys) / len(one.answers)
+        for answer in one.answers:
+            if answer.labelled and answer.rating is not None and answer.probability is not None:
+                share[answer.key] += scale * answer.rating
+                chance[answer.key] = min(chance[answer.key], answer.probability)
+            else:
+                missing.add(answer.key)
+    full = [key for key in keys if key not in missing]
+    if len(full) < 2:
         return None
-    score = np.zeros(len(full))
-    for one in components:
-        score += one.weight * np.array([_known(one, at) for at in full])
-    weight = np.array([1.0 / (rated[0].answers[at].probability or 1.0) for at in full])
+    score = np.array([share[key] for key in full])
+    weight = np.array([1.0 / chance[key] for key in full])
     mean = float(weight @ score) / float(weight.sum())
     spread = float(weight @ np.square(score - mean)) / float(weight.sum()) * len(full) / (len(full) - 1)
     return 1.0 / (variance / spread + 1.0 / len(keys)) if spread > 0 else None
-
-
-def _known(component: Component, at: int) -> float:
-    """The expert's value of an answer, else the judge's."""
-    answer = component.answers[at]
-    return answer.rating if answer.rating is not None else answer.judge or 0.0
 
 
 def _estimate(found: Fitted, ends: Ends, target: Target, size: int, bounds: tuple[float, float]) -> Estimate:

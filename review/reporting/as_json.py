@@ -25,15 +25,15 @@ def summary_json(report: Report) -> dict[str, Any]:
     """The report without its answers."""
     return {
         "run": _header(report.header),
-        "evaluation": _plain(report.evaluation),
+        "evaluation": plain(report.evaluation),
         "overall": _overall(report.overall),
         "metrics": {line.name: _metric(line) for line in report.metrics},
         "coverage": {line.name: asdict(line.coverage) for line in report.metrics},
         "by_category": {line.name: _category(line) for line in report.categories},
         "latency": _latency(report.latency),
-        "agreement": _plain(report.agreement),
-        "gate": _plain(report.gate),
-        "provenance": _plain(asdict(report.provenance) | {"cost": _cost(report)}),
+        "agreement": plain(report.agreement),
+        "gate": plain(report.gate),
+        "provenance": plain(asdict(report.provenance) | {"cost": _cost(report)}),
     }
 
 
@@ -63,7 +63,7 @@ def _value(value: Effective) -> dict[str, Any]:
         "status": str(value.status) if value.status else "pending",
         **({"reason": value.reason} if value.reason else {}),
         **({"unresolved": True} if value.unresolved else {}),
-        "judge": _plain(said.answer) if said else None,
+        "judge": plain(said.answer) if said else None,
     }
 
 
@@ -82,20 +82,21 @@ def _header(header: RunHeader) -> dict[str, Any]:
 
 
 def _overall(overall: ThreeScores) -> dict[str, Any]:
-    part = {} if overall.part_only is None else {"part_only": _plain(overall.part_only.to_dict())}
+    part = {} if overall.part_only is None else {"part_only": plain(overall.part_only.to_dict())}
     return {
         "label": str(overall.label),
         "weight": round(overall.weight, DIGITS),
         "missing_parts": [{"metric": m.metric, "weight": m.weight, "why": str(m.gap)} for m in overall.missing],
-        "judge_only": _plain(overall.judge_only.to_dict()),
-        "reviewed": _plain(overall.reviewed.to_dict()),
-        "corrected": _plain(overall.corrected.to_dict()),
+        "judge_only": plain(overall.judge_only.to_dict()),
+        "reviewed": plain(overall.reviewed.to_dict()),
+        "corrected": plain(overall.corrected.to_dict()),
+        "corrected_over_questions": plain(overall.corrected_over_questions.to_dict()),
         **part,
         "answers": overall.answers,
         "reviewed_answers": overall.reviewed_answers,
         "overrides": overall.overrides,
         "unresolved": overall.unresolved,
-        "mean_shift_initial_to_final": _plain(overall.mean_shift),
+        "mean_shift_initial_to_final": plain(overall.mean_shift),
         "example_ratings": overall.examples,
     }
 
@@ -107,13 +108,13 @@ def _metric(line: MetricLine) -> dict[str, Any]:
         "kind": line.kind,
         "scale": str(line.scale),
         "weight": line.weight,
-        "judge_only": _plain(line.judge_only.to_dict()),
-        "reviewed": _plain(line.reviewed.to_dict()),
-        "corrected": _plain(line.corrected.to_dict()),
+        "judge_only": plain(line.judge_only.to_dict()),
+        "reviewed": plain(line.reviewed.to_dict()),
+        "corrected": plain(line.corrected.to_dict()),
         "rated": line.rated,
         "overridden": line.overridden,
         "unresolved": line.unresolved,
-        **({"shares": _plain(line.shares)} if line.shares else {}),
+        **({"shares": plain(line.shares)} if line.shares else {}),
         **({"latency": _latency(line.latency)} if line.latency else {}),
     }
 
@@ -121,13 +122,13 @@ def _metric(line: MetricLine) -> dict[str, Any]:
 def _category(line: CategoryLine) -> dict[str, Any]:
     return {
         "answers": line.answers,
-        "judge_only": _plain(line.judge_only.to_dict()),
-        "reviewed": _plain(line.reviewed.to_dict()),
+        "judge_only": plain(line.judge_only.to_dict()),
+        "reviewed": plain(line.reviewed.to_dict()),
         "metrics": {
             name: {
-                "judge_only": _plain(ours.to_dict()),
-                "reviewed": _plain(theirs.to_dict()),
-                "corrected": _plain(line.corrected[name].to_dict()),
+                "judge_only": plain(ours.to_dict()),
+                "reviewed": plain(theirs.to_dict()),
+                "corrected": plain(line.corrected[name].to_dict()),
             }
             for name, (ours, theirs) in line.metrics.items()
         },
@@ -137,7 +138,7 @@ def _category(line: CategoryLine) -> dict[str, Any]:
 
 
 def _latency(latency: Latency | None) -> dict[str, Any] | None:
-    return None if latency is None else _plain(asdict(latency))
+    return None if latency is None else plain(asdict(latency))
 
 
 def _cost(report: Report) -> dict[str, Any]:
@@ -145,7 +146,7 @@ def _cost(report: Report) -> dict[str, Any]:
     return asdict(cost) | {"at_least": cost.at_least, "currency": "USD"}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON values: numbers rounded to 12 digits, moments in ISO 8601, money as text without loss."""
     if isinstance(value, float):
         return round(value, DIGITS)
@@ -154,7 +155,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation.profiles.means import on_unit_scale
@@ -12,7 +12,8 @@ from evaluation.scales import ScaleKind
 from evaluation.scores.models import MetricDefinition
 from review.correction.corrected import corrected, corrected_overall
 from review.correction.frame import Component, FrameAnswer
-from review.correction.outcome import Estimate, Outcome, WithheldReason
+from review.correction.outcome import Estimate, Outcome, Target, WithheldReason
+from review.figures.answers import RunAnswer
 from review.figures.said import Said
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.labels import MetricLabels, applies
@@ -29,7 +30,9 @@ class Correction:
     said: Said
     labels: Mapping[int, MetricLabels]
 
-    def of_metric(self, metric: MetricDefinition, category: str | None = None) -> Figure:
+    def of_metric(
+        self, metric: MetricDefinition, category: str | None = None, target: Target = Target.THIS_RUN
+    ) -> Figure:
         """One metric, on its own scale, over the run or one category."""
         labels = self.labels.get(metric.pk)
         if labels is None or not labels.any:
@@ -39,32 +42,49 @@ class Correction:
             return withheld(Withheld.NO_VALUES)
         if not component.labels:
             return withheld(WithheldReason.NO_PROBABILITY, len(component.answers))
-        return as_figure(corrected(component, part=category is not None))
+        return as_figure(corrected(component, target, part=category is not None))
 
-    def overall(self, profile: ProfileSpec, machine: SideScore) -> Figure:
-        """The overall score: the sum of the corrected parts. ``machine`` holds the weights in use.
-
-        Run-mean profiles: weight x corrected mean. Per-answer profiles: over all answers, each part's contribution
-        to the answer's own score, the stored weight times the value.
-        """
-        per_answer = profile.unit is Unit.PER_ANSWER
-        components = self._contributions(profile, machine) if per_answer else self._parts(profile, machine)
+    def overall(
+        self,
+        profile: ProfileSpec,
+        machine: SideScore,
+        target: Target = Target.THIS_RUN,
+        category: str | None = None,
+    ) -> Figure:
+        """The overall score of the run or one category: the sum of the corrected parts. ``machine`` holds the weights
+        in use there."""
+        components = self.components(profile, machine, category)
         if not components:
             return withheld(Withheld.NO_VALUES)
         if not any(one.labels for one in components):
             rated = any(self._rated(one.name) for one in components)
             return withheld(WithheldReason.NO_PROBABILITY if rated else Withheld.NOT_REVIEWED)
-        figure = as_figure(corrected_overall(components))
-        return _shifted(figure, profile.constant)
+        return _shifted(as_figure(corrected_overall(components, target, part=category is not None)), profile.constant)
 
-    def _parts(self, profile: ProfileSpec, machine: SideScore) -> list[Component]:
+    def components(self, profile: ProfileSpec, machine: SideScore, category: str | None = None) -> list[Component]:
+        """What the overall score of the run or one category is the sum of.
+
+        Run-mean profiles: weight x mean of each part. Per-answer profiles: over all answers, each part's contribution
+        to the answer's own score, the stored weight times the value.
+        """
+        if profile.unit is Unit.PER_ANSWER:
+            return self._contributions(profile, machine, category)
+        return self._parts(profile, machine, category)
+
+    def metric_component(self, metric: MetricDefinition) -> Component | None:
+        """A metric's frame on its own scale, where it has labels with a probability; else ``None``."""
+        labels = self.labels.get(metric.pk, _UNRATED)
+        component = self._component(metric, labels, lambda value: value) if labels.any else None
+        return component if component and component.labels else None
+
+    def _parts(self, profile: ProfileSpec, machine: SideScore, category: str | None) -> list[Component]:
         """Each part's values on the unit scale over the answers it applies to, with its weight in the run."""
         found = []
         for name, weight in machine.outcome.weights_used.items():
             metric = self._metric(name)
             if metric is not None:
                 unit = _unit_scale(profile, metric, name)
-                component = self._component(metric, self.labels.get(metric.pk, _UNRATED), unit)
+                component = self._component(metric, self.labels.get(metric.pk, _UNRATED), unit, category)
                 found += [dataclasses.replace(component, weight=weight)] if component else []
         return found
 
@@ -87,22 +107,24 @@ class Correction:
         yes_no = scale.kind is ScaleKind.YES_NO
         return Component(metric.name, frame, low, high, yes_no=yes_no) if frame else None
 
-    def _contributions(self, profile: ProfileSpec, machine: SideScore) -> list[Component]:
+    def _contributions(self, profile: ProfileSpec, machine: SideScore, category: str | None) -> list[Component]:
         """Each part's contribution to every answer's score: the stored weight times the value on the unit scale."""
         names = dict.fromkeys(name for one in machine.answers for name in one.weights_used)
-        rated = frozenset(answer for labels in self.labels.values() for answer in labels.means)
-        return [found for name in names if (found := self._contribution(profile, name, machine, rated)) is not None]
+        answers = [answer for answer in self.said.answers.values() if category in {None, answer.category}]
+        found = (self._contribution(profile, name, machine, answers) for name in names)
+        return [one for one in found if one is not None]
 
     def _contribution(
-        self, profile: ProfileSpec, name: str, machine: SideScore, rated: frozenset[int]
+        self, profile: ProfileSpec, name: str, machine: SideScore, answers: Sequence[RunAnswer]
     ) -> Component | None:
         metric = self._metric(name)
         if metric is None:
             return None
         labels = self.labels.get(metric.pk, _UNRATED)
         unit = _unit_scale(profile, metric, name)
+        rated = frozenset(answer for each in self.labels.values() for answer in each.means)
         frame: list[FrameAnswer] = []
-        for answer, score in zip(self.said.answers.values(), machine.answers, strict=True):
+        for answer, score in zip(answers, machine.answers, strict=True):
             weight = score.weights_used.get(name, 0.0)
             if weight and name not in score.zeroed:
                 said = self.said.scored.get((answer.answer_id, metric.pk))

@@ -4,41 +4,35 @@ from __future__ import annotations
 
 from django.db.models import Count, Q
 
-from evaluation.profiles.spec import ProfileSpec
 from evaluation.runs.models import Run
 from evaluation.work.models import WorkUnit
-from review.effective import RunValues, values_from
-from review.figures.said import Said, said_of, samples_behind
+from review.figures.said import Said
 from review.measures import agreement_from
-from review.reporting.corrected import Correction
 from review.reporting.evaluation_section import evaluation_section
 from review.reporting.extremes import answer_lines, disagreements, worst_answers
-from review.reporting.labels import labels_by_metric
-from review.reporting.lines import Sides, answer_latency, category_lines, metric_lines
+from review.reporting.gathering import Gathered, gather
+from review.reporting.lines import answer_latency, category_lines, metric_lines
 from review.reporting.overall import three_scores
 from review.reporting.provenance import Provenance
 from review.reporting.report import Report, RunHeader
-from review.reporting.scores import score_side
-from review.reporting.tracing import provenance_of, with_relations
-from review.reporting.values import machine_side, reviewed_side
+from review.reporting.tracing import provenance_of
 
 OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, WorkUnit.State.LEASED)
 
 
 def make_report(run: Run) -> Report:
     """All figures of a run as they stand now, in a fixed number of queries (fifteen), without any bootstrap."""
-    run = with_relations(run)
-    profile = ProfileSpec.model_validate(run.profile_version.spec)
-    said = said_of(run)
-    samples = samples_behind(run, said)
-    found = values_from(said)
-    correction = Correction(said, labels_by_metric(said, samples))
-    sides = _sides(said, found)
-    machine, reviewed = score_side(profile, sides.machine), score_side(profile, sides.reviewed)
-    overall = three_scores(run, profile, sides, machine, reviewed, correction)
+    return report_of(gather(run))
+
+
+def report_of(basis: Gathered) -> Report:
+    """The report of what was gathered."""
+    run, profile, said, sides, correction = basis.run, basis.profile, basis.said, basis.sides, basis.correction
+    found = sides.found
+    overall = three_scores(run, profile, sides, basis.machine, basis.reviewed, correction)
     metrics = metric_lines(profile, sides, correction)
     categories = category_lines(profile, sides, correction)
-    lines = answer_lines(profile, said, sides.reviewed, reviewed, found.values)
+    lines = answer_lines(profile, said, sides.reviewed, basis.reviewed, found.values)
     latency = answer_latency(said.answers.values())
     provenance = provenance_of(run, (found.metrics[pk] for pk in found.computed))
     return Report(
@@ -47,7 +41,7 @@ def make_report(run: Run) -> Report:
         metrics=metrics,
         categories=categories,
         latency=latency,
-        agreement=agreement_from(said, samples).to_dict(),
+        agreement=agreement_from(said, basis.samples).to_dict(),
         gate=None,
         provenance=provenance,
         evaluation=evaluation_section(profile, overall, metrics, categories, latency.mean if latency else None),
@@ -55,11 +49,6 @@ def make_report(run: Run) -> Report:
         disagreements=disagreements(said, found.values),
         answers=lines,
     )
-
-
-def _sides(said: Said, found: RunValues) -> Sides:
-    answers = list(said.answers.values())
-    return Sides(machine_side(answers, found), reviewed_side(answers, found), found)
 
 
 def _header(run: Run, said: Said, provenance: Provenance) -> RunHeader:

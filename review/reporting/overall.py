@@ -7,6 +7,7 @@ import dataclasses
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.runs.models import Run
+from review.correction.outcome import Target
 from review.effective import Source
 from review.figures.experts import agreement_ratings, effective_ratings
 from review.figures.said import Said
@@ -35,7 +36,8 @@ def three_scores(
         missing=machine.outcome.missing,
         judge_only=judge_only,
         reviewed=_named(run, reviewed, n) if human else withheld(Withheld.NOT_REVIEWED, n),
-        corrected=_corrected(run, profile, machine, correction, n),
+        corrected=_corrected(run, profile, machine, correction, Target.THIS_RUN),
+        corrected_over_questions=_corrected(run, profile, machine, correction, Target.QUESTIONS_LIKE_THESE),
         part_only=machine.figure if partial and run.state in FINISHED and not machine.figure.withheld else None,
         answers=n,
         reviewed_answers=len(human),
@@ -56,12 +58,13 @@ def _named(run: Run, side: SideScore, n: int) -> Figure:
     return dataclasses.replace(withheld(str(label), n), worst=side.figure.worst, best=side.figure.best)
 
 
-def _corrected(run: Run, profile: ProfileSpec, machine: SideScore, correction: Correction, n: int) -> Figure:
+def _corrected(run: Run, profile: ProfileSpec, machine: SideScore, correction: Correction, target: Target) -> Figure:
+    n = len(correction.said.answers)
     if run.state not in FINISHED:
         return withheld(Withheld.NOT_FINISHED, n)
     if machine.outcome.label is not Label.OVERALL_SCORE:
         return withheld(machine.outcome.reason or str(machine.outcome.label), n)
-    return correction.overall(profile, machine)
+    return correction.overall(profile, machine, target)
 
 
 def mean_shift(said: Said) -> float | None:

@@ -31,10 +31,11 @@ class ThreeScores:
     """The overall score three ways. ``label`` is what it may be called; ``weight`` (0 to 1) the share of the
     profile's weight that it has: a ``rules_only`` or ``partial`` figure is shown with its weight ("rules only, weight
     0.40") and stands in ``part_only``, the three being withheld with that label. ``missing`` names the parts left
-    out. ``reviewed_answers`` counts the answers with at least one value by a person, ``overrides`` the values decided
-    by a lead or assigned expert, ``unresolved`` those on which the experts are tied. ``examples`` is true where some
-    ratings were made for show. ``mean_shift`` is the mean change from blind first to effective ratings, in shares of
-    the scale, ``None`` without both."""
+    out. ``corrected`` has the interval for this run, ``corrected_over_questions`` the same value with the interval for
+    questions like these, which gates, comparisons and trends read. ``reviewed_answers`` counts the answers with at
+    least one value by a person, ``overrides`` the values decided by a lead or assigned expert, ``unresolved`` those on
+    which the experts are tied. ``examples`` is true where some ratings were made for show. ``mean_shift`` is the mean
+    change from blind first to effective ratings, in shares of the scale, ``None`` without both."""
 
     label: Label
     weight: float
@@ -42,6 +43,7 @@ class ThreeScores:
     judge_only: Figure
     reviewed: Figure
     corrected: Figure
+    corrected_over_questions: Figure
     part_only: Figure | None
     answers: int
     reviewed_answers: int

@@ -1,0 +1,74 @@
+"""Print what the experts would have said of all answers, beside what the judge said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils.translation import gettext as _
+
+from evaluation.messages import explain_reason
+from review.management.asking import run_named
+from review.management.results_tables import short
+from review.management.tables import NOTHING, Sheet, number, write
+from review.reporting.figure import Figure
+from review.reporting.three_ways import CorrectionSheet, ThreeWays, three_ways
+
+ESTIMATES = {
+    "judge_only": "judge only",
+    "reviewed": "reviewed",
+    "corrected": "corrected",
+    "corrected_over_questions": "corrected, questions like these",
+}
+
+
+class Command(BaseCommand):
+    """``correct RUN [--by category] [--format json]``: the three estimates of the overall score and of each metric."""
+
+    help = "Print judge-only, reviewed and corrected figures with their intervals, or what is missing for them."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The run, and how to print it."""
+        parser.add_argument("run", type=int)
+        parser.add_argument("--by", choices=["category"], default="", help="also the figures of each category")
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Compute and print."""
+        found = three_ways(run_named(options["run"]), by_category=options["by"] == "category")
+        if options["format"] == "json":
+            self.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
+        else:
+            write(self.stdout, _sheets(found))
+
+
+def _sheets(found: CorrectionSheet) -> Iterator[Sheet]:
+    yield _sheet(_("Corrected figures of run %(run)s") % {"run": found.run_id}, found.estimates)
+    for category, estimates in found.by_category.items():
+        yield _sheet(_("Category %(name)s") % {"name": category or NOTHING}, estimates)
+
+
+def _sheet(title: str, estimates: Mapping[str, ThreeWays]) -> Sheet:
+    header = (
+        *(_("figure"), _("estimate"), _("value"), _("95% interval"), _("about")),
+        *("n", _("labels"), _("worth labels"), "lambda", _("method or what is missing")),
+    )
+    rows = [
+        _row(name, ESTIMATES[kind], figure)
+        for name, three in estimates.items()
+        for kind, figure in three.named()
+        if kind != "corrected_over_questions" or not figure.withheld
+    ]
+    return Sheet(title, header, rows, numbers_from=2)
+
+
+def _row(name: str, estimate: str, figure: Figure) -> tuple[str, ...]:
+    interval = NOTHING if figure.low is None else f"{figure.low:.3f} – {figure.high:.3f}"
+    labels, slope = figure.extra.get("labels"), figure.extra.get("lambda")
+    return (
+        *(name, estimate, short(figure), interval, figure.target.replace("_", " ") or NOTHING, str(figure.n)),
+        *(NOTHING if labels is None else str(labels), number(figure.extra.get("effective_labels"), 1)),
+        *(number(slope), explain_reason(figure.withheld) if figure.withheld else str(figure.extra.get("method", ""))),
+    )
