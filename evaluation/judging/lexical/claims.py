@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from evaluation.judging.calls import JudgeCall
+from evaluation.judging.data import source_of
 from evaluation.judging.formulas import PARTIAL, SUPPORTED, UNSUPPORTED
 from evaluation.judging.lexical.grades import claimed_words
 from evaluation.judging.lexical.refusals import states_ignorance
 from evaluation.judging.lexical.support import support
-from evaluation.judging.lexical.words import content_words, coverage, sentences
+from evaluation.judging.lexical.words import Word, content_words, coverage, numbers, sentences
 from evaluation.registry import Bilingual
 
 _NAMED, _HINTED = 0.8, 0.5  # share of a nugget's words in the answer
@@ -18,8 +20,13 @@ _NAMED, _HINTED = 0.8, 0.5  # share of a nugget's words in the answer
 def claims_of(call: JudgeCall) -> dict[str, Any]:
     """Every sentence of the answer that says something beyond the question and does not admit ignorance."""
     asked = content_words(call.question.text)
-    kept = [s for s in sentences(call.answer.text) if not states_ignorance(s) and claimed_words(s, asked)]
+    kept = [s for s in sentences(call.answer.text) if not states_ignorance(s) and _says(claimed_words(s, asked))]
     return {"claims": [{"claim": sentence, "quote": sentence} for sentence in kept]}
+
+
+def _says(words: Sequence[Word]) -> bool:
+    """Whether there is more than numbers: "3." before an item of a list says nothing."""
+    return len(words) > len(numbers(words))
 
 
 def statements_of(call: JudgeCall) -> dict[str, Any]:
@@ -64,7 +71,7 @@ def _holding(call: JudgeCall, wordings: list[str]) -> str:
 
 
 def _checked(call: JudgeCall, texts: dict[str, str], *, partial: bool) -> dict[str, Any]:
-    contexts = [context.text for context in call.answer.contexts or ()]
+    contexts = [f"{context.text}\n{source_of(context)}" for context in call.answer.contexts or ()]
     found = {}
     for key, text in texts.items():
         options = [support(wording, contexts, call.question.text) for wording in text.split(" | ")]
