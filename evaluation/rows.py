@@ -5,12 +5,13 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 
 class Row(models.Model):
     """A row that knows when it was made."""
 
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
 
     class Meta:
         abstract = True
@@ -30,7 +31,13 @@ class Authored(models.Model):
     """A row that a person made; empty where the product itself did."""
 
     created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("made by"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
     )
 
     class Meta:

@@ -48,8 +48,10 @@ class Project(Row):
 class RoleGrant(Row):
     """A role of a person in a project."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="grants")
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="grants")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.PROTECT, related_name="grants"
+    )
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="grants")
     role = models.CharField(_("role"), max_length=20, choices=ROLE_CHOICES)
 
     class Meta:
@@ -67,10 +69,12 @@ class RoleGrant(Row):
 class ApiToken(Row):
     """A REST token. Only its SHA-256 is kept; ``scope`` is ``read`` or ``write``; it always expires."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="tokens")
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="tokens")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.PROTECT, related_name="tokens"
+    )
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="tokens")
     name = models.CharField(_("name"), max_length=100)
-    sha256 = models.CharField(max_length=64, unique=True, editable=False)
+    sha256 = models.CharField(_("SHA-256"), max_length=64, unique=True, editable=False)
     scope = models.CharField(_("scope"), max_length=10, choices=[("read", _("Read")), ("write", _("Write"))])
     expires_at = models.DateTimeField(_("expires"))
     revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True)
@@ -89,13 +93,15 @@ class AuditEvent(AppendOnly):
     ``detail`` holds ids, versions and hashes, never personal text, so that erasure stays possible.
     """
 
-    actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
-    verb = models.CharField(max_length=60)
-    object_type = models.CharField(max_length=60)
-    object_id = models.CharField(max_length=64)
-    detail = models.JSONField(default=dict)
-    prev_hash = models.CharField(max_length=64, unique=True)
-    hash = models.CharField(max_length=64, unique=True)
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("person"), on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    verb = models.CharField(_("event"), max_length=60)
+    object_type = models.CharField(_("kind of object"), max_length=60)
+    object_id = models.CharField(_("object"), max_length=64)
+    detail = models.JSONField(_("details"), default=dict)
+    prev_hash = models.CharField(_("hash before"), max_length=64, unique=True)
+    hash = models.CharField(_("hash"), max_length=64, unique=True)
 
     class Meta:
         verbose_name = _("audit event")

@@ -20,7 +20,7 @@ class Endpoint(Row, Authored):
     base_url = models.CharField(_("base URL"), max_length=300)
     key_env = models.CharField(_("environment variable of the key"), max_length=100, blank=True)
     max_concurrency = models.PositiveIntegerField(_("concurrent calls"), default=32)
-    cooldown_until = models.DateTimeField(null=True, blank=True, editable=False)
+    cooldown_until = models.DateTimeField(_("resting until"), null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("endpoint")
@@ -36,14 +36,16 @@ class Endpoint(Row, Authored):
 class JudgeVersion(AppendOnly, Authored):
     """A judge: endpoint + model + parameters. Without an endpoint it is the offline baseline."""
 
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="judges")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="judges")
     name = models.CharField(_("name"), max_length=100)
     version = models.PositiveIntegerField(_("version"))
-    endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, null=True, blank=True, related_name="judges")
+    endpoint = models.ForeignKey(
+        Endpoint, verbose_name=_("endpoint"), on_delete=models.PROTECT, null=True, blank=True, related_name="judges"
+    )
     model = models.CharField(_("model"), max_length=200)
     language = models.CharField(_("rubric language"), max_length=5, default="en")
     params = models.JSONField(_("parameters"), default=dict, blank=True)
-    content_hash = models.CharField(max_length=64, editable=False)
+    content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
 
     class Meta:
         verbose_name = _("judge")
@@ -65,8 +67,8 @@ class RubricVersion(AppendOnly, Authored):
     family = models.CharField(_("family"), max_length=100)
     language = models.CharField(_("language"), max_length=5)
     version = models.PositiveIntegerField(_("version"))
-    spec = models.JSONField()
-    content_hash = models.CharField(max_length=64, editable=False)
+    spec = models.JSONField(_("content"))
+    content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
 
     class Meta:
         verbose_name = _("rubric")

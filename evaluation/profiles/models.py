@@ -12,11 +12,11 @@ from evaluation.rows import AppendOnly, Authored
 class ProfileVersion(AppendOnly, Authored):
     """One version of a profile; ``spec`` is read through ``evaluation.profiles.spec`` only."""
 
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="profiles")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="profiles")
     name = models.CharField(_("name"), max_length=100)
     version = models.PositiveIntegerField(_("version"))
-    spec = models.JSONField()
-    content_hash = models.CharField(max_length=64, editable=False)
+    spec = models.JSONField(_("content"))
+    content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
 
     class Meta:
         verbose_name = _("profile")

@@ -16,12 +16,21 @@ class QuestionSet(AppendOnly, Authored):
     ``content_hash`` covers every field of every question but ``metadata``, questions sorted by id.
     """
 
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="question_sets")
+    project = models.ForeignKey(
+        Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="question_sets"
+    )
     name = models.CharField(_("name"), max_length=200)
     version = models.PositiveIntegerField(_("version"))
-    content_hash = models.CharField(max_length=64, editable=False)
-    predecessor = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="successors")
-    metadata = models.JSONField(default=dict, blank=True)
+    content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
+    predecessor = models.ForeignKey(
+        "self",
+        verbose_name=_("version before"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="successors",
+    )
+    metadata = models.JSONField(_("metadata"), default=dict, blank=True)
 
     class Meta:
         verbose_name = _("question set")
@@ -36,15 +45,17 @@ class QuestionSet(AppendOnly, Authored):
 class Question(AppendOnly):
     """A question of one version of a set. ``spec`` is read through :meth:`read` only."""
 
-    question_set = models.ForeignKey(QuestionSet, on_delete=models.PROTECT, related_name="questions")
+    question_set = models.ForeignKey(
+        QuestionSet, verbose_name=_("question set"), on_delete=models.PROTECT, related_name="questions"
+    )
     external_id = models.CharField(_("id"), max_length=200)
-    position = models.PositiveIntegerField()
+    position = models.PositiveIntegerField(_("position"))
     category = models.CharField(_("category"), max_length=200)
     difficulty = models.CharField(_("difficulty"), max_length=100, blank=True)
     group = models.CharField(_("group"), max_length=200, blank=True)
     text = models.TextField(_("question"))
-    spec = models.JSONField()
-    metadata = models.JSONField(default=dict, blank=True)
+    spec = models.JSONField(_("content"))
+    metadata = models.JSONField(_("metadata"), default=dict, blank=True)
 
     class Meta:
         verbose_name = _("question")
@@ -69,17 +80,17 @@ class ImportBatch(Row, Authored):
         CONFIRMED = "confirmed", _("confirmed")
         EXPIRED = "expired", _("expired")
 
-    uuid = models.UUIDField(unique=True, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
-    kind = models.CharField(max_length=20)
-    name = models.CharField(max_length=200)
-    file_name = models.CharField(max_length=300)
-    file_sha256 = models.CharField(max_length=64)
-    content = models.BinaryField()
-    options = models.JSONField(default=dict)
-    rows = models.PositiveIntegerField(default=0)
-    state = models.CharField(max_length=10, choices=State.choices, default=State.PARSED)
-    result_id = models.PositiveBigIntegerField(null=True, blank=True)
+    uuid = models.UUIDField(_("UUID"), unique=True, editable=False)
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(_("kind"), max_length=20)
+    name = models.CharField(_("name"), max_length=200)
+    file_name = models.CharField(_("file name"), max_length=300)
+    file_sha256 = models.CharField(_("hash of the file"), max_length=64)
+    content = models.BinaryField(_("file content"))
+    options = models.JSONField(_("options"), default=dict)
+    rows = models.PositiveIntegerField(_("rows"), default=0)
+    state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.PARSED)
+    result_id = models.PositiveBigIntegerField(_("result"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("upload")

@@ -20,14 +20,20 @@ from evaluation.systems.models import SystemVersion
 class AnswerSet(Row, Authored):
     """One asking of a system. ``content_hash`` is filled once when the set is complete and stays."""
 
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="answer_sets")
-    question_set = models.ForeignKey(QuestionSet, on_delete=models.PROTECT, related_name="answer_sets")
-    system_version = models.ForeignKey(SystemVersion, on_delete=models.PROTECT, related_name="answer_sets")
-    k = models.PositiveIntegerField(default=5)
-    evaluation_type = models.CharField(max_length=20, default="full_rag")
+    project = models.ForeignKey(
+        Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="answer_sets"
+    )
+    question_set = models.ForeignKey(
+        QuestionSet, verbose_name=_("question set"), on_delete=models.PROTECT, related_name="answer_sets"
+    )
+    system_version = models.ForeignKey(
+        SystemVersion, verbose_name=_("system version"), on_delete=models.PROTECT, related_name="answer_sets"
+    )
+    k = models.PositiveIntegerField(_("k"), default=5)
+    evaluation_type = models.CharField(_("type of evaluation"), max_length=20, default="full_rag")
     source = models.CharField(_("source"), max_length=300, blank=True)
-    file_sha256 = models.CharField(max_length=64, blank=True)
-    content_hash = models.CharField(max_length=64, null=True, blank=True, editable=False)
+    file_sha256 = models.CharField(_("hash of the file"), max_length=64, blank=True)
+    content_hash = models.CharField(_("content hash"), max_length=64, null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("answer set")
@@ -123,20 +129,26 @@ class Run(Row, Authored):
         COMPLETED = "completed", _("complete")
         INCOMPLETE = "incomplete", _("incomplete")
 
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="runs")
-    answer_set = models.ForeignKey(AnswerSet, on_delete=models.PROTECT, related_name="runs")
-    profile_version = models.ForeignKey(ProfileVersion, on_delete=models.PROTECT, related_name="runs")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="runs")
+    answer_set = models.ForeignKey(
+        AnswerSet, verbose_name=_("answer set"), on_delete=models.PROTECT, related_name="runs"
+    )
+    profile_version = models.ForeignKey(
+        ProfileVersion, verbose_name=_("profile version"), on_delete=models.PROTECT, related_name="runs"
+    )
     name = models.CharField(_("name"), max_length=300, blank=True)
-    config = models.JSONField(default=dict)
-    config_hash = models.CharField(max_length=64, editable=False)
-    seed = models.PositiveBigIntegerField(default=0)
-    budget = models.DecimalField(max_digits=12, decimal_places=4, null=True, blank=True)
+    config = models.JSONField(_("configuration"), default=dict)
+    config_hash = models.CharField(_("hash of the configuration"), max_length=64, editable=False)
+    seed = models.PositiveBigIntegerField(_("seed"), default=0)
+    budget = models.DecimalField(_("budget"), max_digits=12, decimal_places=4, null=True, blank=True)
     state = models.CharField(_("state"), max_length=12, choices=State.choices, default=State.DRAFT)
-    reason = models.TextField(blank=True)
-    start_token = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    started_at = models.DateTimeField(null=True, blank=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
-    baseline = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    reason = models.TextField(_("reason"), blank=True)
+    start_token = models.UUIDField(_("start token"), default=uuid.uuid4, unique=True, editable=False)
+    started_at = models.DateTimeField(_("started"), null=True, blank=True)
+    finished_at = models.DateTimeField(_("ended"), null=True, blank=True)
+    baseline = models.ForeignKey(
+        "self", verbose_name=_("compared with"), on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         verbose_name = _("run")
@@ -179,11 +191,13 @@ class RunJudge(AppendOnly):
 class RunEvent(AppendOnly, Authored):
     """What happened to a run: started, paused, resumed, cancelled, retried, completed, and why."""
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="events")
-    verb = models.CharField(max_length=30)
-    reason = models.TextField(blank=True)
+    run = models.ForeignKey(Run, verbose_name=_("run"), on_delete=models.PROTECT, related_name="events")
+    verb = models.CharField(_("event"), max_length=30)
+    reason = models.TextField(_("reason"), blank=True)
 
     class Meta:
+        verbose_name = _("run event")
+        verbose_name_plural = _("run events")
         ordering = ["run", "-id"]
 
     def __str__(self) -> str:

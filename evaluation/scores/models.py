@@ -21,13 +21,13 @@ class MetricDefinition(AppendOnly):
 
     name = models.CharField(_("name"), max_length=100)
     version = models.PositiveIntegerField(_("version"))
-    kind = models.CharField(max_length=10)
+    kind = models.CharField(_("kind"), max_length=10)
     scale = models.CharField(_("scale"), max_length=500)
-    direction = models.CharField(max_length=10, default="higher")
-    review_form = models.CharField(max_length=10, default="level")
-    rubric_family = models.CharField(max_length=100, blank=True)
-    title = models.JSONField(default=dict)
-    content_hash = models.CharField(max_length=64, editable=False)
+    direction = models.CharField(_("direction"), max_length=10, default="higher")
+    review_form = models.CharField(_("form of review"), max_length=10, default="level")
+    rubric_family = models.CharField(_("rubric family"), max_length=100, blank=True)
+    title = models.JSONField(_("title"), default=dict)
+    content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
 
     class Meta:
         verbose_name = _("metric")

@@ -12,7 +12,7 @@ from evaluation.rows import AppendOnly, Authored, Row
 class System(Row, Authored):
     """A system under test, known by its name in a project."""
 
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="systems")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="systems")
     name = models.CharField(_("name"), max_length=200)
 
     class Meta:
@@ -27,11 +27,11 @@ class System(Row, Authored):
 class SystemVersion(AppendOnly, Authored):
     """A configuration of a system. ``adapter`` ``recorded`` means that answers are imported, not asked for."""
 
-    system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="versions")
+    system = models.ForeignKey(System, verbose_name=_("system"), on_delete=models.PROTECT, related_name="versions")
     version = models.PositiveIntegerField(_("version"))
-    adapter = models.CharField(max_length=40, default="recorded")
-    config = models.JSONField(default=dict, blank=True)
-    content_hash = models.CharField(max_length=64, editable=False)
+    adapter = models.CharField(_("adapter"), max_length=40, default="recorded")
+    config = models.JSONField(_("configuration"), default=dict, blank=True)
+    content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
 
     class Meta:
         verbose_name = _("system version")

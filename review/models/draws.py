@@ -12,15 +12,17 @@ from review.models.queues import ReviewQueue
 
 
 class Draw(AppendOnly, Authored):
-    """A sample for review. ``run`` is the run whose judge scores steer the design; ``params`` and ``seed`` repeat it."""
+    """A sample for review. ``run`` is the run whose judge scores steer it; ``params`` and ``seed`` repeat it."""
 
-    queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, null=True, related_name="draws")
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="draws")
+    queue = models.ForeignKey(
+        ReviewQueue, verbose_name=_("review queue"), on_delete=models.PROTECT, null=True, related_name="draws"
+    )
+    run = models.ForeignKey(Run, verbose_name=_("run"), on_delete=models.PROTECT, related_name="draws")
     strategy = models.CharField(_("strategy"), max_length=20)
-    params = models.JSONField(default=dict)
-    seed = models.PositiveBigIntegerField()
-    frame_size = models.PositiveIntegerField()
-    planned_after_looking = models.BooleanField(default=False)
+    params = models.JSONField(_("parameters"), default=dict)
+    seed = models.PositiveBigIntegerField(_("seed"))
+    frame_size = models.PositiveIntegerField(_("answers to draw from"))
+    planned_after_looking = models.BooleanField(_("planned after a first look"), default=False)
 
     class Meta:
         verbose_name = _("draw")

@@ -86,15 +86,19 @@ class Override(AppendOnly):
         ADJUDICATION = "adjudication", _("adjudication")
         REVERT = "revert", _("revert")
 
-    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="overrides")
-    metric = models.ForeignKey(MetricDefinition, on_delete=models.PROTECT, related_name="overrides")
-    seq = models.PositiveIntegerField()
-    kind = models.CharField(max_length=15, choices=Kind.choices)
-    value = models.FloatField(null=True)
-    label = models.CharField(max_length=200, null=True)
-    judge_seen = models.BooleanField(default=True)
+    answer = models.ForeignKey(Answer, verbose_name=_("answer"), on_delete=models.PROTECT, related_name="overrides")
+    metric = models.ForeignKey(
+        MetricDefinition, verbose_name=_("metric"), on_delete=models.PROTECT, related_name="overrides"
+    )
+    seq = models.PositiveIntegerField(_("sequence number"))
+    kind = models.CharField(_("kind"), max_length=15, choices=Kind.choices)
+    value = models.FloatField(_("value"), null=True)
+    label = models.CharField(_("class"), max_length=200, null=True)
+    judge_seen = models.BooleanField(_("judge seen"), default=True)
     reason = models.TextField(_("reason"))
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="overrides")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("by"), on_delete=models.PROTECT, related_name="overrides"
+    )
 
     class Meta:
         verbose_name = _("override")

@@ -1,0 +1,210 @@
+"""A Korean page holds no English sentence: a text that nobody marked for translation shows here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+import polib
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import models
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.runs.models import Run
+from review.models.queues import Assignment, ReviewItem
+from review.queues.leases import next_assignment
+from tests.catalogues import catalogue
+from tests.factories import make_draft_run, make_queue, make_units, make_user
+from tests.pages.visible_text import visible_texts
+from tests.pages.world import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+WORD = r"[A-Za-z][A-Za-z'’-]*"
+SENTENCE = re.compile(rf"{WORD}(?:,? {WORD}){{3,}}")
+OWN_FIELDS = (models.CharField, models.TextField)
+ALLOWED = (  # names that are the same in every language
+    "YAML, JSON, JSONL, CSV, XLSX",
+    "n, mean",
+)
+
+
+def data_texts() -> list[str]:
+    """Everything people or systems wrote: questions, answers, reasons, names; the longest first."""
+    found: set[str] = set()
+    for model in [*apps.get_app_config("evaluation").get_models(), *apps.get_app_config("review").get_models()]:
+        fields = [f.attname for f in model._meta.concrete_fields if isinstance(f, OWN_FIELDS) and not f.choices]
+        for row in model._default_manager.values_list(*fields) if fields else ():
+            found.update(" ".join(str(value).split()) for value in row if value)
+    return sorted((text for text in found if " " in text), key=len, reverse=True)
+
+
+def english_in(texts: Iterable[str]) -> list[str]:
+    """Runs of four Latin words and more, outside of data and of the names allowed."""
+    data = data_texts()
+    found = []
+    for text in texts:
+        rest = text
+        for known in (*ALLOWED, *data):
+            rest = rest.replace(known, "·")
+        found += [f"{hit[0]!r} in {text[:120]!r}" for hit in SENTENCE.finditer(rest)]
+    return found
+
+
+def left_english(texts: Iterable[str]) -> list[str]:
+    """Texts that the catalogue translates and that stand here in English: translated when a module was imported."""
+    two_words = {e.msgid: e.msgstr for e in polib.pofile(str(catalogue("ko"))) if " " in e.msgid and e.msgstr}
+    return [text for text in texts if two_words.get(text, text) != text]
+
+
+def rated(world: World, far: bool) -> Client:
+    """The member's browser after rating the item in hand: far from the judge, who is then shown, or as the judge."""
+    client = world.client("member")
+    scores = {s.metric.name: s.value or 0 for s in world.answer.scores.select_related("metric")}
+    values = {name: (5 if value <= 3 else 1) if far else value for name, value in scores.items()}
+    data = {f"value:{name}": value for name, value in values.items()}
+    client.post(reverse("review-submit", args=[world.assignment.pk]), data | {"form_key": "k"})
+    return client
+
+
+def without_work(world: World) -> str:
+    Assignment.objects.filter(pk=world.assignment.pk).update(state=Assignment.State.EXPIRED)
+    ReviewItem.objects.filter(queue=world.queue).update(state=ReviewItem.State.WITHDRAWN)
+    return reverse("review-next", args=[world.queue.pk])
+
+
+def flagged(world: World) -> str:
+    world.client("member").post(reverse("review-flag", args=[world.assignment.pk]), {"flag": "bad_question"})
+    return reverse("review-item", args=[world.assignment.pk])
+
+
+def unfinished(world: World, state: str) -> str:
+    run = make_draft_run(world.run.answer_set, profile=world.run.profile_version)
+    make_units(run, 2)
+    Run.objects.filter(pk=run.pk).update(state=state)
+    return reverse("run", args=[run.pk])
+
+
+def item(world: World) -> str:
+    return reverse("review-item", args=[world.assignment.pk])
+
+
+def revealed(world: World) -> str:
+    rated(world, far=True)
+    return item(world)
+
+
+def finished(world: World) -> str:
+    rated(world, far=False)
+    return item(world)
+
+
+def agreement(world: World) -> str:
+    rated(world, far=True)
+    return reverse("run-agreement", args=[world.run.pk])
+
+
+def run_with_ratings(world: World) -> str:
+    rated(world, far=True)
+    return reverse("run", args=[world.run.pk])
+
+
+def disputed(world: World) -> str:
+    queue = make_queue(world.run, [world.people["lead"]])
+    ReviewItem.objects.filter(queue=queue).update(state=ReviewItem.State.DISPUTED)
+    next_assignment(queue, world.people["lead"])
+    return reverse("queue", args=[queue.pk])
+
+
+def newcomer(world: World) -> str:
+    world.people["newcomer"] = make_user()
+    return reverse("home")
+
+
+PAGES: dict[str, tuple[str, Callable[[World], str]]] = {
+    "log in": ("anonymous", lambda w: reverse("login")),
+    "nothing there": ("lead", lambda w: reverse("run", args=[987_654])),
+    "not allowed": ("viewer", lambda w: reverse("queue-new") + f"?run={w.run.pk}"),
+    "home of a newcomer": ("newcomer", newcomer),
+    "home of a stranger": ("stranger", lambda w: reverse("home")),
+    "home of a lead": ("lead", lambda w: reverse("home")),
+    "home of a member": ("member", lambda w: reverse("home")),
+    "home of an evaluator": ("evaluator", lambda w: reverse("home")),
+    "runs": ("lead", lambda w: reverse("run-list")),
+    "runs, filtered to none": ("lead", lambda w: reverse("run-list") + "?q=nothing-like-it"),
+    "run": ("lead", lambda w: reverse("run", args=[w.run.pk])),
+    "run with ratings": ("lead", run_with_ratings),
+    "draft run": ("evaluator", lambda w: unfinished(w, Run.State.DRAFT)),
+    "running run": ("evaluator", lambda w: unfinished(w, Run.State.RUNNING)),
+    "paused run": ("evaluator", lambda w: unfinished(w, Run.State.PAUSED)),
+    "incomplete run": ("evaluator", lambda w: unfinished(w, Run.State.INCOMPLETE)),
+    "cancelled run": ("evaluator", lambda w: unfinished(w, Run.State.CANCELLED)),
+    "agreement": ("lead", agreement),
+    "agreement without ratings": ("lead", lambda w: reverse("run-agreement", args=[w.run.pk])),
+    "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]) + f"?run={w.run.pk}"),
+    "queues for a lead": ("lead", lambda w: reverse("queue-list")),
+    "queues for a member": ("member", lambda w: reverse("queue-list")),
+    "queues for a stranger": ("stranger", lambda w: reverse("queue-list")),
+    "queue for a lead": ("lead", lambda w: reverse("queue", args=[w.queue.pk])),
+    "queue in dispute": ("lead", disputed),
+    "queue for a member": ("member", lambda w: reverse("queue", args=[w.queue.pk])),
+    "new queue": ("lead", lambda w: reverse("queue-new") + f"?run={w.run.pk}"),
+    "question sets": ("evaluator", lambda w: reverse("question-set-list")),
+    "question set": ("lead", lambda w: reverse("question-set", args=[w.question_set.pk])),
+    "upload": ("evaluator", lambda w: reverse("question-set-upload")),
+    "upload, previewed": ("evaluator", lambda w: reverse("question-set-preview", args=[w.batch.uuid])),
+    "item": ("member", item),
+    "item, the judge shown": ("member", revealed),
+    "item, finished": ("member", finished),
+    "item, flagged": ("member", flagged),
+    "nothing left": ("member", without_work),
+    "back office": ("admin", lambda w: reverse("admin:index")),
+}
+
+
+def korean(world: World, person: str, url: str) -> list[str]:
+    """What the page says to a person whose browser is Korean."""
+    response = world.client(person).get(url, headers={"accept-language": "ko"}, follow=True)
+    page = response.content.decode()
+    assert '<html lang="ko"' in page
+    return visible_texts(page)
+
+
+@pytest.mark.parametrize("name", list(PAGES))
+def test_a_korean_page_holds_no_english_sentence(name: str) -> None:
+    world = make_world()
+    person, address = PAGES[name]
+    texts = korean(world, person, address(world))
+    assert any(re.search("[가-힣]", text) for text in texts)
+    assert english_in(texts) == []
+    assert left_english(texts) == []
+
+
+def test_the_lists_of_the_back_office_are_in_korean() -> None:
+    world = make_world()
+    for model in admin.site._registry:
+        url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+        texts = korean(world, "admin", url)
+        assert (model.__name__, english_in(texts), left_english(texts)) == (model.__name__, [], [])
+
+
+def test_a_refused_file_is_explained_in_korean() -> None:
+    world = make_world()
+    from_disk = {"file": SimpleUploadedFile("q.yaml", b"- {question: 1}\n- {id: x}\n"), "project": world.project.pk}
+    response = world.client("evaluator").post(
+        reverse("question-set-upload"), from_disk, headers={"accept-language": "ko"}
+    )
+    texts = visible_texts(response.content.decode())
+    assert any("거절" in text for text in texts)
+    assert english_in(texts) == []
+
+
+def test_an_unmarked_sentence_is_found_and_data_is_not() -> None:
+    world = make_world()
+    texts = ["This was not marked.", "이것은 Nobody ever marked this 입니다", world.run.name, "Concord", "한국어 문장"]
+    assert len(english_in(texts)) == 2
+    assert left_english(["Skip to content", "본문으로 건너뛰기"]) == ["Skip to content"]
