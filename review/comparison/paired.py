@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,20 @@ class PairedDifference:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class PairedPart:
+    """One part of a score in both runs: question -> value, and the part's weight in the sum."""
+
+    ours: Mapping[Hashable, float]
+    baseline: Mapping[Hashable, float]
+    weight: float = 1.0
+
+    @property
+    def common(self) -> list[Hashable]:
+        """The questions that both runs have a value of, in the order of ours."""
+        return [key for key in self.ours if key in self.baseline]
+
+
 def paired_difference(
     ours: Mapping[Hashable, float],
     baseline: Mapping[Hashable, float],
@@ -75,39 +89,82 @@ def paired_difference(
     groups less one. A difference that is the same everywhere has no interval and no detectable difference, because
     nothing tells how it would vary.
     """
-    common = [key for key in ours if key in baseline]
-    if not common:
-        return None
-    difference = np.array([ours[key] - baseline[key] for key in common], dtype=np.float64)
+    return paired_sum([PairedPart(ours, baseline)], groups, confidence=confidence, seed=seed)
+
+
+def paired_sum(
+    parts: Sequence[PairedPart],
+    groups: Mapping[Hashable, Hashable] | None = None,
+    *,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> PairedDifference | None:
+    """Compare the sums of weight x mean of two runs, each part over the questions that both have it of: a score on run
+    means, whose parts apply to different questions.
+
+    A question adds ``sum_j w_j (d_ij - mean d_j) / n_j`` to the deviation of the sum (linearisation, W. G. Cochran,
+    1977, Sampling Techniques, 6), and ``sum_j w_j d_ij / n_j`` to the sum itself: its sign tells wins and losses, and
+    swapping the runs within a group changes the group's own. With one part of weight 1 this is the paired difference.
+    """
+    share: dict[Hashable, float] = {}
+    deviation: dict[Hashable, float] = {}
+    for part in parts:
+        common = part.common
+        difference = {key: part.ours[key] - part.baseline[key] for key in common}
+        mean = math.fsum(difference.values()) / len(common) if common else 0.0
+        for key, d in difference.items():
+            share[key] = share.get(key, 0.0) + part.weight * d / len(common)
+            deviation[key] = deviation.get(key, 0.0) + part.weight * (d - mean) / len(common)
+    return _outcome(share, deviation, groups, _only(parts), confidence, seed) if share else None
+
+
+def _outcome(
+    share: Mapping[Hashable, float],
+    deviation: Mapping[Hashable, float],
+    groups: Mapping[Hashable, Hashable] | None,
+    only: tuple[int, int],
+    confidence: float,
+    seed: int,
+) -> PairedDifference:
     number: dict[Hashable, int] = {}
-    member = [number.setdefault(groups[key] if groups else key, len(number)) for key in common]
-    error = _standard_error(difference, np.array(member, dtype=np.int64), len(number))
-    sums = np.bincount(member, weights=difference).astype(np.float64)
-    value = float(difference.mean())
-    half = None if error is None else t_quantile(0.5 + confidence / 2.0, len(number) - 1) * error
+    member = np.array([number.setdefault(groups[k] if groups else k, len(number)) for k in share], dtype=np.int64)
+    adds = np.array(list(share.values()), dtype=np.float64)
+    sums = np.bincount(member, weights=adds).astype(np.float64) * len(share)
+    count = len(number)
+    error = _standard_error(np.array(list(deviation.values()), dtype=np.float64), member, count)
+    half = None if error is None else t_quantile(0.5 + confidence / 2.0, count - 1) * error
+    value, tie = math.fsum(share.values()), TIE / len(share)
     return PairedDifference(
         value=value,
         low=None if half is None else value - half,
         high=None if half is None else value + half,
         target=Target.QUESTIONS_LIKE_THESE,
-        n=len(common),
-        groups=len(number),
-        wins=int((difference > TIE).sum()),
-        losses=int((difference < -TIE).sum()),
-        ties=int((np.abs(difference) <= TIE).sum()),
-        p_value=permutation_p(sums, seed) if len(number) > 1 else None,
-        detectable=_detectable(error, len(number), confidence),
-        only_ours=len(ours) - len(common),
-        only_baseline=len(baseline) - len(common),
+        n=len(share),
+        groups=count,
+        wins=int((adds > tie).sum()),
+        losses=int((adds < -tie).sum()),
+        ties=int((np.abs(adds) <= tie).sum()),
+        p_value=permutation_p(sums, seed) if count > 1 else None,
+        detectable=_detectable(error, count, confidence),
+        only_ours=only[0],
+        only_baseline=only[1],
     )
 
 
-def _standard_error(difference: Array, member: Indices, groups: int) -> float | None:
-    """The cluster-robust standard error of the mean difference; ``None`` where nothing varies."""
+def _only(parts: Sequence[PairedPart]) -> tuple[int, int]:
+    """How many questions have a value in one run alone, for no part in both."""
+    common = {key for part in parts for key in part.common}
+    ours = {key for part in parts for key in part.ours} - common
+    baseline = {key for part in parts for key in part.baseline} - common
+    return len(ours), len(baseline)
+
+
+def _standard_error(deviation: Array, member: Indices, groups: int) -> float | None:
+    """The cluster-robust standard error of the difference; ``None`` where nothing varies."""
     if groups < 2:
         return None
-    sums = np.bincount(member, weights=difference - difference.mean(), minlength=groups)
-    variance = float(np.square(sums).sum()) * groups / (groups - 1) / len(difference) ** 2
+    sums = np.bincount(member, weights=deviation, minlength=groups)
+    variance = float(np.square(sums).sum()) * groups / (groups - 1)
     return math.sqrt(variance) if variance > TIE**2 else None
 
 

@@ -7,8 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from review.comparison.paired import paired_difference
+from review.comparison.paired import PairedPart, paired_difference, paired_sum
 from review.comparison.permutation import permutation_p
 from review.correction.outcome import Target
 
@@ -68,3 +70,51 @@ def test_many_groups_are_shuffled_with_a_seed_and_never_give_zero() -> None:
     # near the p of the normal theory for the same data
     z = random.sum() / np.sqrt(np.square(random).sum())
     assert permutation_p(random) == pytest.approx(math.erfc(abs(z) / 2**0.5), abs=0.02)
+
+
+def test_a_sum_of_parts_by_hand() -> None:
+    # weight .6 over q1 to q4: d = 1, 0, 0, 1, mean 0.5; weight .4 over q4 and q5: d = 0, 0.5, mean 0.25
+    # value 0.6 x 0.5 + 0.4 x 0.25 = 0.4
+    # deviations: q1 .6 x .5/4 = .075, q2 and q3 -.075, q4 .075 + .4 x -.25/2 = .025, q5 .05
+    # squares 3 x .005625 + .000625 + .0025 = .02, x 5/4 = .025
+    first = PairedPart({1: 1, 2: 1, 3: 0, 4: 1}, {1: 0, 2: 1, 3: 0, 4: 0}, 0.6)
+    second = PairedPart({4: 0.5, 5: 0.5, 6: 1}, {4: 0.5, 5: 0}, 0.4)
+    found = paired_sum([first, second])
+
+    assert found is not None
+    assert found.value == pytest.approx(0.4)
+    assert found.high == pytest.approx(0.4 + 2.776445 * 0.025**0.5, rel=1e-5)
+    # shares: q1 .15, q4 .15, q5 .10, the others nothing; of 8 sign patterns only +++ and --- reach 0.4
+    assert (found.wins, found.losses, found.ties) == (3, 0, 2)
+    assert found.p_value == pytest.approx(2 / 8)
+    assert (found.n, found.only_ours, found.only_baseline) == (5, 1, 0)
+
+
+@given(
+    values=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(0, 4)), min_size=1, max_size=25),
+    seed=st.integers(0, 3),
+)
+def test_any_comparison_is_finite_and_turns_round_when_the_runs_do(
+    values: list[tuple[float, float, int]], seed: int
+) -> None:
+    ours = {at: a for at, (a, _, _) in enumerate(values)}
+    baseline = {at: b for at, (_, b, _) in enumerate(values)}
+    groups = {at: g for at, (_, _, g) in enumerate(values)}
+    found, reverse = paired_difference(ours, baseline, groups, seed=seed), paired_difference(baseline, ours, groups)
+
+    assert found is not None
+    assert reverse is not None
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert reverse.value == pytest.approx(-found.value)
+    assert (found.wins, found.losses, found.ties) == (reverse.losses, reverse.wins, reverse.ties)
+    if found.low is not None and found.high is not None:
+        assert found.low < found.value < found.high
+        assert (reverse.low, reverse.high) == (pytest.approx(-found.high), pytest.approx(-found.low))
+    shuffled = dict(reversed(ours.items()))
+    again = paired_difference(shuffled, baseline, groups, seed=seed)
+    assert again is not None
+    assert (again.value, again.low, again.n) == (
+        pytest.approx(found.value),
+        None if found.low is None else pytest.approx(found.low),
+        found.n,
+    )

@@ -10,7 +10,7 @@ from review.comparison.corrected_difference import corrected_difference
 from review.comparison.gate import GateVerdict, fail_under, max_drop
 from review.comparison.holm import holm
 from review.comparison.mcnemar import mcnemar
-from review.comparison.ranking import ranking
+from review.comparison.ranking import Ranking, ranking, ranking_of_sums
 from review.correction.corrected import corrected
 from review.correction.outcome import Estimate, Target
 from tests.review.correction.frames import half_labelled, yes_no
@@ -58,14 +58,38 @@ def test_ranking_orders_by_common_questions_and_says_how_sure() -> None:
         "middle": {q: float(q % 2) for q in questions},
         "near": {q: float((q + 1) % 2) for q in questions} | {"extra": 1.0},
     }
-    order, common = ranking(runs)
+    found = ranking(runs)
+    order = found.order
 
-    assert common == 100
+    assert found.questions == 100
     assert [one.run for one in order] == ["clear", "middle", "near"]
     assert (order[0].best, order[0].ahead) == (1.0, 1.0)
     assert order[1].ahead == pytest.approx(0.5, abs=0.05)
     assert order[2].ahead is None
-    assert ranking({}) == ([], 0)
+    assert found.holds == pytest.approx(order[1].ahead)  # the first is always first
+    assert ranking({}) == Ranking((), 0, None)
+
+
+def test_a_ranking_of_sums_takes_each_part_over_the_questions_that_all_runs_have_it_of() -> None:
+    # a: 0.5 x mean(1, 0) + 0.5 x 1 = 0.75; b: 0.5 x mean(1, 1) + 0.5 x 0 = 0.5; question 3 of "hit" only a has
+    runs = {
+        "b": {"hit": {1: 1.0, 2: 1.0}, "refusal": {9: 0.0}},
+        "a": {"hit": {1: 1.0, 2: 0.0, 3: 0.0}, "refusal": {9: 1.0}},
+    }
+    found = ranking_of_sums(runs, {"hit": 0.5, "refusal": 0.5, "unknown": 0.2})
+
+    assert [(one.run, one.mean) for one in found.order] == [("a", 0.75), ("b", 0.5)]
+    assert found.questions == 3
+    # a leads unless question 2 fills both draws of "hit", 0.5 x -1 + 0.5 x 1 = 0, a tie, and even then: never behind
+    assert found.order[0].ahead is not None
+    assert found.order[0].ahead > 0.8
+
+
+def test_one_run_alone_has_a_place_and_nothing_to_hold_against() -> None:
+    found = ranking({"only": {1: 0.5, 2: 1.0}})
+
+    assert [(one.run, one.mean, one.best, one.ahead) for one in found.order] == [("only", 0.75, 1.0, None)]
+    assert found.holds is None
 
 
 def test_a_score_less_itself_is_nothing_with_nothing_around_it() -> None:
