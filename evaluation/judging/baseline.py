@@ -20,7 +20,7 @@ TITLE = Bilingual("Offline baseline", "오프라인 기준선")
 DESCRIPTION = Bilingual(
     "Offline baseline: compares words with the reference and the contexts, without a model. "
     "A yardstick for real judges, not a judgement.",
-    "오프라인 기준선: 모델 없이 낱말을 기대 답변과 문단에 견줍니다. 실제 판정자를 견주는 잣대이지 판정이 아닙니다.",
+    "오프라인 기준선: 모델 없이 낱말을 기대 답변과 문단에 견줍니다. 실제 판정관을 견주는 잣대이지 판정이 아닙니다.",
 )
 
 

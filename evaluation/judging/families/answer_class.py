@@ -25,7 +25,7 @@ METRICS = (
         formula=Bilingual(
             "DONT_KNOW where the answer admits not knowing (by rule), else a judge's CORRECT or WRONG against the "
             "reference",
-            "모른다고 인정하면 규칙에 따라 DONT_KNOW, 그 밖에는 기대 답변과 견주어 판정자가 CORRECT 또는 WRONG",
+            "모른다고 인정하면 규칙에 따라 DONT_KNOW, 그 밖에는 기대 답변과 견주어 판정관이 CORRECT 또는 WRONG",
         ),
         source="001",
         direction=Direction.NONE,

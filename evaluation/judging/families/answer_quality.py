@@ -33,7 +33,7 @@ METRICS = (
         Bilingual(
             "A judge's level from 1 to 5: does the answer agree in fact with the expected answer, or with the "
             "expected keywords as required points?",
-            "판정자가 매긴 1~5 단계: 답변이 기대 답변(없으면 기대 키워드)과 사실에서 일치하는가?",
+            "판정관이 매긴 1~5 단계: 답변이 기대 답변(없으면 기대 키워드)과 사실에서 일치하는가?",
         ),
         "reference",
     ),
@@ -42,7 +42,7 @@ METRICS = (
         Bilingual("Faithfulness", "충실성"),
         Bilingual(
             "A judge's level from 1 to 5: is every factual claim supported by the retrieved passages?",
-            "판정자가 매긴 1~5 단계: 사실 주장이 모두 검색된 문단에 근거하는가?",
+            "판정관이 매긴 1~5 단계: 사실 주장이 모두 검색된 문단에 근거하는가?",
         ),
         "contexts",
     ),
@@ -51,7 +51,7 @@ METRICS = (
         Bilingual("Completeness", "완전성"),
         Bilingual(
             "A judge's level from 1 to 5: does the answer cover all that the question asks for?",
-            "판정자가 매긴 1~5 단계: 질문이 요구한 것을 모두 다루는가?",
+            "판정관이 매긴 1~5 단계: 질문이 요구한 것을 모두 다루는가?",
         ),
         "reference",
     ),

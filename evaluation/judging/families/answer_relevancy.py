@@ -19,7 +19,7 @@ METRICS = (
         title=Bilingual("Answer relevancy", "답변 적합도"),
         formula=Bilingual(
             "a judge's number from 0 to 1: how far the answer responds to the question, whatever its truth",
-            "판정자가 매긴 0~1 값: 사실 여부와 별개로 답변이 질문에 응답하는 정도",
+            "판정관이 매긴 0~1 값: 사실 여부와 별개로 답변이 질문에 응답하는 정도",
         ),
         source="002",
         rubric_family=NAME,

@@ -32,7 +32,7 @@ METRICS = (
         formula=Bilingual(
             "0.5 x correctness + 0.3 x completeness + 0.2 x consistency, each judged from 0 to 100; grade A from 80, B "
             "from 60, C from 40, D from 20, else E",
-            "0.5 x 정확성 + 0.3 x 완전성 + 0.2 x 일관성(각각 판정자가 매긴 0~100). 등급은 80 이상 A, 60 이상 B, "
+            "0.5 x 정확성 + 0.3 x 완전성 + 0.2 x 일관성(각각 판정관이 매긴 0~100). 등급은 80 이상 A, 60 이상 B, "
             "40 이상 C, 20 이상 D, 그 밖에 E",
         ),
         source="001",

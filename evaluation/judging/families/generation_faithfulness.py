@@ -18,7 +18,7 @@ METRICS = (
         title=Bilingual("Faithfulness of generation", "생성 충실도"),
         formula=Bilingual(
             "a judge's number from 0 to 1: how far the answer rests on the retrieved passages",
-            "판정자가 매긴 0~1 값: 답변이 검색된 문단에 근거하는 정도",
+            "판정관이 매긴 0~1 값: 답변이 검색된 문단에 근거하는 정도",
         ),
         source="002",
         inputs=("contexts",),

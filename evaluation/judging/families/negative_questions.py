@@ -27,7 +27,7 @@ METRICS = (
         formula=Bilingual(
             "what the answer to a negative question does, by a judge: abstain, correct_premise, answer, fabricate; it "
             "decides negative_detection",
-            "부정 질문에 대한 답변이 하는 일을 판정자가 분류: abstain(답을 삼감), correct_premise(전제를 바로잡음), "
+            "부정 질문에 대한 답변이 하는 일을 판정관이 분류: abstain(답을 삼감), correct_premise(전제를 바로잡음), "
             "answer(답함), fabricate(지어냄). negative_detection을 결정함",
         ),
         source="000",

@@ -22,10 +22,10 @@ METRICS = (
         version=1,
         kind=Kind.JUDGE,
         scale=Scale(ScaleKind.CLASS, labels=URGENCIES),
-        title=Bilingual("Next steps, by a judge", "판정자가 제안한 후속 안내"),
+        title=Bilingual("Next steps, by a judge", "판정관이 제안한 후속 안내"),
         formula=Bilingual(
             "urgency, suggested questions and actions as a judge proposes them; reported, never scored",
-            "판정자가 제안한 긴급도, 후속 질문, 조치. 보고만 하며 점수에 넣지 않음",
+            "판정관이 제안한 긴급도, 후속 질문, 조치. 보고만 하며 점수에 넣지 않음",
         ),
         source="004",
         direction=Direction.NONE,

@@ -39,7 +39,7 @@ METRICS = (
         Bilingual(
             "a judge's number from 0 to 1: is the answer factually right and free of inventions? Findings cap it: a "
             "phone number or institution that is not in the sources 0, avoidance without help at most 0.3",
-            "판정자가 매긴 0~1 값: 답변이 사실에 맞고 지어낸 것이 없는가? 출처에 없는 전화번호나 다른 기관이 있으면 0, "
+            "판정관이 매긴 0~1 값: 답변이 사실에 맞고 지어낸 것이 없는가? 출처에 없는 전화번호나 다른 기관이 있으면 0, "
             "도움 없는 회피이면 최대 0.3",
         ),
         ("evidence",),
@@ -50,7 +50,7 @@ METRICS = (
         Bilingual("Completeness of the answer", "답변 완전성"),
         Bilingual(
             "a judge's number from 0 to 1: does the answer hold the required information?",
-            "판정자가 매긴 0~1 값: 필요한 정보를 모두 담았는가?",
+            "판정관이 매긴 0~1 값: 필요한 정보를 모두 담았는가?",
         ),
         ("points",),
         ("reference", "required_info"),
@@ -60,7 +60,7 @@ METRICS = (
         Bilingual("Citations", "인용"),
         Bilingual(
             "a judge's number from 0 to 1: are regulations and articles cited exactly and in proper form?",
-            "판정자가 매긴 0~1 값: 규정과 조문을 정확하고 올바른 형식으로 인용했는가?",
+            "판정관이 매긴 0~1 값: 규정과 조문을 정확하고 올바른 형식으로 인용했는가?",
         ),
         (),
     ),
@@ -69,7 +69,7 @@ METRICS = (
         Bilingual("Context relevance", "문단 관련성"),
         Bilingual(
             "a judge's number from 0 to 1: are the retrieved passages about the question? 0 for nothing retrieved",
-            "판정자가 매긴 0~1 값: 검색된 문단이 질문과 관련되는가? 검색된 것이 없으면 0",
+            "판정관이 매긴 0~1 값: 검색된 문단이 질문과 관련되는가? 검색된 것이 없으면 0",
         ),
         ("contexts",),
     ),
