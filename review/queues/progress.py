@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, Max, Q
@@ -62,17 +62,39 @@ class QueueProgress:
 
 def own_progress(queue: ReviewQueue, user: User) -> OwnProgress:
     """The person's own progress and pace."""
-    mine = Assignment.objects.filter(item__queue=queue, reviewer=user)
-    states = Counter(mine.values_list("state", flat=True))
+    return own_progresses([queue], user)[queue.pk]
+
+
+def own_progresses(queues: Sequence[ReviewQueue], user: User) -> dict[int, OwnProgress]:
+    """The same for several queues, by primary key, in three queries."""
+    mine = Assignment.objects.filter(item__queue__in=queues, reviewer=user)
+    states = Counter(mine.values_list("item__queue", "state"))
+    served = ReviewItem.objects.filter(queue__in=queues).exclude(state=ReviewItem.State.WITHDRAWN)
+    items = dict(served.order_by().values_list("queue").annotate(Count("pk")))
     looked = Rating.objects.filter(assignment__in=mine, phase="initial", active_ms__isnull=False)
-    times = looked.values("assignment").annotate(ms=Max("active_ms")).values_list("ms", flat=True)
-    return OwnProgress(
-        items=queue.items.exclude(state=ReviewItem.State.WITHDRAWN).count(),
-        rated=sum(states[state] for state in RATED),
-        skipped=states[State.SKIPPED],
-        flagged=states[State.FLAGGED],
-        median_seconds=_median_seconds(times),
-    )
+    times: dict[int, list[int]] = {}
+    rows = looked.values_list("assignment", "assignment__item__queue").annotate(Max("active_ms"))
+    for _, queue_id, milliseconds in rows.order_by():
+        times.setdefault(queue_id, []).append(milliseconds)
+    return {
+        queue.pk: OwnProgress(
+            items=items.get(queue.pk, 0),
+            rated=sum(states[queue.pk, state.value] for state in RATED),
+            skipped=states[queue.pk, State.SKIPPED.value],
+            flagged=states[queue.pk, State.FLAGGED.value],
+            median_seconds=_median_seconds(times.get(queue.pk, ())),
+        )
+        for queue in queues
+    }
+
+
+def ratings_given(queues: Sequence[ReviewQueue]) -> dict[int, tuple[int, int]]:
+    """Ratings given and needed of several queues, by primary key, in two queries."""
+    given = Assignment.objects.filter(item__queue__in=queues, state__in=RATED).order_by()
+    rated = dict(given.values_list("item__queue").annotate(Count("pk")))
+    served = ReviewItem.objects.filter(queue__in=queues).exclude(state=ReviewItem.State.WITHDRAWN).order_by()
+    items = dict(served.values_list("queue").annotate(Count("pk")))
+    return {one.pk: (rated.get(one.pk, 0), items.get(one.pk, 0) * one.reviews_needed) for one in queues}
 
 
 def queue_progress(queue: ReviewQueue) -> QueueProgress:
