@@ -75,7 +75,12 @@ class Reviewer:
         headers = {"Content-Type": "application/json"} | (
             {"Authorization": f"Bearer {self.token}"} if self.token else {}
         )
-        self.connection.request(method, f"/api/v1/{path}", json.dumps(body or {}), headers)
+        try:
+            self.connection.request(method, f"/api/v1/{path}", json.dumps(body or {}), headers)
+        except (BrokenPipeError, ConnectionResetError):
+            # The server closed an idle connection before anything was sent; browsers reconnect just so.
+            self.connection.close()
+            self.connection.request(method, f"/api/v1/{path}", json.dumps(body or {}), headers)
         response = self.connection.getresponse()
         text = response.read()
         return response.status, json.loads(text) if text else None
