@@ -31,9 +31,7 @@ def test_translations_keep_their_placeholders(language: str) -> None:
     for entry in polib.pofile(str(catalogue(language))):
         wanted = names(entry.msgid) | names(entry.msgid_plural)
         for text in [entry.msgstr, *entry.msgstr_plural.values()]:
-            if text and not names(text) <= wanted:
-                wrong.append(entry.msgid)
-            elif text and not entry.msgid_plural and names(text) != wanted:
+            if text and (not names(text) <= wanted or (not entry.msgid_plural and names(text) != wanted)):
                 wrong.append(entry.msgid)
     assert wrong == []
 
@@ -44,3 +42,17 @@ def test_the_compiled_catalogue_is_fresh(language: str) -> None:
     written = {e.msgid: e.msgstr or e.msgstr_plural for e in polib.pofile(str(path)) if e.translated()}
     compiled = {e.msgid: e.msgstr or e.msgstr_plural for e in polib.mofile(str(path.with_suffix(".mo")))}
     assert compiled == written
+
+
+def test_no_korean_particle_has_to_agree_with_a_placeholder() -> None:
+    """은/는, 이/가, 을/를, 과/와 and 으로/로 follow the sound before them, which a placeholder does not tell."""
+    agreeing = re.compile(r"%\(\w+\)[sd][”’]?(?:은|는|이|가|을|를|과|와|으로|로|이며|며|이고|고)(?![가-힣])")
+    assert agreeing.search("파일은 %(size)s이며, 큽니다")
+    assert not agreeing.search("“%(id)s”인 질문, %(set)s의 답변, 버전(%(newest)s)은")
+    wrong = [
+        text
+        for entry in polib.pofile(str(catalogue("ko")))
+        for text in [entry.msgstr, *entry.msgstr_plural.values()]
+        if agreeing.search(text)
+    ]
+    assert wrong == []
