@@ -6,18 +6,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 from review.effective import Effective
+from review.reporting.by_profile.as_json import section_json
 from review.reporting.report import CategoryLine, Latency, MetricLine, Report, RunHeader, ThreeScores
 
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
 DIGITS = 12  # values are exact to here and stay readable: 0.762 instead of 0.7619999999999999
 
 
-def report_json(report: Report, texts: Mapping[int, str]) -> dict[str, Any]:
-    """The whole report with one entry of ``evaluation.details`` per answer; ``texts`` are the answers' texts by id."""
+def report_json(report: Report, texts: Mapping[int, str], fields: Mapping[int, Any] = _NOTHING) -> dict[str, Any]:
+    """The whole report with one entry of ``evaluation.details`` per answer; ``texts`` are the answers' texts by id,
+    ``fields`` what they are in the terms of the profile's source."""
     whole = summary_json(report)
-    whole["evaluation"]["details"] = list(details(report, texts))
+    whole["evaluation"]["details"] = list(details(report, texts, fields))
     return whole
 
 
@@ -26,6 +30,7 @@ def summary_json(report: Report) -> dict[str, Any]:
     return {
         "run": _header(report.header),
         "evaluation": plain(report.evaluation),
+        "by_profile": plain(section_json(report.by_profile)),
         "overall": _overall(report.overall),
         "metrics": {line.name: _metric(line) for line in report.metrics},
         "coverage": {line.name: asdict(line.coverage) for line in report.metrics},
@@ -37,7 +42,7 @@ def summary_json(report: Report) -> dict[str, Any]:
     }
 
 
-def details(report: Report, texts: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+def details(report: Report, texts: Mapping[int, str], fields: Mapping[int, Any] = _NOTHING) -> Iterator[dict[str, Any]]:
     """One entry per answer: the judge's (or rule's) value of each metric, and the effective one with its source."""
     for line in report.answers:
         answer = line.answer
@@ -52,6 +57,7 @@ def details(report: Report, texts: Mapping[int, str]) -> Iterator[dict[str, Any]
             "latency_seconds": answer.latency_seconds,
             "score": None if line.score is None else round(line.score, DIGITS),
             "metrics": {name: _value(value) for name, value in line.values.items()},
+            **({"source": plain(fields[answer.answer_id])} if answer.answer_id in fields else {}),
         }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,18 +12,29 @@ from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
 from evaluation.runs.models import Answer, Run
 from review.reporting.as_json import details, report_json
 from review.reporting.as_table import FIGURES, answer_header, answer_rows, figure_rows
-from review.reporting.making import make_report
+from review.reporting.by_profile.answers import Fields, answer_fields
+from review.reporting.gathering import gather
+from review.reporting.making import report_of
 from review.reporting.report import Report
 
 Texts = dict[int, str]
 
 
 @dataclass(frozen=True, slots=True)
+class Facts:
+    """What an export says of answers beside the report: their texts, and the fields of the profile's source."""
+
+    texts: Texts
+    fields: Mapping[int, Fields]
+
+
+@dataclass(frozen=True, slots=True)
 class Format:
-    """An export format: its media type and how a report becomes bytes."""
+    """An export format: its media type, how a report becomes bytes, and whether it has the source's fields."""
 
     media_type: str
-    write: Callable[[Report, Texts], Iterator[bytes]]
+    write: Callable[[Report, Facts], Iterator[bytes]]
+    with_fields: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +65,9 @@ def export(run: Run, format_name: str) -> Exported:
 
     :raises UnknownName: for a format that is not among :data:`FORMATS`.
     """
-    chosen = FORMATS[_known(format_name)]
-    return Exported(f"run-{run.pk}.{format_name}", chosen.media_type, chosen.write(make_report(run), answer_texts(run)))
+    chosen, basis = FORMATS[_known(format_name)], gather(run)
+    facts = Facts(answer_texts(run), answer_fields(basis) if chosen.with_fields else {})
+    return Exported(f"run-{run.pk}.{format_name}", chosen.media_type, chosen.write(report_of(basis), facts))
 
 
 def export_to(run: Run, path: Path) -> None:
@@ -79,29 +91,30 @@ def answer_texts(run: Run) -> Texts:
     return dict(Answer.objects.filter(answer_set_id=run.answer_set_id).values_list("pk", "text"))
 
 
-def _json(report: Report, texts: Texts) -> Iterator[bytes]:
-    yield json.dumps(report_json(report, texts), ensure_ascii=False, allow_nan=False, indent=2).encode()
+def _json(report: Report, facts: Facts) -> Iterator[bytes]:
+    whole = report_json(report, facts.texts, facts.fields)
+    yield json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2).encode()
 
 
-def _jsonl(report: Report, texts: Texts) -> Iterator[bytes]:
-    return (line.encode() for line in json_lines(details(report, texts)))
+def _jsonl(report: Report, facts: Facts) -> Iterator[bytes]:
+    return (line.encode() for line in json_lines(details(report, facts.texts, facts.fields)))
 
 
-def _csv(report: Report, texts: Texts) -> Iterator[bytes]:
-    return csv_chunks(answer_header(report), answer_rows(report, texts))
+def _csv(report: Report, facts: Facts) -> Iterator[bytes]:
+    return csv_chunks(answer_header(report), answer_rows(report, facts.texts))
 
 
-def _xlsx(report: Report, texts: Texts) -> Iterator[bytes]:
+def _xlsx(report: Report, facts: Facts) -> Iterator[bytes]:
     sheets = {
-        "answers": (answer_header(report), answer_rows(report, texts)),
+        "answers": (answer_header(report), answer_rows(report, facts.texts)),
         "figures": (FIGURES, figure_rows(report)),
     }
     yield xlsx_bytes(sheets)
 
 
 FORMATS: dict[str, Format] = {
-    "json": Format("application/json", _json),
-    "jsonl": Format("application/x-ndjson", _jsonl),
+    "json": Format("application/json", _json, with_fields=True),
+    "jsonl": Format("application/x-ndjson", _jsonl, with_fields=True),
     "csv": Format("text/csv; charset=utf-8", _csv),
     "xlsx": Format("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", _xlsx),
 }

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evaluation.derived.answer_overall import SPEC as ANSWER_OVERALL
 from evaluation.profiles.means import worst_and_best
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.samples import Status
@@ -73,10 +74,11 @@ def answer_latency(answers: Iterable[RunAnswer]) -> Latency | None:
 
 
 def metric_lines(profile: ProfileSpec, sides: Sides, correction: Correction) -> tuple[MetricLine, ...]:
-    """The metrics of the run: the profile's parts first in its order, then the others, then those only rated."""
+    """The metrics of the run: the profile's parts first in its order, then the others, then those only rated. The
+    stored overall score of the answers is left out: it is the overall score itself."""
     order = {name: at for at, name in enumerate(profile.metrics)}
     rows = sorted(
-        sides.found.metrics.values(),
+        (row for row in sides.found.metrics.values() if row.name != ANSWER_OVERALL.name),
         key=lambda m: (m.pk not in sides.found.computed, order.get(m.name, len(order)), m.name, m.version),
     )
     by_metric: dict[int, list[Effective]] = {}

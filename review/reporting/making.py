@@ -8,6 +8,7 @@ from evaluation.runs.models import Run
 from evaluation.work.models import WorkUnit
 from review.figures.said import Said
 from review.measures import agreement_from
+from review.reporting.by_profile.making import profile_section
 from review.reporting.evaluation_section import evaluation_section
 from review.reporting.extremes import answer_lines, disagreements, worst_answers
 from review.reporting.gathering import Gathered, gather
@@ -45,6 +46,7 @@ def report_of(basis: Gathered) -> Report:
         gate=None,
         provenance=provenance,
         evaluation=evaluation_section(profile, overall, metrics, categories, latency.mean if latency else None),
+        by_profile=profile_section(basis, overall),
         worst=worst_answers(lines),
         disagreements=disagreements(said, found.values),
         answers=lines,

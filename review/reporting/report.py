@@ -12,6 +12,7 @@ from evaluation.registry import Bilingual
 from evaluation.scales import Scale
 from review.effective import Effective
 from review.figures.answers import RunAnswer
+from review.reporting.by_profile.section import ProfileSection
 from review.reporting.figure import Figure
 from review.reporting.provenance import Provenance
 
@@ -158,9 +159,10 @@ class Report:
     """All figures of a run.
 
     ``evaluation`` is the section of source 000 without its details: rates and judge means, ``overall_score``
-    (judge-only; ``None`` unless it may be called so) and ``by_category``. ``agreement`` has the form of the
-    ``agreement`` command, without intervals. ``gate`` is ``None``: no gate was asked for. ``worst`` are the answers
-    with the lowest scores, ``disagreements`` the largest distances of judge and experts first.
+    (judge-only; ``None`` unless it may be called so) and ``by_category``. ``by_profile`` is the profile's own section.
+    ``agreement`` has the form of the ``agreement`` command, without intervals. ``gate`` is ``None``: no gate was asked
+    for. ``worst`` are the answers with the lowest scores, ``disagreements`` the largest distances of judge and experts
+    first.
     """
 
     header: RunHeader
@@ -172,6 +174,7 @@ class Report:
     gate: Mapping[str, Any] | None
     provenance: Provenance
     evaluation: Mapping[str, Any]
+    by_profile: ProfileSection
     worst: tuple[AnswerLine, ...]
     disagreements: tuple[Disagreement, ...]
     answers: tuple[AnswerLine, ...]
