@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from urllib.parse import urlencode
 
 import polib
 import pytest
@@ -17,20 +18,19 @@ from django.urls import reverse
 from evaluation.runs.models import Run
 from review.models.queues import Assignment, ReviewItem
 from review.queues.leases import next_assignment
+from tests.access_rules import PAGES as PAGE_RULES
 from tests.catalogues import catalogue
 from tests.factories import make_draft_run, make_queue, make_units, make_user
 from tests.pages.visible_text import visible_texts
-from tests.pages.world import World, make_world
+from tests.pages.world import PEOPLE, World, make_world
+from tests.test_access_matrix import QUERIES, address, routes
 
 pytestmark = pytest.mark.django_db
 
 WORD = r"[A-Za-z][A-Za-z'’-]*"
 SENTENCE = re.compile(rf"{WORD}(?:,? {WORD}){{3,}}")
 OWN_FIELDS = (models.CharField, models.TextField)
-ALLOWED = (  # names that are the same in every language
-    "YAML, JSON, JSONL, CSV, XLSX",
-    "n, mean",
-)
+ALLOWED = ("YAML, JSON, JSONL, CSV, XLSX",)  # names that are the same in every language
 
 
 def data_texts() -> list[str]:
@@ -184,6 +184,19 @@ def test_a_korean_page_holds_no_english_sentence(name: str) -> None:
     assert left_english(texts) == []
 
 
+def test_every_page_of_the_table_of_permissions_is_in_korean() -> None:
+    """Whoever is let in sees no English sentence, on pages added later too."""
+    world = make_world()
+    patterns = {route.name: str(route.pattern) for route in routes()}
+    for name in [name for method, name in PAGE_RULES if method == "GET" and name != "favicon"]:
+        url = f"{address(world, name, patterns[name])}?{urlencode(QUERIES.get(name, lambda w: {})(world))}"
+        for person, rule in zip(PEOPLE, PAGE_RULES["GET", name].split(), strict=True):
+            if rule == "ok":
+                response = world.client(person).get(url, headers={"accept-language": "ko"}, follow=True)
+                texts = visible_texts(response.content.decode())
+                assert (name, person, english_in(texts), left_english(texts)) == (name, person, [], [])
+
+
 def test_the_lists_of_the_back_office_are_in_korean() -> None:
     world = make_world()
     for model in admin.site._registry:
@@ -208,3 +221,5 @@ def test_an_unmarked_sentence_is_found_and_data_is_not() -> None:
     texts = ["This was not marked.", "이것은 Nobody ever marked this 입니다", world.run.name, "Concord", "한국어 문장"]
     assert len(english_in(texts)) == 2
     assert left_english(["Skip to content", "본문으로 건너뛰기"]) == ["Skip to content"]
+    english = world.client("anonymous").get(reverse("login"), headers={"accept-language": "en"}).content.decode()
+    assert any("how good answers are" in hit for hit in english_in(visible_texts(english)))
