@@ -8,6 +8,7 @@ FIGURES = {
     "not_finished": _("The run has not finished."),
     "no_values": _("There is no value to average."),
     "not_reviewed": _("No expert has rated it yet."),
+    "not_both_rated": _("Experts have not rated the same parts of both runs."),
     "rules_only": _("No judge was asked: there are only the rules."),
     "partial": _("Not every part of the overall score was computed."),
     "classes": _("Classes have no mean; see their shares."),

@@ -16,11 +16,11 @@ from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, StrictSerializer
 from evaluation.runs.models import Run
 from review.api.shapes import LARGEST_ID, NothingBody
-from review.comparing import MOST, side_by_side
+from review.comparing.choosing import MOST
+from review.comparing.whole import compare, comparison_json
 from review.exposures import expose
 from review.measures_kept import kept_agreement
 from review.reporting.exporting import FORMATS, export
-from review.reporting.making import make_report
 from review.reporting.three_ways import three_ways
 
 MOST_RESAMPLES = 10_000
@@ -112,7 +112,7 @@ class CompareQuery(StrictSerializer):
 
 
 class CompareView(Endpoint):
-    """Several runs side by side."""
+    """Several runs compared: each with the first, and all in order."""
 
     serializer_class = NothingBody
     query = ("runs",)
@@ -122,10 +122,14 @@ class CompareView(Endpoint):
         responses=OBJECT,
     )
     def get(self, request: Request) -> Response:
-        """Overall scores, metrics and categories of each run, and the versions in which they differ."""
+        """Scores of each run, versions in which they differ, differences from the first run, and the ranking. It tells
+        how judges scored single questions, so that reviewers who read it are recorded."""
         wanted = _checked(CompareQuery, request)["runs"]
         runs = [access.fetch(Run.objects.all(), request.user, Action.VIEW, pk) for pk in wanted]
-        return Response(side_by_side([make_report(run) for run in runs]))
+        found = comparison_json(compare(runs))
+        for run in runs:
+            expose(request.user, run, "comparison")
+        return Response(found)
 
 
 def _checked(shape: type[StrictSerializer], request: Request) -> dict[str, Any]:

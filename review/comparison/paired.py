@@ -64,8 +64,8 @@ class PairedDifference:
 class PairedPart:
     """One part of a score in both runs: question -> value, and the part's weight in the sum."""
 
-    ours: Mapping[Hashable, float]
-    baseline: Mapping[Hashable, float]
+    ours: Mapping[Any, float]
+    baseline: Mapping[Any, float]
     weight: float = 1.0
 
     @property
@@ -75,10 +75,11 @@ class PairedPart:
 
 
 def paired_difference(
-    ours: Mapping[Hashable, float],
-    baseline: Mapping[Hashable, float],
-    groups: Mapping[Hashable, Hashable] | None = None,
+    ours: Mapping[Any, float],
+    baseline: Mapping[Any, float],
+    groups: Mapping[Any, Hashable] | None = None,
     *,
+    limit: float = math.inf,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> PairedDifference | None:
@@ -86,16 +87,17 @@ def paired_difference(
     independent. ``None`` without a common question.
 
     The interval is t on the mean difference with the variance of the groups' sums, as many degrees of freedom as
-    groups less one. A difference that is the same everywhere has no interval and no detectable difference, because
-    nothing tells how it would vary.
+    groups less one, cut at ``limit``, the largest difference the scale allows. A difference that is the same
+    everywhere has no interval and no detectable difference, because nothing tells how it would vary.
     """
-    return paired_sum([PairedPart(ours, baseline)], groups, confidence=confidence, seed=seed)
+    return paired_sum([PairedPart(ours, baseline)], groups, limit=limit, confidence=confidence, seed=seed)
 
 
 def paired_sum(
     parts: Sequence[PairedPart],
-    groups: Mapping[Hashable, Hashable] | None = None,
+    groups: Mapping[Any, Hashable] | None = None,
     *,
+    limit: float = math.inf,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> PairedDifference | None:
@@ -115,14 +117,15 @@ def paired_sum(
         for key, d in difference.items():
             share[key] = share.get(key, 0.0) + part.weight * d / len(common)
             deviation[key] = deviation.get(key, 0.0) + part.weight * (d - mean) / len(common)
-    return _outcome(share, deviation, groups, _only(parts), confidence, seed) if share else None
+    return _outcome(share, deviation, groups, _only(parts), limit, confidence, seed) if share else None
 
 
 def _outcome(
-    share: Mapping[Hashable, float],
-    deviation: Mapping[Hashable, float],
-    groups: Mapping[Hashable, Hashable] | None,
+    share: Mapping[Any, float],
+    deviation: Mapping[Any, float],
+    groups: Mapping[Any, Hashable] | None,
     only: tuple[int, int],
+    limit: float,
     confidence: float,
     seed: int,
 ) -> PairedDifference:
@@ -136,8 +139,8 @@ def _outcome(
     value, tie = math.fsum(share.values()), TIE / len(share)
     return PairedDifference(
         value=value,
-        low=None if half is None else value - half,
-        high=None if half is None else value + half,
+        low=None if half is None else max(value - half, -limit),
+        high=None if half is None else min(value + half, limit),
         target=Target.QUESTIONS_LIKE_THESE,
         n=len(share),
         groups=count,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from review.agreement.bootstrap import CHUNK_CELLS, Resampler, Resampling, resam
 from review.agreement.statistic import Array, Indices
 
 EQUAL = 1e-12
-Values = Mapping[Hashable, float]
+Values = Mapping[Any, float]  # by question
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class _Part:
 
 def ranking(
     runs: Mapping[str, Values],
-    groups: Mapping[Hashable, Hashable] | None = None,
+    groups: Mapping[Any, Hashable] | None = None,
     *,
     resamples: int = 2000,
     seed: int = 0,
@@ -60,7 +61,7 @@ def ranking(
 def ranking_of_sums(
     runs: Mapping[str, Mapping[str, Values]],
     weights: Mapping[str, float],
-    groups: Mapping[Hashable, Hashable] | None = None,
+    groups: Mapping[Any, Hashable] | None = None,
     *,
     resamples: int = 2000,
     seed: int = 0,

@@ -1,8 +1,8 @@
-"""The tables that ``results``, ``evaluate`` and ``compare`` print of reports."""
+"""The tables that ``results`` and ``evaluate`` print of a report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 
@@ -33,25 +33,6 @@ def results_sheets(report: Report) -> Iterator[Sheet]:
         _metrics(report),
     )
     yield Sheet(_("Categories"), _category_header(report), _categories(report))
-
-
-def comparison_sheets(reports: Sequence[Report]) -> Iterator[Sheet]:
-    """Runs side by side: overall scores and judge-only metric means, without statistics."""
-    names = list(dict.fromkeys(line.name for report in reports for line in report.metrics))
-    rows = [
-        (_("system"), *(report.header.system for report in reports)),
-        (_("questions"), *(report.header.question_set for report in reports)),
-        (_("profile"), *(report.header.profile for report in reports)),
-        (_("state"), *(report.header.state for report in reports)),
-        (_("overall, judge only"), *(short(report.overall.judge_only) for report in reports)),
-        (_("overall, reviewed"), *(short(report.overall.reviewed) for report in reports)),
-        (_("overall, corrected"), *(short(report.overall.corrected) for report in reports)),
-    ]
-    by_run = [{line.name: line for line in report.metrics} for report in reports]
-    rows += [
-        (name, *(short(lines[name].judge_only) if name in lines else NOTHING for lines in by_run)) for name in names
-    ]
-    yield Sheet(_("Comparison"), ("", *(f"{_('run')} {r.header.run_id}" for r in reports)), rows)
 
 
 def short(figure: Figure) -> str:

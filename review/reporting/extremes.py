@@ -24,13 +24,13 @@ def answer_lines(
     by_answer: dict[int, dict[str, Effective]] = {answer_id: {} for answer_id in said.answers}
     for (answer_id, metric_id), value in found.items():
         by_answer[answer_id][said.names[metric_id]] = value
-    own = _own_scores(profile, reviewed, score)
+    own = own_scores(profile, reviewed, score)
     return tuple(
         AnswerLine(answer, by_answer[answer.answer_id], own[at]) for at, answer in enumerate(said.answers.values())
     )
 
 
-def _own_scores(profile: ProfileSpec, side: Side, score: SideScore) -> list[float | None]:
+def own_scores(profile: ProfileSpec, side: Side, score: SideScore) -> list[float | None]:
     """Per answer: the profile's own score of it, or for run-mean profiles the weighted mean of the parts it has."""
     if profile.unit is Unit.PER_ANSWER:
         return [one.value for one in score.answers]

@@ -18,6 +18,7 @@ class Withheld(StrEnum):
     NOT_FINISHED = "not_finished"
     NO_VALUES = "no_values"
     NOT_REVIEWED = "not_reviewed"
+    NOT_BOTH_RATED = "not_both_rated"  # a comparison in which experts rated other parts of one run than of the other
     RULES_ONLY = "rules_only"
     PARTIAL = "partial"
     CLASSES = "classes"  # labels have no mean; their shares stand instead

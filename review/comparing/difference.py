@@ -1,0 +1,206 @@
+"""Two runs compared question by question: this run minus the baseline."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evaluation.profiles.arithmetic import Label
+from evaluation.registry import Bilingual, Direction
+from evaluation.scales import Scale, ScaleKind
+from review.comparing.choosing import Side
+from review.comparing.values import (
+    by_question,
+    groups_of,
+    machine_score,
+    part_values,
+    part_weights,
+    passing,
+    question_scores,
+    weight_compared,
+)
+from review.comparing.versions import Differing, differing_versions, metric_differs
+from review.comparison.corrected_difference import corrected_difference
+from review.comparison.holm import holm
+from review.comparison.mcnemar import McNemar, mcnemar
+from review.comparison.paired import PairedDifference, PairedPart, paired_difference, paired_sum
+from review.correction.frame import Component
+from review.reporting.corrected import as_figure
+from review.reporting.figure import Figure, Withheld, withheld
+from review.reporting.report import MetricLine
+
+SCORE = "judge_only"  # the score compared; what experts said enters the corrected difference
+MOST_CHANGES = 5
+_NO_WIDTH = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDifference:
+    """One metric of both runs. ``paired`` is in the metric's own units, this run minus the baseline, its wins being
+    questions on which this run is better; ``None`` without a common question. ``p_holm`` is adjusted over the metrics
+    of the comparison. ``passes`` counts changes of yes/no metrics. ``differs`` names versions in which it is not the
+    same metric."""
+
+    name: str
+    title: Bilingual
+    scale: Scale
+    lower_is_better: bool
+    paired: PairedDifference | None
+    p_holm: float | None
+    passes: McNemar | None
+    corrected: Figure
+    differs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionChange:
+    """A question with its score in both runs (its share of the parts that apply, 0 to 1)."""
+
+    question_id: str
+    question: str
+    category: str
+    ours: float
+    baseline: float
+
+    @property
+    def change(self) -> float:
+        """This run minus the baseline."""
+        return self.ours - self.baseline
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifference:
+    """This run minus the baseline, under this run's profile, on common parts and questions.
+
+    ``overall`` is of judge-only scores, ``weight`` the share of the profile's weight its parts have, ``parts`` their
+    names. ``corrected`` is the difference of the corrected overall scores, or why there is none; ``passes`` counts
+    questions that pass in one run only, for profiles with a rule for it. ``worse`` and ``better`` are the largest
+    changes.
+    """
+
+    run_id: int
+    baseline_id: int
+    differs: Differing
+    overall: PairedDifference | None
+    weight: float
+    parts: tuple[str, ...]
+    corrected: Figure
+    passes: McNemar | None
+    metrics: tuple[MetricDifference, ...]
+    worse: tuple[QuestionChange, ...]
+    better: tuple[QuestionChange, ...]
+
+
+def difference(ours: Side, baseline: Side) -> RunDifference:
+    """Compare two runs. Nothing is resampled but signs: the intervals are t on the questions' differences."""
+    profile = ours.basis.profile
+    groups = {**groups_of(baseline), **groups_of(ours)}
+    mine, theirs = part_values(ours, profile), part_values(baseline, profile)
+    names = [name for name in mine if set(mine[name]) & set(theirs.get(name, ()))]
+    weights = part_weights(profile, names)
+    parts = [PairedPart(mine[name], theirs[name], weights[name]) for name in names]
+    differing = differing_versions([baseline.report, ours.report])
+    passed = (passing(ours, profile), passing(baseline, profile))
+    changes = _changes(ours, question_scores(ours, profile), question_scores(baseline, profile))
+    return RunDifference(
+        run_id=ours.run_id,
+        baseline_id=baseline.run_id,
+        differs=differing,
+        overall=paired_sum(parts, groups, limit=1.0),
+        weight=weight_compared(profile, names),
+        parts=tuple(names),
+        corrected=_corrected_overall(ours, baseline),
+        passes=_passes(*passed) if all(passed) else None,
+        metrics=_metrics(ours, baseline, groups, differing),
+        worse=tuple(one for one in changes[:MOST_CHANGES] if one.change < 0),
+        better=tuple(one for one in reversed(changes[-MOST_CHANGES:]) if one.change > 0),
+    )
+
+
+def _metrics(
+    ours: Side, baseline: Side, groups: Mapping[str, str], differing: Differing
+) -> tuple[MetricDifference, ...]:
+    there = baseline.basis.sides.machine.metrics
+    lines = [one for one in ours.report.metrics if one.name in there and not one.scale.labels]
+    lines = [one for one in lines if one.name in ours.basis.sides.machine.metrics]
+    found = [_metric(line, ours, baseline, groups, differing) for line in lines]
+    p_values = {one.name: p for one in found if one.paired and (p := one.paired.p_value) is not None}
+    adjusted = holm(p_values)
+    return tuple(dataclasses.replace(one, p_holm=adjusted.get(one.name)) for one in found)
+
+
+def _metric(
+    line: MetricLine, ours: Side, baseline: Side, groups: Mapping[str, str], differing: Differing
+) -> MetricDifference:
+    mine = by_question(ours.basis.sides.machine.metrics[line.name].numbers)
+    theirs = by_question(baseline.basis.sides.machine.metrics[line.name].numbers)
+    lower = ours.basis.said.metrics[line.metric_id].direction == Direction.LOWER
+    paired = paired_difference(mine, theirs, groups, limit=line.scale.width)
+    if paired and lower:
+        paired = dataclasses.replace(paired, wins=paired.losses, losses=paired.wins)
+    return MetricDifference(
+        name=line.name,
+        title=line.title,
+        scale=line.scale,
+        lower_is_better=lower,
+        paired=paired,
+        p_holm=None,
+        passes=_passes(mine, theirs) if line.scale.kind is ScaleKind.YES_NO else None,
+        corrected=_corrected_metric(line, ours, baseline),
+        differs=metric_differs(ours, baseline, line.name, differing),
+    )
+
+
+def _passes(ours: Mapping[str, float], baseline: Mapping[str, float]) -> McNemar:
+    """Questions passed in one run and not in the other; several answers to a question pass by majority, and a question
+    whose answers are split evenly is left out."""
+    clear = [key for key in ours if key in baseline and ours[key] != 0.5 and baseline[key] != 0.5]
+    gained = sum(ours[key] > 0.5 > baseline[key] for key in clear)
+    return mcnemar(gained, sum(ours[key] < 0.5 < baseline[key] for key in clear))
+
+
+def _corrected_metric(line: MetricLine, ours: Side, baseline: Side) -> Figure:
+    other = next((one for one in baseline.report.metrics if one.name == line.name), None)
+    found = []
+    for side, one in ((ours, line), (baseline, other)):
+        metric = side.basis.said.metrics.get(one.metric_id) if one else None
+        component = side.basis.correction.metric_component(metric) if metric else None
+        found.append([component] if component else [])
+    return _corrected(*found)
+
+
+def _corrected_overall(ours: Side, baseline: Side) -> Figure:
+    profile = ours.basis.profile
+    components = []
+    for side in (ours, baseline):
+        score = machine_score(side, profile)
+        if score.outcome.label is not Label.OVERALL_SCORE:
+            return withheld(score.outcome.reason or str(score.outcome.label))
+        components.append(side.basis.correction.components(profile, score))
+    return _corrected(*components)
+
+
+def _corrected(ours: list[Component], baseline: list[Component]) -> Figure:
+    """The corrected difference, only where the same parts were rated in both: elsewhere it would compare experts with
+    a judge."""
+    rated = [{one.name for one in components if one.labels} for components in (ours, baseline)]
+    if not rated[0] and not rated[1]:
+        return withheld(Withheld.NOT_REVIEWED)
+    if rated[0] != rated[1]:
+        return withheld(Withheld.NOT_BOTH_RATED)
+    figure = as_figure(corrected_difference(ours, baseline))
+    if figure.low is not None and figure.high is not None and figure.high - figure.low <= _NO_WIDTH:
+        return dataclasses.replace(figure, low=None, high=None, no_interval="no_variation")
+    return figure
+
+
+def _changes(side: Side, ours: Mapping[str, float], baseline: Mapping[str, float]) -> list[QuestionChange]:
+    """The questions of both runs by their change, the largest loss first."""
+    asked = {answer.question_id: answer for answer in side.basis.said.answers.values()}
+    found = [
+        QuestionChange(key, asked[key].question, asked[key].category, ours[key], baseline[key])
+        for key in ours
+        if key in baseline
+    ]
+    return sorted(found, key=lambda one: (one.change, one.question_id))

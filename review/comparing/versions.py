@@ -1,0 +1,48 @@
+"""The versions in which runs differ: figures of runs that differ here are not comparable as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from evaluation.registry import Kind
+from review.comparing.choosing import Side
+from review.reporting.provenance import JudgeUsed
+from review.reporting.report import Report
+
+Differing = Mapping[str, list[str]]
+
+
+def differing_versions(reports: Sequence[Report]) -> dict[str, list[str]]:
+    """What the runs do not have in common, by kind: question set, profile, judge, rubric, k, kind of evaluation,
+    metrics with their versions; one text for each run."""
+    kinds = {
+        "question_set": [r.header.question_set for r in reports],
+        "profile": [r.header.profile for r in reports],
+        "judge": [_primary(r, _judge) for r in reports],
+        "rubric": [_primary(r, _rubric) for r in reports],
+        "k": [str(r.provenance.k) for r in reports],
+        "evaluation_type": [r.provenance.evaluation_type for r in reports],
+        "metrics": [", ".join(f"{one.name} v{one.version}" for one in r.provenance.metrics) for r in reports],
+    }
+    return {kind: values for kind, values in kinds.items() if len(set(values)) > 1}
+
+
+def metric_differs(ours: Side, baseline: Side, name: str, differing: Differing) -> tuple[str, ...]:
+    """In what a metric of this name is not the same thing in two runs: its version, or who judged it by what."""
+    one, other = (next((line for line in side.report.metrics if line.name == name), None) for side in (ours, baseline))
+    found = ["metrics"] if one and other and one.metric_id != other.metric_id else []
+    if one and one.kind == Kind.JUDGE:
+        found += [kind for kind in ("judge", "rubric") if kind in differing]
+    return tuple(found)
+
+
+def _judge(one: JudgeUsed) -> str:
+    return f"{one.judge.name}@{one.judge.version}"
+
+
+def _rubric(one: JudgeUsed) -> str:
+    return f"{one.rubric.name} v{one.rubric.version} ({one.language})"
+
+
+def _primary(report: Report, say: Callable[[JudgeUsed], str]) -> str:
+    return ", ".join(dict.fromkeys(say(one) for one in report.provenance.judges if one.primary))

@@ -1,0 +1,109 @@
+"""A comparison of several runs: each beside the first, and all in order; as a value and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from evaluation.runs.models import Run
+from review.comparing.choosing import Side, sides
+from review.comparing.difference import SCORE, MetricDifference, QuestionChange, RunDifference, difference
+from review.comparing.order import Order, order
+from review.comparing.versions import differing_versions
+from review.comparison.mcnemar import McNemar
+from review.comparison.paired import PairedDifference
+from review.reporting.as_json import plain, summary_json
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs side by side. The first is the baseline: ``differences`` holds each of the others minus the first."""
+
+    sides: tuple[Side, ...]
+    differences: tuple[RunDifference, ...]
+    order: Order | None
+
+
+def compare(runs: Sequence[Run], *, resamples: int = 2000, seed: int = 0) -> Comparison:
+    """Compare runs; one alone has nothing to be compared with and stands for itself."""
+    chosen = sides(runs)
+    differences = tuple(difference(one, chosen[0]) for one in chosen[1:])
+    return Comparison(tuple(chosen), differences, order(chosen, resamples=resamples, seed=seed))
+
+
+def comparison_json(found: Comparison) -> dict[str, Any]:
+    """``{"score", "runs": [...], "differs": {...}, "differences": [...], "ranking": {...} or null}``."""
+    reports = [side.report for side in found.sides]
+    runs = []
+    for report in reports:
+        summary = summary_json(report)
+        runs.append({key: summary[key] for key in ("run", "overall", "metrics", "by_category", "latency")})
+    return {
+        "score": SCORE,
+        "runs": runs,
+        "differs": differing_versions(reports),
+        "differences": [_difference(one) for one in found.differences],
+        "ranking": None if found.order is None else _order(found.order),
+    }
+
+
+def _difference(one: RunDifference) -> dict[str, Any]:
+    return {
+        "run": one.run_id,
+        "baseline": one.baseline_id,
+        "differs": dict(one.differs),
+        "overall": _paired(one.overall),
+        "weight": plain(one.weight),
+        "parts": list(one.parts),
+        "corrected": plain(one.corrected.to_dict()),
+        "mcnemar": _mcnemar(one.passes),
+        "metrics": {metric.name: _metric(metric) for metric in one.metrics},
+        "worse": [_change(change) for change in one.worse],
+        "better": [_change(change) for change in one.better],
+    }
+
+
+def _metric(one: MetricDifference) -> dict[str, Any]:
+    return {
+        "scale": str(one.scale),
+        "better": "lower" if one.lower_is_better else "higher",
+        "difference": _paired(one.paired),
+        "p_holm": plain(one.p_holm),
+        "mcnemar": _mcnemar(one.passes),
+        "corrected": plain(one.corrected.to_dict()),
+        "differs": list(one.differs),
+    }
+
+
+def _paired(one: PairedDifference | None) -> dict[str, Any] | None:
+    return None if one is None else dict(plain(one.to_dict()))
+
+
+def _mcnemar(one: McNemar | None) -> dict[str, Any] | None:
+    return None if one is None else dict(plain(asdict(one)))
+
+
+def _change(one: QuestionChange) -> dict[str, Any]:
+    return dict(plain(asdict(one) | {"change": one.change}))
+
+
+def _order(found: Order) -> dict[str, Any]:
+    sensitivity = found.sensitivity
+    return {
+        "profile": found.profile,
+        "parts": plain(found.parts),
+        "questions": found.ranking.questions,
+        "holds": plain(found.ranking.holds),
+        "order": [plain(asdict(one) | {"run": int(one.run)}) for one in found.ranking.order],
+        "weights": None
+        if sensitivity is None
+        else {
+            "holds": plain(sensitivity.holds),
+            "best": plain(sensitivity.best),
+            "turns": [
+                plain(asdict(turn) | {"ahead": int(turn.ahead), "behind": int(turn.behind)})
+                for turn in sensitivity.turns
+            ],
+        },
+    }

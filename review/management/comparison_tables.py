@@ -1,0 +1,117 @@
+"""The tables that ``compare`` prints: runs side by side, differences from the first, the order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from django.utils.translation import gettext as _
+
+from evaluation.messages import explain_reason
+from review.comparing.difference import RunDifference
+from review.comparing.order import Order
+from review.comparing.versions import differing_versions
+from review.comparing.whole import Comparison
+from review.comparison.paired import PairedDifference
+from review.management.results_tables import short
+from review.management.tables import NOTHING, Sheet, number
+from review.reporting.figure import Figure
+from review.reporting.report import Report
+
+
+def comparison_sheets(found: Comparison) -> Iterator[Sheet]:
+    """Overall scores and metric means side by side, what differs, then the tests, then the ranking."""
+    reports = [side.report for side in found.sides]
+    yield _side_by_side(reports)
+    if differing := differing_versions(reports):
+        rows = [(kind, *values) for kind, values in differing.items()]
+        header = (_("what"), *(f"{_('run')} {r.header.run_id}" for r in reports))
+        yield Sheet(_("Not the same, so not comparable as it stands"), header, rows, numbers_from=9)
+    for one in found.differences:
+        yield _difference(one)
+    if found.order is not None:
+        yield from _order(found.order)
+
+
+def _side_by_side(reports: Sequence[Report]) -> Sheet:
+    names = list(dict.fromkeys(line.name for report in reports for line in report.metrics))
+    rows = [
+        (_("system"), *(report.header.system for report in reports)),
+        (_("questions"), *(report.header.question_set for report in reports)),
+        (_("profile"), *(report.header.profile for report in reports)),
+        (_("state"), *(report.header.state for report in reports)),
+        (_("overall, judge only"), *(short(report.overall.judge_only) for report in reports)),
+        (_("overall, reviewed"), *(short(report.overall.reviewed) for report in reports)),
+        (_("overall, corrected"), *(short(report.overall.corrected) for report in reports)),
+    ]
+    by_run = [{line.name: line for line in report.metrics} for report in reports]
+    rows += [
+        (name, *(short(lines[name].judge_only) if name in lines else NOTHING for lines in by_run)) for name in names
+    ]
+    return Sheet(_("Comparison"), ("", *(f"{_('run')} {r.header.run_id}" for r in reports)), rows)
+
+
+def _difference(one: RunDifference) -> Sheet:
+    title = _("Run %(run)s minus run %(baseline)s, judge-only scores of the same questions") % {
+        "run": one.run_id,
+        "baseline": one.baseline_id,
+    }
+    header = (
+        *(_("figure"), _("difference"), _("95% interval"), "p", _("p, Holm"), _("better"), _("worse"), _("equal")),
+        *(_("detectable"), _("gained / lost"), _("corrected difference"), _("flags")),
+    )
+    gained = f"{one.passes.gained} / {one.passes.lost} (p {one.passes.p_value:.3f})" if one.passes else NOTHING
+    rows = [
+        (_("overall"), *_paired(one.overall, None), gained, _corrected(one.corrected), ", ".join(one.differs)),
+        *(
+            (
+                metric.name,
+                *_paired(metric.paired, metric.p_holm),
+                f"{metric.passes.gained} / {metric.passes.lost} (p {metric.passes.p_value:.3f})"
+                if metric.passes
+                else NOTHING,
+                _corrected(metric.corrected),
+                ", ".join(metric.differs),
+            )
+            for metric in one.metrics
+        ),
+    ]
+    return Sheet(title, header, rows)
+
+
+def _paired(one: PairedDifference | None, p_holm: float | None) -> tuple[str, ...]:
+    if one is None:
+        return (NOTHING,) * 8
+    interval = NOTHING if one.low is None else f"{one.low:+.3f} – {one.high:+.3f}"
+    return (
+        *(f"{one.value:+.3f}", interval, number(one.p_value), number(p_holm)),
+        *(str(one.wins), str(one.losses), str(one.ties), number(one.detectable)),
+    )
+
+
+def _corrected(figure: Figure) -> str:
+    if figure.value is None:
+        return explain_reason(figure.withheld)
+    return f"{figure.value:+.3f}" + ("" if figure.low is None else f" ({figure.low:+.3f} – {figure.high:+.3f})")
+
+
+def _order(found: Order) -> Iterator[Sheet]:
+    rows = [
+        (str(place), one.run, number(one.mean), number(one.best), number(one.ahead))
+        for place, one in enumerate(found.ranking.order, start=1)
+    ]
+    title = _("Order over %(count)s common questions; it holds with probability %(holds)s") % {
+        "count": found.ranking.questions,
+        "holds": number(found.ranking.holds, 2),
+    }
+    header = (_("place"), _("run"), _("score"), _("probability to be the best"), _("to be above the next"))
+    yield Sheet(title, header, rows)
+    if found.sensitivity is None:
+        return
+    title = _("Under other weights near the profile's the order holds in %(share)s of the cases") % {
+        "share": number(found.sensitivity.holds, 2)
+    }
+    turns = [
+        (f"{turn.ahead} > {turn.behind}", turn.part, number(turn.weight), number(turn.at))
+        for turn in found.sensitivity.turns
+    ]
+    yield Sheet(title, (_("order"), _("part"), _("its weight"), _("weight that turns it")), turns, numbers_from=2)
