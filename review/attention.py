@@ -12,7 +12,7 @@ from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.runs.models import Run
 from review.models.queues import ReviewItem, ReviewQueue
-from review.queues.progress import OwnProgress, own_progress
+from review.queues.progress import OwnProgress, own_progresses
 
 USUAL_SECONDS = 60.0  # a first guess for people who have no pace of their own yet
 
@@ -41,7 +41,9 @@ def attention(user: User) -> Attention:
     """What needs the person now."""
     mine = ReviewQueue.objects.filter(state=ReviewQueue.State.OPEN, members__reviewer=user)
     mine = mine.filter(project__in=access.projects_with(user, Action.RATE).values("pk")).order_by("deadline", "pk")
-    waiting = [found for queue in mine if (found := _waiting(queue, own_progress(queue, user))).waiting]
+    queues = list(mine)
+    progress = own_progresses(queues, user)
+    waiting = [found for queue in queues if (found := _waiting(queue, progress[queue.pk])).waiting]
     runs = access.visible(Run.objects.select_related("answer_set"), user, Action.EVALUATE)
     open_runs = list(runs.filter(state__in=[Run.State.DRAFT, Run.State.INCOMPLETE]).order_by("-pk")[:20])
     return Attention(

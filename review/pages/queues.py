@@ -101,19 +101,20 @@ def left_of(own: OwnProgress | None) -> int:
     return 0 if own is None else max(0, own.items - own.rated - own.skipped - own.flagged)
 
 
-def queue_row(queue: ReviewQueue, own: OwnProgress | None, whole: QueueProgress | None) -> QueueRow:
-    """A queue as a row."""
+def queue_row(queue: ReviewQueue, own: OwnProgress | None, ratings: tuple[int, int] | None) -> QueueRow:
+    """A queue as a row; ``ratings`` given and needed are for who leads it."""
+    given, needed = ratings or (0, 0)
     return QueueRow(
         pk=queue.pk,
         name=queue.name,
         open=queue.state == ReviewQueue.State.OPEN,
         example=queue.example,
         assisted=queue.mode == ReviewQueue.Mode.ASSISTED,
-        leads=whole is not None,
+        leads=ratings is not None,
         own=pace(own) if own else None,
         left=left_of(own),
-        share=round(100 * whole.share) if whole else 0,
-        ratings=f"{whole.ratings} / {whole.ratings_needed}" if whole else "",
+        share=min(100, round(100 * given / needed)) if needed else 0,
+        ratings=f"{given} / {needed}",
         deadline=queue.deadline,
     )
 

@@ -33,9 +33,8 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     me = person(request)
     led = set(access.projects_with(me, Action.MANAGE_REVIEW).values_list("pk", flat=True))
     queues = list(queues_of(me)[:MOST_LISTED])
-    members = QueueMember.objects.filter(reviewer=me, queue__in=queues).values_list("queue_id", flat=True)
-    mine = {queue.pk: queue for queue in queues if queue.pk in set(members)}
-    own = own_progresses(list(mine.values()), me)
+    members = set(QueueMember.objects.filter(reviewer=me, queue__in=queues).values_list("queue_id", flat=True))
+    own = own_progresses([queue for queue in queues if queue.pk in members], me)
     given = ratings_given([queue for queue in queues if queue.project_id in led])
     rows = [queue_row(queue, own.get(queue.pk), given.get(queue.pk)) for queue in queues]
     return render(request, "review/queue_list.html", {"page": QueueListPage(tuple(rows), bool(led))})

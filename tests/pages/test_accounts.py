@@ -1,0 +1,87 @@
+"""Logging in and out, and the language of the pages."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.accounts.roles import Role
+from tests.factories import make_project, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def test_logging_in_leads_to_the_page_that_was_asked_for(client: Client) -> None:
+    user = make_user(Role.VIEWER)
+    asked = client.get(reverse("run-list"))
+    assert asked.headers["Location"] == "/login/?next=/runs/"
+    data = {"username": user.username, "password": "a good password", "next": "/runs/"}
+    assert client.post("/login/", data).headers["Location"] == "/runs/"
+
+
+def test_logging_in_never_leads_to_another_site(client: Client) -> None:
+    user = make_user(Role.VIEWER)
+    data = {"username": user.username, "password": "a good password", "next": "//evil.example/"}
+    assert client.post("/login/", data).headers["Location"] == "/"
+
+
+def test_a_wrong_password_is_said_in_words(client: Client) -> None:
+    page = client.post("/login/", {"username": "nobody", "password": "wrong"})
+    assert 'role="alert"' in page.content.decode()
+
+
+def test_logging_out_needs_a_form(client: Client) -> None:
+    client.force_login(make_user(Role.VIEWER))
+    assert client.get(reverse("logout")).status_code == 405
+    client.post(reverse("logout"))
+    assert client.get(reverse("home")).status_code == 302
+
+
+@pytest.mark.parametrize(("language", "other"), [("ko", "English"), ("en", "한국어")])
+def test_the_language_is_remembered_for_the_person_and_the_browser(client: Client, language: str, other: str) -> None:
+    user = make_user(Role.VIEWER)
+    client.force_login(user)
+    answer = client.post(reverse("language"), {"language": language, "next": "/runs/"})
+    assert answer.headers["Location"] == "/runs/"
+    user.refresh_from_db()
+    assert user.language == language
+    assert client.cookies["django_language"].value == language
+    page = client.get(reverse("home")).content.decode()
+    assert f'<html lang="{language}">' in page
+    assert other in page
+
+
+@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", ""])
+def test_the_language_switch_stays_on_the_site(client: Client, target: str) -> None:
+    assert client.post(reverse("language"), {"language": "ko", "next": target}).headers["Location"] == "/"
+
+
+def test_an_unknown_language_changes_nothing(client: Client) -> None:
+    user = make_user(Role.VIEWER)
+    client.force_login(user)
+    client.post(reverse("language"), {"language": "xx"})
+    user.refresh_from_db()
+    assert user.language == ""
+    assert "django_language" not in client.cookies
+
+
+def test_navigation_shows_what_the_roles_allow(client: Client) -> None:
+    project = make_project()
+    for role, seen, unseen in (
+        (Role.REVIEWER, ["Review"], ["Runs", "Question sets", "Back office"]),
+        (Role.VIEWER, ["Runs", "Question sets"], ["Back office"]),
+        (Role.LEAD, ["Runs", "Back office"], []),
+    ):
+        client.force_login(make_user(role, project))
+        page = client.get(reverse("home")).content.decode()
+        assert all(f">{title}<" in page for title in seen), role
+        assert not any(f">{title}<" in page for title in unseen), role
+
+
+def test_an_empty_site_tells_an_evaluator_what_to_do(client: Client) -> None:
+    client.force_login(make_user(Role.EVALUATOR))
+    page = client.get(reverse("home")).content.decode()
+    assert "import_questions" in page
+    client.force_login(make_user())
+    assert "not part of a project" in client.get(reverse("home")).content.decode()

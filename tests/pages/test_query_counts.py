@@ -1,0 +1,65 @@
+"""What each page asks the database, pinned: no page may ask more because there is more to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluation.accounts.roles import Role
+from review.queues.leases import next_assignment
+from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
+from tests.pages.world import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+
+def grown(world: World) -> None:
+    """Twice as many answers, two more runs and reviewers, and some ratings."""
+    questions = make_question_set(world.project, 14)
+    for _ in range(2):
+        run = make_scored_run(make_answer_set(questions))
+        people = [make_user(Role.REVIEWER, world.project) for _ in range(2)]
+        queue = make_queue(run, [*people, world.people["lead"], world.people["member"]])
+        next_assignment(queue, people[0])
+
+
+def count(world: World, person: str, url: str) -> int:
+    """Queries of the second request: what is kept between requests has been made by the first."""
+    client = world.client(person)
+    client.get(url)
+    with CaptureQueriesContext(connection) as found:
+        assert client.get(url).status_code == 200
+    return len(found)
+
+
+PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
+    "home of a lead": ("lead", lambda w: reverse("home"), 14),
+    "runs": ("lead", lambda w: reverse("run-list"), 8),
+    "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 24),
+    "progress": ("lead", lambda w: reverse("run-progress", args=[w.run.pk]), 7),
+    "agreement": ("lead", lambda w: reverse("run-agreement", args=[w.run.pk]), 15),
+    "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]), 24),
+    "queues for a lead": ("lead", lambda w: reverse("queue-list"), 11),
+    "queues for a member": ("member", lambda w: reverse("queue-list"), 9),
+    "home of a member": ("member", lambda w: reverse("home"), 10),
+    "queue for a lead": ("lead", lambda w: reverse("queue", args=[w.queue.pk]), 12),
+    "item": ("member", lambda w: reverse("review-item", args=[w.assignment.pk]), 15),
+    "question sets": ("lead", lambda w: reverse("question-set-list"), 5),
+    "question set": ("lead", lambda w: reverse("question-set", args=[w.question_set.pk]), 10),
+}
+
+
+@pytest.mark.parametrize("name", list(PAGES))
+def test_a_page_asks_as_often_whatever_there_is(name: str) -> None:
+    person, url, pinned = PAGES[name]
+    cache.clear()
+    world = make_world()
+    grown(world)
+    once = count(world, person, url(world))
+    grown(world)
+    assert (once, count(world, person, url(world))) == (pinned, pinned)

@@ -1,0 +1,188 @@
+"""The reviewer's path by forms alone, as it works without scripts."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from review.models.queues import Assignment, Draft, ReviewItem
+from review.models.ratings import Rating
+from tests.factories import make_queue, make_scored_run
+from tests.pages.world import World, make_world
+
+pytestmark = pytest.mark.django_db
+State = Assignment.State
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+def values(correctness: object, faithfulness: object, **more: object) -> dict[str, object]:
+    return {"value:correctness": correctness, "value:faithfulness": faithfulness, "form_key": "k1", **more}
+
+
+def submit(client: Client, assignment: Assignment, data: dict[str, object]) -> object:
+    return client.post(reverse("review-submit", args=[assignment.pk]), data)
+
+
+def judged(world: World) -> float:
+    score = world.answer.scores.get(metric__name="correctness")
+    assert score.value is not None
+    return score.value
+
+
+def test_next_leads_to_the_item_in_hand(world: World) -> None:
+    response = world.client("member").get(reverse("review-next", args=[world.queue.pk]))
+    assert response.headers["Location"] == reverse("review-item", args=[world.assignment.pk])
+
+
+def test_a_rating_goes_on_to_the_next_item(world: World) -> None:
+    same = judged(world)
+    response = submit(world.client("member"), world.assignment, values(same, same, comment="fine", active_ms="4200"))
+    assert response.headers["Location"] == reverse("review-next", args=[world.queue.pk])  # type: ignore[attr-defined]
+    rating = Rating.objects.get(metric__name="correctness")
+    assert (rating.value, rating.phase, rating.blind, rating.comment, rating.active_ms) == (
+        same, "initial", True, "fine", 4200,
+    )  # fmt: skip
+
+
+def test_the_same_form_sent_twice_is_one_decision(world: World) -> None:
+    same = judged(world)
+    for _ in range(2):
+        assert submit(world.client("member"), world.assignment, values(same, same)).status_code == 302  # type: ignore[attr-defined]
+    assert Rating.objects.count() == 2  # one for each metric
+
+
+def test_a_missing_value_comes_back_with_what_was_entered(world: World) -> None:
+    data = values(4, "", comment="typed with care", form_key="kept")
+    response = submit(world.client("member"), world.assignment, data)
+    page = response.content.decode()  # type: ignore[attr-defined]
+    assert response.status_code == 409  # type: ignore[attr-defined]
+    assert "typed with care" in page
+    assert 'name="form_key" value="kept"' in page
+    assert re.search(r'name="value:correctness" value="4"[^>]* checked', page)
+    assert re.search(r'data-metric="faithfulness"[^>]* aria-invalid="true"', page)
+    assert "Faithfulness" in page.partition('role="alert">')[2].partition("</p>")[0]
+    assert not Rating.objects.exists()
+
+
+def test_a_comment_of_ten_thousand_characters_and_one_is_refused_and_kept(world: World) -> None:
+    response = submit(world.client("member"), world.assignment, values(4, 4, comment="x" * 10_001))
+    assert response.status_code == 409  # type: ignore[attr-defined]
+    assert "x" * 10_001 in response.content.decode()  # type: ignore[attr-defined]
+
+
+def test_cannot_judge_is_a_rating_without_a_value(world: World) -> None:
+    submit(world.client("member"), world.assignment, values("cannot_judge", 4))
+    rating = Rating.objects.get(metric__name="correctness")
+    assert (rating.cannot_judge, rating.value) == (True, None)
+
+
+def test_a_draft_brings_the_form_back(world: World) -> None:
+    client = world.client("member")
+    saved = client.post(reverse("review-draft", args=[world.assignment.pk]), values(2, "", comment="half a thought"))
+    assert saved.status_code == 204
+    page = client.get(reverse("review-item", args=[world.assignment.pk])).content.decode()
+    assert "half a thought" in page
+    assert re.search(r'name="value:correctness" value="2"[^>]* checked', page)
+    assert Draft.objects.count() == 1
+
+
+def test_a_difference_shows_the_judge_and_keeping_needs_no_reason(world: World) -> None:
+    client, far = world.client("member"), 5 if judged(world) <= 3 else 1
+    response = submit(client, world.assignment, values(far, far))
+    item = reverse("review-item", args=[world.assignment.pk])
+    assert response.headers["Location"] == item  # type: ignore[attr-defined]
+    page = client.get(item).content.decode()
+    assert "The judge" in page
+    assert "s reason." in page
+    kept = client.post(reverse("review-finalise", args=[world.assignment.pk]), {"decision": "keep"})
+    assert kept.headers["Location"] == reverse("review-next", args=[world.queue.pk])
+    final = Rating.objects.get(metric__name="correctness", phase="final")
+    assert (final.value, final.blind) == (far, False)
+
+
+def test_a_change_by_two_levels_needs_a_reason_and_then_stands(world: World) -> None:
+    client, far = world.client("member"), 5 if judged(world) <= 3 else 1
+    submit(client, world.assignment, values(far, far))
+    client.get(reverse("review-item", args=[world.assignment.pk]))
+    finalise = reverse("review-finalise", args=[world.assignment.pk])
+    changed = {"decision": "change", "value:correctness": 3, "value:faithfulness": far, "comment:correctness": "hm"}
+    refused = client.post(finalise, changed)
+    assert refused.status_code == 409
+    assert re.search(r'name="value:correctness" value="3"[^>]* checked', refused.content.decode())
+    assert ">hm</textarea>" in refused.content.decode()
+    accepted = client.post(finalise, changed | {"reason:correctness": "judge_missed_claim"})
+    assert accepted.status_code == 302
+    final = Rating.objects.get(metric__name="correctness", phase="final")
+    assert (final.value, final.reason_code, final.comment) == (3, "judge_missed_claim", "hm")
+    assert Rating.objects.get(metric__name="correctness", phase="initial").value == far
+
+
+def test_skipping_passes_on_and_can_be_taken_back(world: World) -> None:
+    client = world.client("member")
+    client.post(reverse("review-skip", args=[world.assignment.pk]))
+    world.assignment.refresh_from_db()
+    assert world.assignment.state == State.SKIPPED
+    assert "passed this item on" in client.get(reverse("review-item", args=[world.assignment.pk])).content.decode()
+    client.post(reverse("review-undo", args=[world.assignment.pk]))
+    world.assignment.refresh_from_db()
+    assert world.assignment.state == State.LEASED
+
+
+def test_undo_opens_the_last_rating_again_and_the_next_one_supersedes_it(world: World) -> None:
+    client, same = world.client("member"), judged(world)
+    submit(client, world.assignment, values(same, same))
+    following = client.get(client.get(reverse("review-next", args=[world.queue.pk])).headers["Location"])
+    assert reverse("review-undo", args=[world.assignment.pk]) in following.content.decode()
+    client.post(reverse("review-undo", args=[world.assignment.pk]))
+    page = client.get(reverse("review-item", args=[world.assignment.pk])).content.decode()
+    assert re.search(rf'name="value:correctness" value="{same:g}"[^>]* checked', page)
+    submit(client, world.assignment, values(same, "cannot_judge", form_key="k2"))
+    assert list(Rating.objects.filter(metric__name="faithfulness").order_by("seq").values_list("cannot_judge")) == [
+        (False,),
+        (True,),
+    ]
+
+
+def test_a_flag_needs_a_kind(world: World) -> None:
+    client = world.client("member")
+    flag = reverse("review-flag", args=[world.assignment.pk])
+    assert client.post(flag, {"kind": ""}).headers["Location"] == reverse("review-item", args=[world.assignment.pk])
+    client.post(flag, {"kind": "bad_reference", "flag_comment": "outdated"})
+    world.assignment.refresh_from_db()
+    assert world.assignment.state == State.FLAGGED
+    lead = world.client("lead").get(reverse("queue", args=[world.queue.pk])).content.decode()
+    assert "outdated" in lead
+
+
+def test_when_all_is_rated_the_page_says_so() -> None:
+    world = make_world()
+    ReviewItem.objects.filter(queue=world.queue).exclude(pk=world.assignment.item_id).update(state="withdrawn")
+    client, same = world.client("member"), judged(world)
+    submit(client, world.assignment, values(same, same))
+    page = client.get(reverse("review-next", args=[world.queue.pk])).content.decode()
+    assert "You are through" in page
+
+
+def test_a_closed_queue_says_so_and_keeps_the_draft(world: World) -> None:
+    client = world.client("member")
+    world.client("lead").post(reverse("queue-close", args=[world.queue.pk]))
+    response = submit(client, world.assignment, values(4, 4))
+    assert response.status_code == 409  # type: ignore[attr-defined]
+    assert Draft.objects.get().payload["values"]["correctness"]["value"] == 4
+
+
+def test_one_reviewer_sees_no_progress_but_the_own(world: World) -> None:
+    mate = make_queue(make_scored_run(), 2)
+    first, second = (member.reviewer for member in mate.members.all())
+    client = Client()
+    client.force_login(first)
+    page = client.get(reverse("queue", args=[mate.pk])).content.decode()
+    assert second.username not in page
+    assert "Reviewers do not see this card" not in page

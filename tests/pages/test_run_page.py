@@ -1,0 +1,133 @@
+"""The run page: what it shows in each state, and its buttons."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.accounts.roles import Role
+from evaluation.runs.models import Run
+from evaluation.shipping import profile_row
+from evaluation.work.models import WorkUnit
+from review.models.ratings import Exposure
+from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_units
+from tests.factories import make_user as user_of
+from tests.pages.world import make_world
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return make_scored_run(make_answer_set(make_question_set(make_project())), name="A run")
+
+
+def as_role(role: Role, run: Run) -> Client:
+    client = Client()
+    client.force_login(user_of(role, run.project))
+    return client
+
+
+def page_of(client: Client, run: Run) -> str:
+    return client.get(reverse("run", args=[run.pk])).content.decode()
+
+
+def set_state(run: Run, state: str, reason: str = "") -> None:
+    Run.objects.filter(pk=run.pk).update(state=state, reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("state", "buttons"),
+    [
+        ("draft", {"start", "cancel"}),
+        ("running", {"pause", "cancel"}),
+        ("paused", {"resume", "cancel"}),
+        ("completed", set()),
+        ("cancelled", set()),
+    ],
+)
+def test_buttons_follow_the_state(run: Run, state: str, buttons: set[str]) -> None:
+    set_state(run, state)
+    page = page_of(as_role(Role.EVALUATOR, run), run)
+    known = {"start", "pause", "resume", "cancel", "retry"}
+    assert {name for name in known if reverse(f"run-{name}", args=[run.pk]) in page} == buttons
+
+
+def test_a_viewer_has_no_buttons(run: Run) -> None:
+    set_state(run, "running")
+    page = page_of(as_role(Role.VIEWER, run), run)
+    assert "/pause/" not in page
+    assert "/cancel/" not in page
+
+
+def test_only_a_lead_is_offered_a_review(run: Run) -> None:
+    assert reverse("queue-new") in page_of(as_role(Role.LEAD, run), run)
+    assert reverse("queue-new") not in page_of(as_role(Role.EVALUATOR, run), run)
+
+
+def test_a_running_run_asks_for_its_progress_again_and_again(run: Run) -> None:
+    make_units(run, 4)
+    WorkUnit.objects.filter(run=run, pk=run.units.first().pk).update(state="done")  # type: ignore[union-attr]
+    set_state(run, "running")
+    client = as_role(Role.VIEWER, run)
+    page = page_of(client, run)
+    assert f'hx-get="{reverse("run-progress", args=[run.pk])}"' in page
+    fragment = client.get(reverse("run-progress", args=[run.pk]))
+    assert "HX-Refresh" not in fragment.headers
+    assert "25%" in fragment.content.decode()  # one of four
+    set_state(run, "completed")
+    assert client.get(reverse("run-progress", args=[run.pk])).headers["HX-Refresh"] == "true"
+
+
+def test_an_incomplete_run_shows_no_headline_but_a_reason_and_a_retry(run: Run) -> None:
+    failed = make_units(run, 1)[0]
+    WorkUnit.objects.filter(pk=failed.pk).update(state="failed", reason="timeout")
+    set_state(run, "incomplete", "correctness: 3/6")
+    page = page_of(as_role(Role.EVALUATOR, run), run)
+    assert "No headline" in page
+    assert "correctness: 3/6" in page
+    assert reverse("run-retry", args=[run.pk]) in page
+    assert '<span class="figure"><b>' not in page.partition('id="overall"')[2].partition("</section>")[0]
+
+
+def test_a_plot_has_its_table(run: Run) -> None:
+    page = page_of(as_role(Role.VIEWER, run), run)
+    assert page.count('class="forest') == page.count("95% interval</th>")
+
+
+def test_a_member_who_looks_at_the_worst_answers_is_no_longer_blind_for_them() -> None:
+    world = make_world()
+    profile = profile_row(world.project, "graphrag")
+    run = make_scored_run(world.run.answer_set, profile=profile, name="With an overall score")
+    make_queue(run, [world.people["viewer"]])
+    page_of(world.client("viewer"), run)
+    shown = Exposure.objects.filter(user=world.people["viewer"], scope="answer", via="run page")
+    worst = run.answer_set.answers.get(scores__run=run, scores__metric__name="correctness", scores__value=2)
+    assert worst.pk in shown.values_list("object_id", flat=True)
+    page_of(world.client("evaluator"), run)
+    assert not Exposure.objects.filter(user=world.people["evaluator"]).exists()  # no member of an open queue
+
+
+def test_the_list_of_runs_can_be_filtered(run: Run) -> None:
+    other = make_scored_run(make_answer_set(make_question_set(run.project)), name="Another one")
+    set_state(other, "incomplete")
+    client = as_role(Role.VIEWER, run)
+
+    def listed(query: str) -> set[str]:
+        page = client.get(f"{reverse('run-list')}?{query}").content.decode()
+        return {name for name in ("A run", "Another one") if f">{name}</a>" in page}
+
+    assert listed("") == {"A run", "Another one"}
+    assert listed("state=incomplete") == {"Another one"}
+    assert listed("q=another") == {"Another one"}
+    assert listed(f"set={run.answer_set.question_set_id}") == {"A run"}
+    assert listed("state=nonsense&page=x&set=y") == {"A run", "Another one"}
+
+
+def test_pressing_pause_twice_pauses_once(run: Run) -> None:
+    set_state(run, "running")
+    client = as_role(Role.EVALUATOR, run)
+    for _ in range(2):
+        client.post(reverse("run-pause", args=[run.pk]))
+    assert run.events.filter(verb="paused").count() == 1
