@@ -1,4 +1,4 @@
-"""The lanes of ``make test``: everything on SQLite, then the database-bound part again on PostgreSQL where there is one.
+"""The lanes of ``make test``: everything on SQLite, then what touches the database again on PostgreSQL, if there is one.
 
 ``CONCORD_TEST_POSTGRES`` is the address of a PostgreSQL server that may create databases.
 """
@@ -10,6 +10,20 @@ import subprocess
 import sys
 
 SLOW = "not faults and not bench"
+PURE = (  # no database in them, so once is enough
+    "tests/docs",
+    "tests/evaluation/files",
+    "tests/evaluation/judging",
+    "tests/evaluation/metrics",
+    "tests/evaluation/profiles",
+    "tests/review/agreement",
+    "tests/review/comparison",
+    "tests/review/correction",
+    "tests/review/planning",
+    "tests/review/sampling",
+    "tests/test_architecture.py",
+    "tests/test_settings.py",
+)
 
 
 def lane(title: str, *arguments: str, **environment: str) -> int:
@@ -27,7 +41,8 @@ def main() -> int:
         if not address:
             print("== PostgreSQL: skipped, CONCORD_TEST_POSTGRES is not set")
         return code
-    return lane("PostgreSQL", "-m", f"{SLOW} and not browser", "--ignore=tests/evaluation/metrics", DATABASE_URL=address)
+    pure = [f"--ignore={folder}" for folder in PURE]
+    return lane("PostgreSQL", "-m", f"{SLOW} and not browser", *pure, DATABASE_URL=address)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Answers for the bench: ``python -m tests.bench.prepare CALLS BASE_URL CONCURRENCY``; prints the id of a started run."""
+"""Answers for the bench; prints the id of a started run: ``python -m tests.bench.prepare CALLS BASE_URL LIMIT``."""
 
 from __future__ import annotations
 

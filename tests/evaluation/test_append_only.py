@@ -78,9 +78,14 @@ def test_a_lost_trigger_is_an_error_of_the_system_check_until_it_is_installed_ag
 
 def test_the_maintenance_door_closes_even_after_an_error() -> None:
     event = audit.record(None, "test.made", make_project())
-    with pytest.raises(RuntimeError, match="stop"), append_only.suspended():
-        AuditEvent.objects.filter(pk=event.pk).update(verb="changed")
-        raise RuntimeError("stop")
+
+    def change_and_stop() -> None:
+        with append_only.suspended():
+            AuditEvent.objects.filter(pk=event.pk).update(verb="changed")
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        change_and_stop()
     assert append_only.missing() == []
 
 
