@@ -1,4 +1,4 @@
-"""The lanes of ``make test``: everything on SQLite, then what touches the database again on PostgreSQL, if there is one.
+"""The lanes of ``make test``: everything on SQLite, then what touches the database again on PostgreSQL.
 
 ``CONCORD_TEST_POSTGRES`` is the address of a PostgreSQL server that may create databases.
 """
