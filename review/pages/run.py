@@ -13,10 +13,12 @@ from review.pages.categories import CategoryCard, category_card
 from review.pages.links import AnswerLink, DisagreementLink, disagreement_links, worst_links
 from review.pages.metric_table import MetricRow, metric_rows
 from review.pages.overall import OverallCard, overall_card
+from review.pages.profile_card import ProfileCard, profile_card
 from review.pages.progress import ProgressPage
 from review.pages.provenance import Fact, provenance_facts
 from review.pages.state import StateChip, state_chip
 from review.pages.trust import TrustCard, judge_title, trust_card
+from review.reporting.exporting import FORMATS
 from review.reporting.report import Report
 
 
@@ -56,9 +58,11 @@ class RunPage:
     trust: TrustCard
     categories: CategoryCard
     metrics: tuple[MetricRow, ...]
+    profile_card: ProfileCard
     worst: tuple[AnswerLink, ...]
     disagreements: tuple[DisagreementLink, ...]
     facts: tuple[Fact, ...]
+    formats: tuple[str, ...]
 
     @property
     def answers_shown(self) -> tuple[int, ...]:
@@ -104,7 +108,9 @@ def run_page(report: Report, actions: RunActions, progress: ProgressPage | None)
         trust=trust_card(report),
         categories=category_card(report),
         metrics=metric_rows(report.metrics),
+        profile_card=profile_card(report),
         worst=worst_links(report),
         disagreements=disagreement_links(report),
         facts=provenance_facts(report.provenance),
+        formats=tuple(FORMATS),
     )

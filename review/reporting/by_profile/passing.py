@@ -10,6 +10,7 @@ from evaluation.metrics.hallucination_flags import AVOIDANCE, FORBIDDEN_NAME, UN
 from evaluation.profiles.passing import Passing, PassOrFail, has_passing, pass_or_fail
 from evaluation.profiles.per_answer import AnswerOverall
 from evaluation.profiles.spec import FLAGS, OVERALL, ProfileSpec
+from evaluation.registry import Bilingual
 from evaluation.runs.models import Run
 from evaluation.samples import Status
 from evaluation.scoring.coverage import counting
@@ -34,6 +35,7 @@ class PassRate:
     high: float | None
     below: Mapping[str, int]
     flags: Mapping[str, int]
+    flag_titles: Mapping[str, Bilingual]
 
 
 def flags_of(run: Run, profile: ProfileSpec) -> Flags:
@@ -90,4 +92,5 @@ def pass_rate(profile: ProfileSpec, side: Side, overall: Sequence[AnswerOverall]
             failure.flag: sum(one is not None and failure.flag in one.flags for one in each)
             for failure in profile.automatic_failures
         },
+        flag_titles={failure.flag: failure.title.bilingual for failure in profile.automatic_failures},
     )

@@ -1,0 +1,57 @@
+"""The card of the profile on the run page, in both languages."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import translation
+
+from evaluation.runs.models import Run
+from evaluation.shipping import profile_row
+from review.pages.profile_card import ProfileCard, profile_card
+from review.reporting.making import make_report
+from tests.review.figures.builders import FAILED, answers_to, run_over, score_all
+from tests.review.figures.test_by_profile import ragas, regulation
+
+pytestmark = pytest.mark.django_db
+
+
+def card(run: Run, language: str = "en") -> ProfileCard:
+    with translation.override(language):
+        return profile_card(make_report(run))
+
+
+def test_who_passes_and_why_not_is_told_in_the_language_of_the_page() -> None:
+    run = regulation()
+    english, korean = card(run).passing, card(run, "ko").passing
+    assert english is not None
+    assert korean is not None
+    assert (english.rate, english.passed, english.decided, english.unknown) == ("33%", 1, 3, 1)
+    assert {(reason.name, reason.count) for reason in english.reasons} == {
+        ("Phone number that is in no source", 1),
+        ("Overall score below its threshold", 1),
+    }
+    assert {reason.name for reason in korean.reasons} == {"출처에 없는 전화번호", "종합 점수: 기준 미달"}
+
+
+def test_grades_classes_and_spread_stand_in_tables() -> None:
+    found = card(ragas())
+    assert found.bands[0].band == "C (moderate)"
+    assert found.classes[0].shares[0][:3] == ("CORRECT", 1, "25%")
+    assert [row.name for row in found.spread] == ["", "single_hop", "multi_hop_2", "negative"]
+    assert len(found.deviations) == 5
+
+
+def test_the_field_of_the_run_is_marked_in_each_table_of_high_and_low() -> None:
+    answers = answers_to(["single_hop"] * 2)
+    run = run_over(answers, profile=profile_row(answers.project, "generation"))
+    score_all(run, {"recall_at_k": [1, 1], "generation_faithfulness": [0.9, 0.9], "answer_relevancy": [0.2, FAILED]})
+    patterns, diagnosis = card(run, "ko").diagnoses
+    assert [cell.title for cell in patterns.cells if cell.run] == ["질문에 맞지 않는 문단"]
+    assert [cell.signs for cell in patterns.cells if cell.run] == [("충실도 높음", "적합도 낮음")]
+    assert [cell.title for cell in diagnosis.cells if cell.run] == ["생성 단계의 문제"]
+    assert (patterns.unknown, diagnosis.unknown) == (1, 1)
+
+
+def test_a_profile_with_nothing_to_add_has_no_card() -> None:
+    run = run_over(answers_to(["single_hop"]))
+    assert card(run).empty
