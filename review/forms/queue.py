@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django import forms
@@ -24,7 +24,8 @@ STRATEGIES = [
 
 
 class QueueForm(forms.Form):
-    """What a lead decides about a queue; the engine checks the rules that hold between the fields."""
+    """What a lead decides about a queue; the engine checks the rules that hold between the fields. ``people`` may be
+    chosen, of whom the ``experts`` are chosen to begin with."""
 
     name = forms.CharField(
         label=_("Name"),
@@ -72,7 +73,13 @@ class QueueForm(forms.Form):
     )
 
     def __init__(
-        self, *args: Any, run: Run, metrics: Sequence[MetricDefinition], people: Sequence[User], **kwargs: Any
+        self,
+        *args: Any,
+        run: Run,
+        metrics: Sequence[MetricDefinition],
+        people: Sequence[User],
+        experts: Collection[int] = (),
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         language = get_language() or "en"
@@ -87,6 +94,7 @@ class QueueForm(forms.Form):
             field = self.fields[name]
             assert isinstance(field, forms.MultipleChoiceField)  # noqa: S101  -- tells the type checker
             field.choices = options
+        self.fields["reviewers"].initial = [str(one.pk) for one in people if one.pk in experts]
         self.fields["metrics"].initial = [m.name for m in metrics if m.kind == "judge"]
 
     @property

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluation import access
 from evaluation.accounts.models import RoleGrant, User
-from evaluation.accounts.roles import Action
+from evaluation.accounts.roles import Action, Role
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
 from evaluation.runs.models import Run
@@ -82,9 +82,10 @@ def _run(request: HttpRequest) -> Run:
 def _form(run: Run, data: QueryDict | None) -> QueueForm:
     scored = Score.objects.filter(run=run, metric=OuterRef("pk"))
     metrics = MetricDefinition.objects.filter(Exists(scored)).exclude(scale="seconds").order_by("-kind", "name")
-    members = RoleGrant.objects.filter(project_id=run.project_id, user__is_active=True).values("user")
-    people = User.objects.filter(pk__in=members).order_by("username")
-    return QueueForm(data, run=run, metrics=list(metrics), people=list(people))
+    grants = RoleGrant.objects.filter(project_id=run.project_id, user__is_active=True)
+    people = User.objects.filter(pk__in=grants.values("user")).order_by("username")
+    experts = grants.filter(role=Role.REVIEWER).values_list("user_id", flat=True)
+    return QueueForm(data, run=run, metrics=list(metrics), people=list(people), experts=set(experts))
 
 
 def _make(form: QueueForm, by: User) -> ReviewQueue:

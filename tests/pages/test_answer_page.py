@@ -1,0 +1,125 @@
+"""The answer page: every score with its reason, decisions, the history, and who is recorded for looking."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from evaluation.accounts.roles import Role
+from review.models.ratings import Exposure, Override
+from review.pages.marked import Piece, Span, pieces
+from tests.factories import make_scored_run, make_user
+from tests.pages.world import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+def address(world: World) -> str:
+    return f"{reverse('answer', args=[world.answer.pk])}?run={world.run.pk}"
+
+
+def decision(world: World, **fields: object) -> dict[str, object]:
+    metric = world.queue.metrics.get(metric__name="correctness").metric_id
+    return {
+        "metric": metric,
+        "run": world.run.pk,
+        "value:correctness": 2,
+        "reason": "It names the wrong city.",
+    } | fields
+
+
+def override(world: World, person: str, **fields: object) -> int:
+    url = reverse("answer-override", args=[world.answer.pk])
+    return world.client(person).post(url, decision(world, **fields)).status_code
+
+
+def test_every_score_stands_with_its_reason(world: World) -> None:
+    page = world.client("viewer").get(address(world)).content.decode()
+    assert page.count("The judge&#x27;s reason.") >= 2  # correctness and faithfulness, and again in the history
+    assert world.answer.question.text in page
+
+
+def test_an_override_counts_and_the_judge_stays_in_the_history(world: World) -> None:
+    assert override(world, "lead") == 302
+    page = world.client("lead").get(address(world)).content.decode()
+    history = page.partition('id="history"')[2]
+    assert "It names the wrong city." in history
+    assert "The judge&#x27;s reason." in history
+    correctness = page.partition(">Correctness</h3>")[2][:300]
+    assert re.search(r'class="mark expert"[^>]*></span><b>2</b>', correctness)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        ({"reason": " "}, 'value="2" checked'),
+        ({"reason": "r" * 10_001}, "r" * 10_001),
+        ({"value:correctness": "9"}, "It names the wrong city."),
+        ({"value:correctness": "nan"}, "It names the wrong city."),
+        ({"value:correctness": ""}, "It names the wrong city."),
+    ],
+)
+def test_a_refused_override_comes_back_with_what_was_typed(world: World, fields: dict[str, object], kept: str) -> None:
+    response = world.client("lead").post(reverse("answer-override", args=[world.answer.pk]), decision(world, **fields))
+    assert response.status_code == 409
+    assert 'role="alert"' in response.content.decode()
+    assert kept in re.sub(r' data-digit="\d"', "", response.content.decode())
+    assert not Override.objects.exists()
+
+
+def test_a_decision_can_be_taken_back_by_a_new_row(world: World) -> None:
+    override(world, "lead")
+    url = reverse("answer-revert", args=[world.answer.pk])
+    assert world.client("lead").post(url, decision(world, reason="A slip.")).status_code == 302
+    assert list(Override.objects.order_by("seq").values_list("kind", flat=True)) == ["override", "revert"]
+
+
+def test_an_expert_who_has_rated_the_answer_may_override_and_sees_no_other_rating(world: World) -> None:
+    far = {"value:correctness": 1, "value:faithfulness": 1, "form_key": "k", "comment": "mine alone"}
+    member = world.client("member")
+    assert member.get(address(world)).status_code == 404
+    member.post(reverse("review-submit", args=[world.assignment.pk]), far)
+    page = member.get(address(world))
+    assert page.status_code == 200
+    assert "mine alone" in page.content.decode()
+    assert override(world, "member") == 302
+    assert override(world, "evaluator") == 403
+
+
+def test_a_member_of_an_open_queue_who_looks_is_recorded_once(world: World) -> None:
+    world.queue.members.create(reviewer=world.people["viewer"])
+    for _ in range(2):
+        world.client("viewer").get(address(world))
+        world.client("evaluator").get(address(world))
+    assert list(Exposure.objects.values_list("user", "object_id")) == [(world.people["viewer"].pk, world.answer.pk)]
+
+
+def test_a_run_that_is_not_over_the_answer_is_not_found(world: World) -> None:
+    foreign = make_scored_run()
+    for query in (f"run={foreign.pk}", "run=x", "run=999999"):
+        assert world.client("lead").get(f"{reverse('answer', args=[world.answer.pk])}?{query}").status_code == 404
+    assert world.client("lead").get(reverse("answer", args=[world.answer.pk])).status_code == 200
+
+
+def test_the_same_answer_in_another_run_is_one_press_away(world: World) -> None:
+    other = make_scored_run(world.run.answer_set, name="Judged again")
+    make_user(Role.LEAD, world.project)
+    assert f"?run={other.pk}" in world.client("lead").get(address(world)).content.decode()
+
+
+def test_marked_pieces_lose_nothing_and_never_overlap() -> None:
+    # "The fee is 100 won.": 4-7 "fee", 11-18 "100 won"; 12-15 lies inside the second, 40-50 outside of the text.
+    text = "The fee is 100 won."
+    spans = [Span(11, 18, "keyword"), Span(4, 7, "keyword"), Span(12, 15, "flag"), Span(40, 50, "flag")]
+    found = pieces(text, spans)
+    assert found == (
+        Piece("The ", ""), Piece("fee", "keyword"), Piece(" is ", ""), Piece("100 won", "keyword"), Piece(".", ""),
+    )  # fmt: skip
+    assert "".join(piece.text for piece in found) == text

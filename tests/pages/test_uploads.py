@@ -1,0 +1,103 @@
+"""Uploading a question set: every problem by its place, or what changes; then the confirmation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.accounts.models import Project
+from evaluation.accounts.roles import Role
+from evaluation.questions.models import QuestionSet
+from tests.factories import make_project, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def client(project: Project) -> Client:
+    client = Client()
+    client.force_login(make_user(Role.EVALUATOR, project))
+    return client
+
+
+def questions(*texts: str) -> list[dict[str, Any]]:
+    return [{"id": f"q{i}", "category": "c", "question": text, "expected_answer": "so"} for i, text in enumerate(texts)]
+
+
+def upload(client: Client, project: Project, content: object, **fields: object) -> Any:
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    data = {"project": project.pk, "file": SimpleUploadedFile("set.json", body), "name": "faq", **fields}
+    return client.post(reverse("question-set-upload"), data)
+
+
+def confirm(client: Client, response: Any) -> Any:
+    return client.post(f"{response.headers['Location']}confirm/")
+
+
+def test_nothing_is_imported_before_the_confirmation(client: Client, project: Project) -> None:
+    response = upload(client, project, questions("Why?", "How?"))
+    assert not QuestionSet.objects.exists()
+    page = client.get(response.headers["Location"]).content.decode()
+    assert "This is a new question set." in page
+    assert "Why?" in page
+    assert confirm(client, response).headers["Location"] == reverse("question-set", args=[QuestionSet.objects.get().pk])
+
+
+def test_a_changed_file_shows_the_difference(client: Client, project: Project) -> None:
+    confirm(client, upload(client, project, questions("Why?", "How?")))
+    response = upload(client, project, questions("Why not?", "How?", "When?"))
+    page = client.get(response.headers["Location"]).content.decode()
+    assert "1 added, 0 removed, 1 changed" in page
+    assert "<del>Why?</del>" in page
+    assert "<ins>Why not?</ins>" in page
+    confirm(client, response)
+    assert list(QuestionSet.objects.order_by("version").values_list("version", flat=True)) == [1, 2]
+
+
+def test_the_same_content_selects_the_version_that_has_it(client: Client, project: Project) -> None:
+    confirm(client, upload(client, project, questions("Why?")))
+    response = upload(client, project, questions("Why?"))
+    assert "exactly this content" in client.get(response.headers["Location"]).content.decode()
+    confirm(client, response)
+    assert QuestionSet.objects.count() == 1
+
+
+def test_every_problem_is_listed_with_its_place(client: Client, project: Project) -> None:
+    broken = b'[\n{"id": "a", "category": "c", "question": 7},\n{"id": "b", "category": "c", "question": ""}\n]'
+    response = upload(client, project, broken)
+    page = response.content.decode()
+    assert response.status_code == 400
+    assert "nothing was imported" in page
+    assert "<li>set.json, line 2, question: " in page
+    assert "<li>set.json, line 3, question: " in page
+
+
+def test_two_confirmations_are_one(client: Client, project: Project) -> None:
+    response = upload(client, project, questions("Why?"))
+    first, second = confirm(client, response), confirm(client, response)
+    assert first.headers["Location"] == second.headers["Location"]
+    assert client.get(response.headers["Location"]).status_code == 302  # the preview leads to what it became
+
+
+def test_a_file_beyond_the_limit_is_not_read(client: Client, project: Project, settings: Any) -> None:
+    settings.CONCORD_UPLOAD_BYTES = 10
+    response = upload(client, project, questions("Why?"))
+    assert response.status_code == 400
+    assert 'class="errors"' in response.content.decode()
+
+
+def test_nobody_previews_the_upload_of_another_project(client: Client, project: Project) -> None:
+    response = upload(client, project, questions("Why?"))
+    other = Client()
+    other.force_login(make_user(Role.EVALUATOR, make_project()))
+    assert other.get(response.headers["Location"]).status_code == 404
