@@ -24,7 +24,7 @@ SPEC = MetricSpec(
         "프로필의 가중치 x 0~1로 바꾼 항목 값의 합 + 상수. 질문이나 시스템에 해당하지 않는 항목은 빼고 나머지를 다시 "
         "정규화함",
     ),
-    source="metrics.md 5",
+    source="",
     review_form=ReviewForm.NONE,
 )
 
