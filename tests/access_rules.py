@@ -91,6 +91,7 @@ API = {
     ("GET", "api-run-compare"): SEES_RUNS,
     ("GET", "api-run-report"): SEES_RUNS,
     ("GET", "api-run-agreement"): SEES_RUNS,
+    ("GET", "api-run-correction"): SEES_RUNS,
     ("GET", "api-draw-list"): LOGGED_IN,
     ("POST", "api-draw-list"): LEADS,
     ("GET", "api-draw"): LEADS,
