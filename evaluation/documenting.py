@@ -1,4 +1,4 @@
-"""``docs/metrics.md``, written from the registry: ``python -m evaluation.documenting``; a test fails when it is stale."""
+"""``docs/metrics.md``, written from the registry: ``python -m evaluation.documenting``. A test finds it stale."""
 
 from __future__ import annotations
 

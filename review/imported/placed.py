@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from evaluation.errors import InvalidFile, Problem
 from evaluation.files.rating_rows import RatingFile, RatingRow
+from evaluation.judging.formulas import FORMULAS, figure_from_parts
 from evaluation.questions.difference import composed
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
@@ -42,7 +43,10 @@ class Placed:
 def placed_rows(run: Run, file: RatingFile, metrics: Mapping[str, MetricDefinition], shown: str) -> list[Placed]:
     """Each rating with its answer. One query.
 
-    :raises InvalidFile: for rows that name no answer of the run, several, or only parts; and for pairs.
+    A row with parts alone gets its value from its metric's formula.
+
+    :raises InvalidFile: for rows that name no answer of the run, or several; with parts alone for a metric without a
+        formula; and for pairs.
     """
     answers = {(composed(a.question_id), a.sample): a.answer_id for a in run_answers(run)}
     samples: dict[str, list[int]] = {}
@@ -51,7 +55,7 @@ def placed_rows(run: Run, file: RatingFile, metrics: Mapping[str, MetricDefiniti
     problems = [Problem("pairs_not_here", shown, pair.line, "pair_id") for pair in file.pairs[:1]]
     placed: list[Placed] = []
     now = timezone.now()
-    for row in file.ratings:
+    for row in map(_completed, file.ratings):
         found = _answer_of(row, answers, samples)
         if isinstance(found, Problem):
             problems.append(Problem(found.code, shown, row.line, found.field, found.params))
@@ -62,6 +66,13 @@ def placed_rows(run: Run, file: RatingFile, metrics: Mapping[str, MetricDefiniti
     if problems:
         raise InvalidFile(problems)
     return placed
+
+
+def _completed(row: RatingRow) -> RatingRow:
+    """The row with the figure that the metric's formula makes of its parts, where it gives none itself."""
+    if row.value is not None or row.label is not None or row.failure or row.metric not in FORMULAS:
+        return row
+    return replace(row, value=figure_from_parts(row.metric, row.parts).value)
 
 
 def _answer_of(

@@ -1,0 +1,97 @@
+"""Claims labelled by people, imported as parts, give the supported shares that were computed from the data by others
+(folder ``refchecker``, ``reference_values.json``)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from evaluation.runs.models import Answer, Run
+from evaluation.scores.models import Finding, Score
+from review.models.ratings import Rating
+from tests.conversion import refchecker
+from tests.factories import make_project
+
+pytestmark = pytest.mark.django_db
+Group = tuple[str, str]
+
+
+@pytest.fixture
+def run(sample_data: Path, tmp_path: Path) -> Run:
+    """The run over the 1,050 answers, with the labels of the annotators imported."""
+    items = refchecker.read(sample_data / "refchecker")
+    made = {"questions": refchecker.questions, "answers": refchecker.answers, "claims": refchecker.claims}
+    for name, rows in made.items():
+        (tmp_path / f"{name}.jsonl").write_bytes(refchecker.lines(rows(items)))
+    project = make_project()
+    named = {"project": project.name, "stdout": StringIO()}
+    call_command("import_questions", str(tmp_path / "questions.jsonl"), name="refchecker", **named)
+    out = StringIO()
+    options = {"questions": "refchecker", "system": "seven models", "project": project.name}
+    call_command("import_answers", str(tmp_path / "answers.jsonl"), **options, stdout=out)
+    (number,) = re.findall(r"run (\d+)", out.getvalue())
+    call_command("import_ratings", str(tmp_path / "claims.jsonl"), run=int(number), stdout=StringIO())
+    return Run.objects.get(pk=number)
+
+
+@pytest.fixture
+def expected(sample_data: Path) -> dict[str, Any]:
+    """The reference values."""
+    values: dict[str, Any] = json.loads((sample_data / "reference_values.json").read_text("utf-8"))["refchecker"]
+    return values
+
+
+def test_supported_shares_by_data_set_and_model_are_the_reference_values(run: Run, expected: dict[str, Any]) -> None:
+    rows: dict[str, list[Rating]] = defaultdict(list)
+    for rating in Rating.objects.select_related("answer__question").filter(metric__name="claim_support"):
+        data_set = rating.answer.question.external_id.partition(":")[0]
+        rows[f"{data_set}/{rating.answer.metadata['model']}"].append(rating)
+    assert set(rows) == set(expected["by_dataset_model"])
+    for group, ratings in rows.items():
+        wanted = expected["by_dataset_model"][group]
+        values = [rating.value for rating in ratings if rating.value is not None]
+        verdicts = [part["verdict"] for rating in ratings for part in rating.parts or []]
+        assert len(ratings) == len(values) == wanted["with_claims"]
+        assert sum(values) / len(values) == pytest.approx(wanted["macro_groundedness"], abs=5e-7)
+        supported = verdicts.count("supported") / len(verdicts)
+        assert supported == pytest.approx(wanted["micro_groundedness"], abs=5e-7)
+        assert values.count(1.0) == wanted["answers_fully_supported"]
+
+
+def test_every_label_is_kept_and_answers_without_claims_have_no_figure(run: Run, expected: dict[str, Any]) -> None:
+    verdicts = [part["verdict"] for rating in Rating.objects.all() for part in rating.parts or []]
+    assert {word: verdicts.count(word) for word in set(verdicts)} == {
+        "supported": expected["claims"]["Entailment"],
+        "unsupported": expected["claims"]["Neutral"],
+        "contradicted": expected["claims"]["Contradiction"],
+    }
+    rated = set(Rating.objects.values_list("answer_id", flat=True))
+    assert Answer.objects.exclude(pk__in=rated).count() == expected["no_claims"]
+
+
+def test_a_judges_claims_become_findings_and_its_figure_theirs(run: Run, tmp_path: Path) -> None:
+    answer = Answer.objects.select_related("question").first()
+    assert answer is not None
+    labels = ("Entailment", "Neutral", "Entailment", "Contradiction")
+    row = {
+        "question_id": answer.question.external_id,
+        "sample": answer.sample,
+        "metric": "claim_support",
+        "parts": [{"kind": "claim", "text": f"claim {n}", "label": label} for n, label in enumerate(labels)],
+        "rater": "judge",
+        "author": "checker@1",
+    }
+    (tmp_path / "judge.jsonl").write_bytes(refchecker.lines([row]))
+    call_command("import_ratings", str(tmp_path / "judge.jsonl"), run=run.pk, stdout=StringIO())
+    score = Score.objects.get(author="checker@1")
+    assert score.value == 0.5  # two of four
+    assert list(Finding.objects.filter(score=score).values_list("verdict", flat=True)) == [
+        *("supported", "unsupported", "supported", "contradicted"),
+    ]
