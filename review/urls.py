@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from review.views import answers, home, queue_new, queues, revealing, reviewing, runs
+from review.views import answers, comparing, home, queue_new, queues, revealing, reviewing, runs
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
     path("runs/", runs.run_list, name="run-list"),
+    path("runs/compare/", comparing.run_compare, name="run-compare"),
+    path("runs/compare/answers/", comparing.run_compare_answers, name="run-compare-answers"),
     path("runs/<int:pk>/", runs.run, name="run"),
     path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),
     path("runs/<int:pk>/agreement/", runs.run_agreement, name="run-agreement"),

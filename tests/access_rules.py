@@ -38,6 +38,8 @@ PAGES = {
     ("GET", "run"): SEES_RUNS,
     ("GET", "run-progress"): SEES_RUNS,
     ("GET", "run-agreement"): SEES_RUNS,
+    ("GET", "run-compare"): SEES_RUNS,
+    ("GET", "run-compare-answers"): SEES_RUNS,
     ("POST", "run-start"): EVALUATES,
     ("POST", "run-pause"): EVALUATES,
     ("POST", "run-resume"): EVALUATES,

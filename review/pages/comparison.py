@@ -1,0 +1,65 @@
+"""The page that compares runs: what differs in their versions, each beside the first, all in order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from evaluation.runs.models import Run
+from review.comparing.versions import differing_versions
+from review.comparing.whole import Comparison
+from review.pages.comparison_order import OrderCard, order_card
+from review.pages.comparison_pair import KINDS, PairCard, pair_card
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A kind of version in which the runs differ, with each run's."""
+
+    kind: str
+    versions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A run that can be compared; ``chosen`` where it is."""
+
+    run_id: int
+    name: str
+    about: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ComparePage:
+    """Everything that ``review/compare.html`` shows; without a second run only the choice."""
+
+    title: str
+    choices: tuple[Choice, ...]
+    flags: tuple[Flag, ...]
+    names: tuple[tuple[int, str], ...]
+    pairs: tuple[PairCard, ...]
+    order: OrderCard | None
+
+
+def compare_page(found: Comparison, others: Sequence[Run]) -> ComparePage:
+    """The page of a comparison; ``others`` are the runs that could be compared."""
+    chosen = {side.run_id for side in found.sides}
+    names = tuple((side.run_id, side.report.header.name) for side in found.sides)
+    differing = differing_versions([side.report for side in found.sides])
+    by_id = {side.run_id: side for side in found.sides}
+    return ComparePage(
+        title=" · ".join(name for _pk, name in names),
+        choices=_choices(others, chosen),
+        flags=tuple(Flag(str(KINDS[kind]), tuple(versions)) for kind, versions in differing.items()),
+        names=names,
+        pairs=tuple(pair_card(one, by_id[one.run_id], by_id[one.baseline_id]) for one in found.differences),
+        order=order_card(found.order, dict(names)) if found.order else None,
+    )
+
+
+def _choices(others: Sequence[Run], chosen: Collection[int]) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(run.pk, str(run), f"{run.answer_set.question_set} · {run.answer_set.system_version}", run.pk in chosen)
+        for run in others
+    )
