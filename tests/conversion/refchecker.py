@@ -4,7 +4,8 @@
 
 ``DATA`` is the folder with ``answers.jsonl``. One answer per example and model becomes a sample of its question; each
 claim triplet with its label becomes a part of a rating of ``claim_support``, whose value the formula gives. Answers
-without claims are not rated: there is nothing to support. Written as JSON Lines: ``questions``, ``answers``, ``claims``.
+without claims are not rated: nothing is there to support. Written as JSON Lines: ``questions``, ``answers`` and
+``claims``.
 """
 
 from __future__ import annotations
