@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -127,7 +127,7 @@ class Result:
     label: str | None = None
     reason: str = ""
     detail: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
-    findings: tuple[Finding, ...] = ()
+    findings: Sequence[Finding] = ()
 
     def __post_init__(self) -> None:
         if self.status is Status.SCORED:
@@ -145,7 +145,7 @@ class Result:
         *,
         reason: str = "",
         detail: Mapping[str, Any] = _NOTHING,
-        findings: tuple[Finding, ...] = (),
+        findings: Sequence[Finding] = (),
     ) -> Result:
         """A number on the metric's scale; ``reason`` is the scorer's explanation, if it gave one."""
         return cls(Status.SCORED, value=float(value), reason=reason, detail=detail, findings=findings)
@@ -157,7 +157,7 @@ class Result:
         *,
         reason: str = "",
         detail: Mapping[str, Any] = _NOTHING,
-        findings: tuple[Finding, ...] = (),
+        findings: Sequence[Finding] = (),
     ) -> Result:
         """A class of the metric's class scale."""
         return cls(Status.SCORED, label=label, reason=reason, detail=detail, findings=findings)

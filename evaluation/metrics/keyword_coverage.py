@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.metrics.keyword_findings import (
-    expected_keywords,
-    keyword_detail,
-    keyword_finding,
-    keyword_hits,
-    occurs,
-)
+from evaluation.metrics.keyword_findings import in_answer, keyword_set
 from evaluation.registry import Bilingual, Kind, MetricSpec, RuleSettings, rule_metric
 from evaluation.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.scales import Scale, ScaleKind
@@ -31,12 +25,8 @@ from evaluation.scales import Scale, ScaleKind
 )
 def keyword_coverage(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """A share between 0 and 1; not applicable (``no_keywords``) to a question without expected keywords."""
-    keywords = expected_keywords(question)
-    if not keywords:
+    wanted = keyword_set(question.keywords, settings.matching)
+    if not wanted.keywords:
         return Result.not_applicable("no_keywords")
-    hits = keyword_hits(keywords, answer, settings)
-    return Result.scored(
-        sum(map(occurs, hits)) / len(hits),
-        detail=keyword_detail(hits, settings),
-        findings=tuple(map(keyword_finding, keywords, hits)),
-    )
+    found = in_answer(wanted, answer.text)
+    return found.scored(found.share)

@@ -1,31 +1,130 @@
-"""The expected keywords of a question in an answer, as results and as findings a person can check."""
+"""Keywords, required points and nuggets in an answer: which occur, and as findings that a person can check.
+
+Whether they occur is settled by the first tier wherever it can; tiers and places are looked up when they are read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
-from evaluation.metrics.korean import CLOSED_LIST
-from evaluation.metrics.matching import KeywordHit, find_keyword
+from evaluation.errors import UnknownName
+from evaluation.metrics.deferred import DeferredMapping, DeferredSequence
+from evaluation.metrics.first_tier import FirstTier
+from evaluation.metrics.korean import CLOSED_LIST, analysis
+from evaluation.metrics.matching import MATCHINGS, KeywordHit, find_keyword
 from evaluation.metrics.normalise import folded
-from evaluation.registry import RuleSettings
-from evaluation.samples import AnswerSpec, Finding, QuestionSpec
+from evaluation.metrics.tiers import Tier
+from evaluation.samples import Finding, Result
 
+Keywords = tuple[tuple[str, ...], ...]
 MISSING, NEGATED = "missing", "negated"
 NEGATION_NOT_CONFIRMED = "negation_not_confirmed"  # a reason code: seen without an analyser, so the hit counts
 
 
-def expected_keywords(question: QuestionSpec) -> tuple[tuple[str, ...], ...]:
-    """The keywords that hold anything but white space, each as its alternative wordings."""
-    kept = (tuple(written for written in keyword if folded(written)) for keyword in question.keywords)
-    return tuple(keyword for keyword in kept if keyword)
+class KeywordSet:
+    """Keywords compiled once, each with its alternative wordings, and how they are matched: ``tiers``, or the sources'
+    plain ``substring``."""
+
+    __slots__ = ("_states", "analysis", "keywords", "matching")
+
+    def __init__(self, keywords: Keywords, matching: str, used: str) -> None:
+        self.keywords, self.matching, self.analysis = keywords, matching, used
+        self._states = FirstTier(keywords).states if matching != Tier.SUBSTRING else self._plainly
+
+    def settled(self, text: str) -> list[bool | None]:
+        """For each keyword whether it occurs in the text and counts; ``None`` where only the full tiers can tell."""
+        return self._states(text)
+
+    def occurring(self, text: str) -> list[bool]:
+        """For each keyword whether it occurs in the text and counts."""
+        states = self._states(text)
+        if None in states:
+            for place, state in enumerate(states):
+                if state is None:
+                    states[place] = occurs(find_keyword(self.keywords[place], text, self.matching))
+        return states  # type: ignore[return-value]  # no None is left
+
+    def _plainly(self, text: str) -> list[bool | None]:
+        return [any(written in text for written in keyword) for keyword in self.keywords]
 
 
-def keyword_hits(
-    keywords: Sequence[tuple[str, ...]], answer: AnswerSpec, settings: RuleSettings
-) -> tuple[KeywordHit | None, ...]:
-    """The best hit of each keyword, in their order."""
-    return tuple(find_keyword(keyword, answer.text, settings.matching) for keyword in keywords)
+class KeywordsInAnswer:
+    """What a set of keywords finds in one text: figures at once, hits when they are read."""
+
+    def __init__(self, wanted: KeywordSet, text: str) -> None:
+        self.wanted, self.text = wanted, text
+        self.occurring = wanted.occurring(text)
+        self.found = sum(self.occurring)
+
+    @property
+    def share(self) -> float:
+        """Keywords that occur / keywords."""
+        return self.found / len(self.occurring)
+
+    @cached_property
+    def hits(self) -> tuple[KeywordHit | None, ...]:
+        """The best hit of each keyword, in their order."""
+        return tuple(find_keyword(keyword, self.text, self.wanted.matching) for keyword in self.wanted.keywords)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """One finding per keyword."""
+        return tuple(map(keyword_finding, self.wanted.keywords, self.hits))
+
+    @cached_property
+    def detail(self) -> dict[str, Any]:
+        """How many keywords were expected, found and seen in a negated clause, by what matching and analysis."""
+        used = next((hit.analysis for hit in self.hits if hit is not None and hit.analysis), "")
+        detail: dict[str, Any] = {
+            "expected": len(self.occurring),
+            "found": self.found,
+            "negated": sum(hit is not None and hit.negated for hit in self.hits),
+            "matching": self.wanted.matching,
+        }
+        return detail | ({"analysis": used or CLOSED_LIST} if used else {})
+
+    def scored(self, value: float) -> Result:
+        """A result with the findings, made when they are read."""
+        return Result.scored(
+            value,
+            detail=DeferredMapping(lambda: self.detail),
+            findings=DeferredSequence(lambda: self.findings),
+        )
+
+
+_SETS: dict[Keywords, KeywordSet] = {}
+_MOST_SETS = 65_536
+
+
+def keyword_set(keywords: Keywords, matching: str) -> KeywordSet:
+    """The compiled set; wordings of nothing but white space are left out, and keywords without any other.
+
+    :raises UnknownName: for a matching other than ``tiers`` and ``substring``.
+    """
+    known = _SETS.get(keywords)
+    if known is not None and known.matching == matching and known.analysis == analysis():
+        return known
+    if matching not in MATCHINGS:
+        raise UnknownName("matching", matching, MATCHINGS)
+    kept = (tuple(written for written in keyword if folded(written)) for keyword in keywords)
+    made = KeywordSet(tuple(keyword for keyword in kept if keyword), matching, analysis())
+    if len(_SETS) >= _MOST_SETS:
+        _SETS.clear()
+    _SETS[keywords] = made
+    return made
+
+
+def in_answer(wanted: KeywordSet, text: str) -> KeywordsInAnswer:
+    """What the keywords find in a text; the last one is kept for the next metric that asks about the same answer."""
+    global _LAST
+    last = _LAST
+    if last is None or last.text is not text or last.wanted is not wanted:
+        _LAST = last = KeywordsInAnswer(wanted, text)
+    return last
+
+
+_LAST: KeywordsInAnswer | None = None
 
 
 def occurs(hit: KeywordHit | None) -> bool:
@@ -41,15 +140,3 @@ def keyword_finding(keyword: tuple[str, ...], hit: KeywordHit | None) -> Finding
         return Finding("keyword", hit.keyword, NEGATED, start=hit.start, end=hit.end, reason=hit.tier)
     reason = NEGATION_NOT_CONFIRMED if hit.negated else "" if hit.within == hit.tier else hit.within
     return Finding("keyword", hit.keyword, hit.tier, start=hit.start, end=hit.end, reason=reason)
-
-
-def keyword_detail(hits: Sequence[KeywordHit | None], settings: RuleSettings) -> dict[str, Any]:
-    """How many keywords were expected, found and seen in a negated clause, and by what matching and analysis."""
-    used = next((hit.analysis for hit in hits if hit is not None and hit.analysis), "")
-    detail: dict[str, Any] = {
-        "expected": len(hits),
-        "found": sum(map(occurs, hits)),
-        "negated": sum(hit is not None and hit.negated for hit in hits),
-        "matching": settings.matching,
-    }
-    return detail | ({"analysis": used or CLOSED_LIST} if used else {})

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.metrics.keyword_findings import (
-    expected_keywords,
-    keyword_detail,
-    keyword_finding,
-    keyword_hits,
-    occurs,
-)
+from evaluation.metrics.keyword_findings import in_answer, keyword_set
 from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
 from evaluation.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.scales import Scale, ScaleKind
@@ -32,12 +26,8 @@ from evaluation.scales import Scale, ScaleKind
 )
 def keyword_hit(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """1 or 0; not applicable (``no_keywords``) to a question without expected keywords."""
-    keywords = expected_keywords(question)
-    if not keywords:
+    wanted = keyword_set(question.keywords, settings.matching)
+    if not wanted.keywords:
         return Result.not_applicable("no_keywords")
-    hits = keyword_hits(keywords, answer, settings)
-    return Result.scored(
-        1.0 if any(map(occurs, hits)) else 0.0,
-        detail=keyword_detail(hits, settings),
-        findings=tuple(map(keyword_finding, keywords, hits)),
-    )
+    found = in_answer(wanted, answer.text)
+    return found.scored(1.0 if found.found else 0.0)

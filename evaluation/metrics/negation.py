@@ -21,6 +21,11 @@ _KOREAN = re.compile(
 _ENGLISH = re.compile(
     r"\b(?:not|no|never|neither|nor|none|nothing|cannot|without|\w+n't|isnt|arent|doesnt|dont|didnt|wasnt|cant)\b"
 )
+# Finds all that _ENGLISH does but "without", and a little more; it begins with one letter, which makes it fast.
+_BEING_NOT = re.compile(r"아[니닌닙닐님]")
+_ADVERB = re.compile(r"안(?<![가-힣].)")
+_FORBIDDING = re.compile(r"마[세십라요.!\s]|말(?<=[지\s].)")
+_MAYBE_ENGLISH = re.compile(r"n(?:[oe](?<![a-z0-9_]..)|'t|ot(?<=cannot)|t\b(?<=(?:is|re|es|do|id|as|ca)nt))")
 _NOT_NEGATING = re.compile(
     r"뿐\s?만?\s?(?:이\s?)?아니|없지\s?않|(?:않|아니|아닐)(?:을)?\s?수\s?(?:가\s?)?없|못지\s?않|마지\s?않|다름\s?아닌|지\s?않을까"
     r"|(?:문제|틀림|변함|상관|관계|다름|끊임|어김|어이|빠짐|손색|아낌)(?:이|가|은|는)?\s?없"
@@ -36,9 +41,28 @@ _NEGATING_TAGS = frozenset({"VA", "VX", "VCN", "MAG", "VV"})
 _BESIDE = 2  # characters between an adverb 안 or 못 and the verb it negates, at most
 
 
+def may_negate_in_korean(folded: str) -> bool:
+    """Whether the text could hold a Korean negating word; fast, and sees too many rather than too few."""
+    return (
+        "없" in folded
+        or "않" in folded
+        or "못" in folded
+        or ("안" in folded and _ADVERB.search(folded) is not None)
+        or ("아" in folded and _BEING_NOT.search(folded) is not None)
+        or (("말" in folded or "마" in folded) and _FORBIDDING.search(folded) is not None)
+    )
+
+
+def may_negate_in_english(folded: str) -> bool:
+    """Whether the text could hold an English negating word; fast, and sees too many rather than too few."""
+    return _MAYBE_ENGLISH.search(folded) is not None or "without" in folded
+
+
 def holds_negation(folded: str) -> bool:
     """Whether the text itself holds a negating word, so that finding it in a negated clause is what was asked for."""
-    return bool(_KOREAN.search(folded) or _ENGLISH.search(folded))
+    if may_negate_in_korean(folded) and _KOREAN.search(folded):
+        return True
+    return may_negate_in_english(folded) and _ENGLISH.search(folded) is not None
 
 
 def is_spared(text: str, place: int) -> bool:
@@ -79,7 +103,7 @@ def is_negated(text: str, start: int, end: int) -> bool:
     """Whether ``text[start:end]`` of a folded text lies in a negated clause."""
     first, last = sentence_span(text, start)
     sentence = text[first:last]
-    if not (_KOREAN.search(sentence) or _ENGLISH.search(sentence)):
+    if not holds_negation(sentence):
         return False
     clause_start, clause_end = (place - first for place in clause_span(text, start))
     return any(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evaluation.metrics.keyword_findings import keyword_detail, keyword_finding, keyword_hits, occurs
+from evaluation.metrics.deferred import DeferredMapping, DeferredSequence
+from evaluation.metrics.keyword_findings import in_answer, keyword_set
+from evaluation.metrics.normalise import folded
 from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.samples import AnswerSpec, Nugget, QuestionSpec, Result
 from evaluation.scales import Scale, ScaleKind
 
 
@@ -29,16 +31,19 @@ from evaluation.scales import Scale, ScaleKind
 def nugget_coverage(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """A share between 0 and 1 over all nuggets, the share of the vital ones beside it; not applicable (``no_nuggets``)
     where neither the question nor the profile has any. The missing ones are findings."""
-    nuggets = question.nuggets or settings.nuggets
+    nuggets = [nugget for nugget in question.nuggets or settings.nuggets if any(map(folded, _wordings(nugget)))]
     if not nuggets:
         return Result.not_applicable("no_nuggets")
-    wordings = tuple((nugget.name, *nugget.alternatives) for nugget in nuggets)
-    hits = keyword_hits(wordings, answer, settings)
-    vital = [occurs(hit) for nugget, hit in zip(nuggets, hits, strict=True) if nugget.vital]
-    detail = keyword_detail(hits, settings) | {"vital": len(vital), "vital_found": sum(vital)}
-    detail["nuggets"] = "question" if question.nuggets else "profile"
+    wanted = keyword_set(tuple(map(_wordings, nuggets)), settings.matching)
+    found = in_answer(wanted, answer.text)
+    vital = [occurs for nugget, occurs in zip(nuggets, found.occurring, strict=True) if nugget.vital]
+    counts = {"vital": len(vital), "vital_found": sum(vital), "nuggets": "question" if question.nuggets else "profile"}
     return Result.scored(
-        sum(map(occurs, hits)) / len(hits),
-        detail=detail,
-        findings=tuple(replace(keyword_finding(w, hit), kind="nugget") for w, hit in zip(wordings, hits, strict=True)),
+        found.share,
+        detail=DeferredMapping(lambda: found.detail | counts),
+        findings=DeferredSequence(lambda: tuple(replace(finding, kind="nugget") for finding in found.findings)),
     )
+
+
+def _wordings(nugget: Nugget) -> tuple[str, ...]:
+    return (nugget.name, *nugget.alternatives)

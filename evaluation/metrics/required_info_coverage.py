@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.metrics.keyword_findings import keyword_detail, keyword_finding, keyword_hits, occurs
-from evaluation.metrics.normalise import folded
+from evaluation.metrics.keyword_findings import in_answer, keyword_set
 from evaluation.registry import Bilingual, Kind, MetricSpec, RuleSettings, rule_metric
 from evaluation.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.scales import Scale, ScaleKind
@@ -26,12 +25,8 @@ from evaluation.scales import Scale, ScaleKind
 )
 def required_info_coverage(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """A share between 0 and 1, points matched as keywords are; not applicable (``no_required_info``) without points."""
-    points = tuple((point,) for point in dict.fromkeys(question.required_info) if folded(point))
-    if not points:
+    wanted = keyword_set(tuple((point,) for point in dict.fromkeys(question.required_info)), settings.matching)
+    if not wanted.keywords:
         return Result.not_applicable("no_required_info")
-    hits = keyword_hits(points, answer, settings)
-    return Result.scored(
-        sum(map(occurs, hits)) / len(hits),
-        detail=keyword_detail(hits, settings),
-        findings=tuple(map(keyword_finding, points, hits)),
-    )
+    found = in_answer(wanted, answer.text)
+    return found.scored(found.share)

@@ -1,0 +1,187 @@
+"""The first tier over whole answers: which keywords certainly occur, which certainly do not, and which need more.
+
+It folds a text only as far as it must, searches each keyword as it is written, and looks at the characters beside the
+place. It gives up (``None``) wherever the other tiers could see more: another spacing, an equal number, a particle that
+an analyser has to judge, a negated clause. A test holds it against the full tiers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from evaluation.metrics.korean import KIWI, analysis
+from evaluation.metrics.negation import holds_negation, may_negate_in_english, may_negate_in_korean
+from evaluation.metrics.normalise import fold
+from evaluation.metrics.probes import HANGUL, LETTER_OR_DIGIT, Probe, probe
+
+# Characters that fold to themselves but for the case of Latin letters, are single, and compose with nothing.
+_PLAIN = re.compile("[\t\n\r -_a-~가-힣·…→※□■○●△▲▽▼◇◆☆★①-⑳°×÷]*")
+_NUMERIC = re.compile(r"[\d십백천만억조]")
+_OF_NUMBERS = frozenset("0123456789일이삼사오육칠팔구십백천만억조")
+_BEHIND_DIGITS = frozenset("조항호장절편tmb")  # of articles, and of thousand, million, billion
+_BESIDE = 16  # characters that are looked at for the next one that is no space
+
+
+class FirstTier:
+    """The probes of a question's keywords, each with its alternative wordings."""
+
+    __slots__ = ("_confirms_negation", "_has_letters", "_has_spaces", "_others", "_plan", "_wordings")
+
+    def __init__(self, keywords: tuple[tuple[str, ...], ...]) -> None:
+        used = analysis()
+        self._wordings = tuple(tuple(probe(written, used) for written in keyword) for keyword in keywords)
+        every = [one for wordings in self._wordings for one in wordings]
+        self._plan = tuple((one.settles, one.searched, *one.gates, one) for one, *_ in self._wordings)
+        self._others = tuple((place, others) for place, (_, *others) in enumerate(self._wordings) if others)
+        self._confirms_negation = used == KIWI
+        self._has_spaces = any(" " in one.needle and not one.squeezed for one in every)
+        self._has_letters = any(one.needle.upper() != one.needle for one in every)
+
+    def states(self, original: str) -> list[bool | None]:
+        """For each keyword whether it occurs (and counts), ``None`` where this tier cannot tell."""
+        if original.isascii() and "`" not in original:
+            text = original.lower()
+        elif _PLAIN.fullmatch(original):
+            text = original.lower() if self._has_letters else original
+        else:
+            view = fold(original)
+            text = view.text
+            if view.changes or not _PLAIN.fullmatch(text):
+                return [None] * len(self._plan)
+        if self._has_spaces and _has_odd_spaces(text):
+            text = " ".join(text.split())
+        if self._confirms_negation:
+            # English negates with an n or with "without", which a text need not be in lower case for to be without.
+            english = self._has_letters or "n" in text or "N" in text or "w" in text or "W" in text
+            text = text.lower() if english and not self._has_letters else text
+            if (not original.isascii() and may_negate_in_korean(text)) or (english and may_negate_in_english(text)):
+                return [_of_any(wordings, text, False, may_be_negated=True) for wordings in self._wordings]
+        states: list[bool | None] = []
+        add, find, end_of_text = states.append, text.find, len(text)
+        for settles, searched, gate, last_gate, one in self._plan:
+            if settles:
+                add(
+                    searched in text or (gate in text and last_gate in text and _state(one, text, may_be_negated=False))
+                )
+            elif (start := find(searched)) >= 0:
+                end = start + len(searched)
+                if (
+                    not one.touches_numbers
+                    and (start == 0 or not text[start - 1].isalnum())
+                    and (end == end_of_text or not text[end].isalnum())
+                ):
+                    add(True)
+                else:
+                    add(_look(one, text, start, may_be_negated=False))
+            else:
+                add(gate in text and last_gate in text and _state(one, text, may_be_negated=False))
+        for place, others in self._others:
+            if not states[place]:
+                states[place] = _of_any(others, text, states[place], may_be_negated=False)
+        return states
+
+
+def _of_any(wordings: Iterable[Probe], text: str, state: bool | None, *, may_be_negated: bool) -> bool | None:
+    """The state of a keyword that these wordings may raise from false to unknown, or to true."""
+    for one in wordings:
+        found = _state(one, text, may_be_negated)
+        if found:
+            return True
+        state = None if found is None else state
+    return state
+
+
+def _state(one: Probe, text: str, may_be_negated: bool) -> bool | None:
+    start = text.find(one.needle)
+    if start >= 0:
+        return _look(one, text, start, may_be_negated)
+    return None if not one.is_final and _may_be_there(one, text) else False
+
+
+def _look(one: Probe, text: str, start: int, may_be_negated: bool) -> bool | None:
+    """Whether any occurrence stands between boundaries, is no part of a number and is not negated."""
+    needle, end_of_text = one.needle, len(text)
+    doubt = False
+    while start >= 0:
+        end = start + len(needle)
+        if start == 0 or not text[start - 1].isalnum() or _starts(one.first, text[start - 1]):
+            right = True if end == end_of_text or not text[end].isalnum() else _ends(one, text[end])
+            if right and one.touches_numbers and _may_cut(text, start, end):
+                right = None
+            if right and may_be_negated and not one.is_negative and _negator_near(text, start, end):
+                right = None
+            if right:
+                return True
+            doubt = doubt or right is None
+        start = text.find(needle, start + 1)
+    return None if doubt or not one.is_final else False
+
+
+def _starts(first: int, before: str) -> bool:
+    """Whether a token of this kind may start behind the character."""
+    if first == HANGUL:
+        return not ("가" <= before <= "힣" or "ㄱ" <= before <= "ㅣ")
+    if first == LETTER_OR_DIGIT:
+        return not before.isalnum() or "가" <= before <= "힣" or "ㄱ" <= before <= "ㅣ"
+    return True
+
+
+def _ends(one: Probe, behind: str) -> bool | None:
+    """Whether the keyword may end before the character; ``None`` where the Hangul there has to be read."""
+    if not one.last:
+        return True
+    if "가" <= behind <= "힣" or "ㄱ" <= behind <= "ㅣ":
+        return True if one.may_go_on else None
+    return one.last == HANGUL
+
+
+def _may_cut(text: str, start: int, end: int) -> bool:
+    """Whether an edge could lie inside a number or article: the characters on both sides of it could be part of one."""
+    if not _NUMERIC.search(text, max(start - 1, 0), end + 1):
+        return False
+    before = text[max(start - _BESIDE, 0) : start].rstrip()[-1:]
+    behind = text[end : end + _BESIDE].lstrip()
+    if (not before and start) or (not behind and end < len(text)):
+        return True  # further away than one looks here
+    if before and (before in _OF_NUMBERS or before in "+-.," or (before in "제의" and text[start].isdigit())):
+        return True
+    if behind[:1] in {".", ","}:
+        return behind[1:2].isdigit()
+    if behind[:1] in _OF_NUMBERS or (text[end - 1] == "조" and behind[:1] == "의"):
+        return True
+    return text[end - 1].isdigit() and behind[:1] in _BEHIND_DIGITS
+
+
+def _negator_near(text: str, start: int, end: int) -> bool:
+    """Whether a negating word stands in the sentence, taken too long rather than too short."""
+    first = text.rfind(". ", 0, start) + 1
+    last = text.find(". ", end)
+    window = text[first : last if last >= 0 else len(text)]
+    return holds_negation(f" {' '.join(window.split())} ")
+
+
+def _may_be_there(one: Probe, text: str) -> bool:
+    """Whether another tier could find the keyword, although it does not stand in the text as it is written."""
+    if one.has_value and _NUMERIC.search(text):
+        return True
+    if one.squeezed and _may_be_spaced(one, text):
+        return True
+    return one.stem_words is not None and all(word in text for word in one.stem_words)
+
+
+def _may_be_spaced(one: Probe, text: str) -> bool:
+    """Whether the keyword could stand in the text with other spaces: every two neighbours then do, with one or none."""
+    if "\n" in text or "  " in text or "\t" in text or "\r" in text or text.isascii():
+        return one.squeezed in "".join(text.split())
+    for pair, spaced in one.pairs:
+        if pair not in text and spaced not in text:
+            return False
+    return one.squeezed in text.replace(" ", "")
+
+
+def _has_odd_spaces(text: str) -> bool:
+    """Whether any white space of the text is not one space."""
+    if "\n" in text or "\t" in text or "\r" in text or "  " in text or "\v" in text or "\f" in text:
+        return True
+    return "\x1c" in text or "\x1d" in text or "\x1e" in text or "\x1f" in text

@@ -1,0 +1,125 @@
+"""What the first tier asks a text about a keyword: plain searches that settle most answers without the other tiers."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from evaluation.metrics.boundaries import is_hangul
+from evaluation.metrics.keywords import Keyword, compile_keyword
+from evaluation.metrics.korean import CLOSED_LIST, stems
+
+NEVER = "\ue002"  # a private use character: in no text that the first tier reads
+ANYWHERE = ""
+NO_WORD, HANGUL, LETTER_OR_DIGIT = 0, 1, 2  # what a character is to a boundary
+_FREQUENT = (
+    "다이는에의가을를은지로고하한기서사자도시인리대정수스어나과해일제보상전으구"  # in Korean, the first ones most
+)
+_BEHIND_NUMBERS = "십백천만억조항호장절편"
+_NUMERAL = "0123456789., 일이삼사오육칠팔구십백천만억조제항호장절편의"
+
+
+class Probe(NamedTuple):
+    """One wording of a keyword as the first tier sees it.
+
+    ``needle`` is the folded wording. ``searched`` is what is searched first: the needle, or where it ``settles`` that
+    the keyword occurs, a space and the needle, whatever follows. Where that is not found, no tier finds the keyword
+    unless both ``gates`` occur.
+    ``squeezed`` is the needle without spaces where an answer may space it otherwise, and ``pairs`` are its neighbouring
+    characters without a space and with one. ``stem_words`` are what the particle tier needs; ``None``: it cannot find
+    what the needle does not. ``is_final`` says that there is no other tier. ``first`` and ``last`` are what its edges
+    are to a boundary, ``may_go_on`` that Hangul may follow, ``touches_numbers`` that an edge could cut a number.
+    """
+
+    needle: str
+    searched: str
+    settles: bool
+    gates: tuple[str, str]
+    first: int
+    last: int
+    may_go_on: bool
+    touches_numbers: bool
+    is_negative: bool
+    is_final: bool
+    squeezed: str
+    pairs: tuple[tuple[str, str], ...]
+    has_value: bool
+    stem_words: tuple[str, ...] | None
+
+
+@lru_cache(maxsize=65_536)
+def probe(written: str, analysis: str) -> Probe:
+    """The probe of a wording that holds more than white space. ``analysis`` is what Korean is read with."""
+    keyword = compile_keyword(written)
+    text = keyword.text
+    stem_words = _stem_words(keyword, analysis)
+    squeezed = text.replace(" ", "") if keyword.has_hangul and keyword.may_be_split else ""
+    has_value = bool(keyword.canonical)
+    is_final = not (squeezed or has_value) and stem_words is None
+    touches_numbers = _opens_number(text) or _ends_number(text)
+    settles = keyword.may_go_on and is_hangul(text[-1]) and not touches_numbers
+    # Behind a settling search that failed, the needle may still stand elsewhere than behind a space.
+    only_needle = (text, ANYWHERE) if settles else (NEVER, NEVER)
+    return Probe(
+        needle=text,
+        searched=f" {text}" if settles else text,
+        settles=settles,
+        gates=only_needle if is_final else _gates(text, stem_words, has_value),
+        first=kind_of(text[0]),
+        last=kind_of(text[-1]),
+        may_go_on=keyword.may_go_on and not text[-1].isdigit(),
+        touches_numbers=touches_numbers,
+        is_negative=keyword.is_negative,
+        is_final=is_final,
+        squeezed=squeezed,
+        pairs=tuple((a + b, f"{a} {b}") for a, b in pairwise(squeezed)),
+        has_value=has_value,
+        stem_words=stem_words,
+    )
+
+
+def kind_of(character: str) -> int:
+    """What a character of a plain text is to a boundary."""
+    if is_hangul(character):
+        return HANGUL
+    return LETTER_OR_DIGIT if character.isalnum() else NO_WORD
+
+
+def _opens_number(text: str) -> bool:
+    """Whether a number in front of the keyword could go on in it: 3 만기 looks like it, 이자 does not."""
+    return not text[0].isalnum() or text[0].isdigit() or text[0] in _BEHIND_NUMBERS
+
+
+def _ends_number(text: str) -> bool:
+    """Whether the keyword could end in the middle of a number: 200 of 200만 could, 운용사 could not, because numbers in
+    Hangul start a word."""
+    if not text[-1].isalnum():
+        return True
+    rest = text.rstrip(_NUMERAL)
+    number = text[len(rest) :]
+    return bool(number) and (not rest or not is_hangul(rest[-1]) or any(map(str.isdigit, number)))
+
+
+def _stem_words(keyword: Keyword, analysis: str) -> tuple[str, ...] | None:
+    """What must all stand in a text for the particle tier to find there what the needle does not."""
+    if not keyword.has_hangul:
+        return None
+    if analysis == CLOSED_LIST:
+        return tuple(keyword.stem.split()) if keyword.stem else None
+    wanted = stems(keyword.text)
+    nouns = tuple(morpheme.form for morpheme in wanted if morpheme.is_noun)
+    return None if not wanted or keyword.text in nouns else nouns
+
+
+def _gates(text: str, stem_words: tuple[str, ...] | None, has_value: bool) -> tuple[str, str]:
+    """The two rarest characters that every spelling has which any other tier would find."""
+    if has_value or stem_words == ():
+        return ANYWHERE, ANYWHERE
+    needed = set(text.replace(" ", ""))
+    if stem_words is not None:
+        needed &= set("".join(stem_words))
+    ranked = sorted(
+        needed, key=lambda character: (character not in _FREQUENT, -_FREQUENT.find(character)), reverse=True
+    )
+    return (ranked[0], ranked[min(1, len(ranked) - 1)]) if ranked else (ANYWHERE, ANYWHERE)
