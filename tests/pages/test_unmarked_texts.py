@@ -20,7 +20,7 @@ from review.models.queues import Assignment, ReviewItem
 from review.queues.leases import next_assignment
 from tests.access_rules import PAGES as PAGE_RULES
 from tests.catalogues import catalogue
-from tests.factories import make_draft_run, make_queue, make_units, make_user
+from tests.factories import make_draft_run, make_queue, make_scored_run, make_units, make_user
 from tests.pages.visible_text import visible_texts
 from tests.pages.world import PEOPLE, World, make_world
 from tests.test_access_matrix import QUERIES, address, routes
@@ -113,6 +113,11 @@ def run_with_ratings(world: World) -> str:
     return reverse("run", args=[world.run.pk])
 
 
+def compared(world: World, name: str = "run-compare") -> str:
+    other = make_scored_run(world.run.answer_set, (2, 2, 5), profile=world.run.profile_version)
+    return f"{reverse(name)}?runs={world.run.pk},{other.pk}&question={world.answer.question.external_id}"
+
+
 def disputed(world: World) -> str:
     queue = make_queue(world.run, [world.people["lead"]])
     ReviewItem.objects.filter(queue=queue).update(state=ReviewItem.State.DISPUTED)
@@ -145,6 +150,8 @@ PAGES: dict[str, tuple[str, Callable[[World], str]]] = {
     "cancelled run": ("evaluator", lambda w: unfinished(w, Run.State.CANCELLED)),
     "agreement": ("lead", agreement),
     "agreement without ratings": ("lead", lambda w: reverse("run-agreement", args=[w.run.pk])),
+    "comparison": ("lead", compared),
+    "comparison of two answers": ("lead", lambda w: compared(w, "run-compare-answers")),
     "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]) + f"?run={w.run.pk}"),
     "queues for a lead": ("lead", lambda w: reverse("queue-list")),
     "queues for a member": ("member", lambda w: reverse("queue-list")),
@@ -166,9 +173,13 @@ PAGES: dict[str, tuple[str, Callable[[World], str]]] = {
 }
 
 
-def korean(world: World, person: str, url: str) -> list[str]:
+SORRY = {"nothing there": 404, "not allowed": 403}
+
+
+def korean(world: World, person: str, url: str, status: int = 200) -> list[str]:
     """What the page says to a person whose browser is Korean."""
     response = world.client(person).get(url, headers={"accept-language": "ko"}, follow=True)
+    assert response.status_code == status
     page = response.content.decode()
     assert '<html lang="ko"' in page
     return visible_texts(page)
@@ -178,7 +189,7 @@ def korean(world: World, person: str, url: str) -> list[str]:
 def test_a_korean_page_holds_no_english_sentence(name: str) -> None:
     world = make_world()
     person, address = PAGES[name]
-    texts = korean(world, person, address(world))
+    texts = korean(world, person, address(world), SORRY.get(name, 200))
     assert any(re.search("[가-힣]", text) for text in texts)
     assert english_in(texts) == []
     assert left_english(texts) == []
