@@ -164,9 +164,7 @@ def main(count: int) -> None:
     print(f"{count:,} answers, {KEYWORDS} keywords each; Korean read with {korean.analysis()}")
     for language in TEXTS:
         f = measure(language, count)
-        print(
-            f"{language}: the first tier settles {f.settled:.1%}, kiwipiepy was asked for {f.analysed:.1%}; of the settled:"
-        )
+        print(f"{language}: first tier settles {f.settled:.1%}, kiwipiepy asked for {f.analysed:.1%}; of the settled:")
         for name, took in (
             ("bare loop, hit alone", f.hit_alone),
             ("bare loop, hit and coverage", f.bare),
