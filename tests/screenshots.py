@@ -138,18 +138,19 @@ def main() -> None:
     """Take every picture."""
     with served_demo() as (address, passwords), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        for language in LANGUAGES:
-            for width in WIDTHS:
-                lead = Camera(browser, address, language, width)
-                lead.shoot("login", "/login/")
-                lead.log_in("lead", passwords["lead"])
-                for name, path in LEAD_PAGES.items():
-                    lead.shoot(name, path)
-                reviewer = Camera(browser, address, language, width)
-                reviewer.log_in("reviewer1", passwords["reviewer1"])
-                reviewer.shoot("reviewer-home", "/")
-                reviewer.shoot("review", "/review/1/")
-                rate_far_from_the_judge(reviewer)
+        views = [(language, width) for language in LANGUAGES for width in WIDTHS]
+        for language, width in views:
+            lead = Camera(browser, address, language, width)
+            lead.shoot("login", "/login/")
+            lead.log_in("lead", passwords["lead"])
+            for name, path in LEAD_PAGES.items():
+                lead.shoot(name, path)
+        for language, width in views:  # afterwards, because rating changes the figures
+            reviewer = Camera(browser, address, language, width)
+            reviewer.log_in("reviewer1", passwords["reviewer1"])
+            reviewer.shoot("reviewer-home", "/")
+            reviewer.shoot("review", "/review/1/")
+            rate_far_from_the_judge(reviewer)
         browser.close()
     print(f"{len(list(OUT.glob('*.png')))} pictures in {OUT.relative_to(ROOT)}")
 

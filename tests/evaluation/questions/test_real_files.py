@@ -47,11 +47,11 @@ def test_the_yaml_and_the_json_of_one_sample_are_versions_of_one_set(sample_data
 
 
 def test_ten_thousand_questions_import_within_a_few_seconds() -> None:
-    """U16. Generous, because the machine may be busy; a quadratic import would take minutes."""
+    """U16. A bound on the processor time against quadratic growth; the measured time is in the bench."""
     data = as_json([question(n, source="atlas", difficulty="easy") for n in range(10_000)])
-    began = time.perf_counter()
+    began = time.process_time()
     import_question_set(make_project(), "many", read_questions(data, "many.json"), by=None)
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 60
     assert Question.objects.count() == 10_000
 
 
