@@ -39,7 +39,7 @@ QUERIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "queue-preview": lambda w: {"run": w.run.pk},
     "api-run-compare": lambda w: {"runs": w.run.pk},
     "run-compare": lambda w: {"runs": w.run.pk},
-    "run-compare-answers": lambda w: {"runs": w.run.pk, "question": w.question_set.questions.earliest("id").external_id},
+    "run-compare-answers": lambda w: {"runs": w.run.pk, "question": w.question_set.questions.first().external_id},
 }
 BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "answer-override": lambda w: {"metric": w.queue.metrics.get(position=0).metric_id},

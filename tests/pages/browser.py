@@ -35,7 +35,6 @@ class Visit:
     def open(self, path: str) -> int:
         """Load an address of the site; its status."""
         response = self.page.goto(self.base + path)
-        self.page.wait_for_load_state("networkidle")
         return int(response.status)
 
     def settle(self) -> None:
