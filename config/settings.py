@@ -7,13 +7,14 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from config.environment import BASE_DIR, database, read, refuse_unknown_names, secret_key
+from config.environment import BASE_DIR, database, hours, mail, read, refuse_unknown_names, secret_key
 
 refuse_unknown_names()
 
 VAR_DIR = Path(read("CONCORD_VAR") or BASE_DIR / "var")
 DEBUG: bool = read("DEBUG")
 SECRET_KEY = secret_key(VAR_DIR, debug=DEBUG)
+SECRET_KEY_FALLBACKS: list[str | bytes] = read("SECRET_KEY_FALLBACKS")
 ALLOWED_HOSTS: list[str] = read("ALLOWED_HOSTS") or (["localhost", "127.0.0.1", "[::1]", "testserver"] if DEBUG else [])
 
 INSTALLED_APPS = [
@@ -71,6 +72,7 @@ DATABASES = {"default": database(VAR_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "evaluation.User"
+AUTHENTICATION_BACKENDS = ["evaluation.accounts.logging_in.LimitedBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
@@ -169,18 +171,34 @@ DATA_UPLOAD_MAX_MEMORY_SIZE: int = read("CONCORD_UPLOAD_BYTES") + 64 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = DATA_UPLOAD_MAX_MEMORY_SIZE
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000
 
+# Reminders of deadlines. Without a server none is sent, which the command says.
+CONCORD_MAIL = mail(read("EMAIL_URL"))
+globals().update(CONCORD_MAIL)
+DEFAULT_FROM_EMAIL: str = read("DEFAULT_FROM_EMAIL")
+EMAIL_TIMEOUT = 20
+CONCORD_SITE_URL: str = read("CONCORD_SITE_URL")
+CONCORD_REMIND_HOURS: list[int] = hours("CONCORD_REMIND_HOURS")
+
 PORT: int = read("PORT")
 CONCORD_DISPATCHER: str = read("CONCORD_DISPATCHER")
+CONCORD_PRICES: str = read("CONCORD_PRICES")
 CONCORD_JUDGE_ORIGINS: list[str] = read("CONCORD_JUDGE_ORIGINS")
 CONCORD_LEASE_SECONDS: int = read("CONCORD_LEASE_SECONDS")
 CONCORD_BUDGET_SECONDS: int = read("CONCORD_BUDGET_SECONDS")
 CONCORD_CALL_SECONDS: int = read("CONCORD_CALL_SECONDS")
+CONCORD_RESERVE_MEGABYTES: int = read("CONCORD_RESERVE_MEGABYTES")
 CONCORD_HEARTBEAT_SECONDS: int = read("CONCORD_HEARTBEAT_SECONDS")
 CONCORD_WEDGED_SECONDS: int = read("CONCORD_WEDGED_SECONDS")
+CONCORD_LOCAL_MODEL: str = read("CONCORD_LOCAL_MODEL")
+CONCORD_BERT_SCORE_MODEL: str = read("CONCORD_BERT_SCORE_MODEL")
+CONCORD_BERT_SCORE_LAYER: int = read("CONCORD_BERT_SCORE_LAYER")
+CONCORD_BERT_SCORE_BASELINE: str = read("CONCORD_BERT_SCORE_BASELINE")
 CONCORD_UPLOAD_BYTES: int = read("CONCORD_UPLOAD_BYTES")
 
 # Where the machine's half reports who was shown judges' values; it may not import the human half itself.
 CONCORD_VALUES_SHOWN = "review.exposures.expose_answers"
+# What the sweep does every minute beside ringing runs: functions of the human half.
+CONCORD_SWEEPS = ["review.queues.reminding.remind_all"]
 
 LOGGING = {
     "version": 1,

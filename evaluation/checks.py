@@ -9,6 +9,8 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.db.utils import DatabaseError
 
 from evaluation import append_only
+from evaluation.errors import InvalidFile
+from evaluation.judges.prices import price_table
 
 
 @register(Tags.database)
@@ -28,3 +30,22 @@ def append_only_triggers_are_installed(*, databases: Sequence[str] | None = None
         )
         for table in missing
     ]
+
+
+@register()
+def the_table_of_prices_can_be_read(**_: Any) -> Sequence[CheckMessage]:
+    """The file that ``CONCORD_PRICES`` names is one."""
+    try:
+        price_table()
+    except OSError as error:
+        return [Error(f"CONCORD_PRICES: the file cannot be read: {error}", id="concord.E003")]
+    except InvalidFile as error:
+        return [
+            Error(
+                f"CONCORD_PRICES: {problem.file} {problem.field}: {problem.params['error']}",
+                hint="docs/settings.md shows the form of the file.",
+                id="concord.E004",
+            )
+            for problem in error.problems
+        ]
+    return []

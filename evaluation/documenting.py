@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evaluation.derived import answer_overall
 from evaluation.derived.catalogue import DERIVED_METRICS
+from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.judging.catalogue import families, family_named
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
@@ -41,7 +42,7 @@ FORMS = {
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *_overview(), *_rules(), *_judged(), *_derived()]).rstrip() + "\n"
+    return "\n".join([HEAD, *_overview(), *_rules(), *_embedded(), *_judged(), *_derived()]).rstrip() + "\n"
 
 
 def _overview() -> Iterator[str]:
@@ -72,6 +73,14 @@ def _rules() -> Iterator[str]:
     yield "## Rule metrics / 규칙 지표\n"
     for metric in RULE_METRICS:
         yield from _metric(metric.spec)
+
+
+def _embedded() -> Iterator[str]:
+    yield "## Embedding metrics / 임베딩 지표\n"
+    yield "Where the embeddings come from, and what happens without: [settings](settings.md#embeddings). The name and"
+    yield "settings of the model stand on every score. `answer_relevance` needs a judge too and stands there.\n"
+    for spec in EMBEDDING_METRICS:
+        yield from _metric(spec)
 
 
 def _judged() -> Iterator[str]:

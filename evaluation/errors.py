@@ -50,6 +50,6 @@ class UnknownName(ConcordError):
 
     def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        near = get_close_matches(name, self.known, n=3)
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        self.near = tuple(get_close_matches(name, self.known, n=3))
+        hint = f"; did you mean {', '.join(self.near)}?" if self.near else ""
         super().__init__(f"unknown {kind} {name!r}{hint} (known: {', '.join(self.known) or 'none'})")

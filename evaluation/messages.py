@@ -10,11 +10,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from evaluation.errors import Problem, Refused
-from evaluation.sentences import imports, problems, reasons, refusals
+from evaluation.sentences import advice, criteria, doubts, imports, problems, reasons, refusals
 
 _BYTES = {"file_too_large", "workbook_too_large"}
 _TABLES = (".csv", ".tsv", ".xlsx")
-_ABOUT_FILES = {**problems.SENTENCES, **imports.SENTENCES}
+_ABOUT_FILES = {**problems.SENTENCES, **imports.SENTENCES, **criteria.SENTENCES}
 
 
 def explain(problem: Problem) -> str:
@@ -32,6 +32,16 @@ def explain_reason(reason: str) -> str:
         return reason
     sentence = str(reasons.SENTENCES[code])
     return f"{sentence} ({explain_reason(detail)})" if detail else sentence
+
+
+def advise(reason: str) -> str:
+    """What a person has to do about the reason a run was paused for; empty where nothing needs to be done."""
+    return str(advice.SENTENCES.get(reason.partition(": ")[0], ""))
+
+
+def explain_doubt(code: str, params: Mapping[str, Any]) -> str:
+    """What is doubtful about a run's judge."""
+    return _filled(doubts.SENTENCES, code, params)
 
 
 def explain_refusal(refused: Refused) -> str:

@@ -25,6 +25,10 @@ class Kind(StrEnum):
     IMPORTED = "imported"
 
 
+#: Kinds whose values a judge gives by a rubric.
+JUDGED = frozenset({Kind.JUDGE, Kind.CUSTOM})
+
+
 class Direction(StrEnum):
     """Whether more is better, less is better, or neither."""
 
@@ -62,7 +66,8 @@ class MetricSpec:
     """A metric's description. ``version`` rises when figures would move. ``inputs`` names what it needs beside
     question and answer: ``keywords``, ``check``, ``reference``, ``contexts``, ``latency``; ``optional_inputs`` what a
     judge is shown where it is there. ``aggregation`` is ``mean`` or ``latency`` (mean, median and 95th percentile).
-    ``source`` is the source document or paper."""
+    ``source`` is the source document or paper; ``categories`` the categories of questions it applies to, where not to
+    all."""
 
     name: str
     version: int
@@ -77,6 +82,7 @@ class MetricSpec:
     aggregation: str = "mean"
     review_form: ReviewForm = ReviewForm.LEVEL
     rubric_family: str = ""
+    categories: tuple[str, ...] = ()
 
     @property
     def definition_hash(self) -> str:
@@ -100,7 +106,7 @@ class RuleSettings:
     plain matching). ``checks`` are the profile's own checks for negative questions by name, each with its phrases.
     ``phrases`` are its lists of phrases by purpose, which replace a metric's own. ``nuggets`` is its list of facts for
     questions that bring none. ``passing`` are the labels with which a judged answer passes the profile's own checks,
-    ``caps`` what flags make of judged scores."""
+    ``caps`` what flags make of judged scores. ``embeds`` says that the run has embeddings."""
 
     matching: str = "tiers"
     k: int = 5
@@ -111,6 +117,7 @@ class RuleSettings:
     next_steps: NextStepRules | None = None
     passing: tuple[tuple[str, tuple[str, ...]], ...] = ()
     caps: tuple[Cap, ...] = ()
+    embeds: bool = False
 
     def phrases_for(self, purpose: str, default: tuple[str, ...]) -> tuple[str, ...]:
         """The profile's phrases for a purpose, else the metric's own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from evaluation.accounts.models import Project
+from evaluation.accounts.models import Project, User
 from evaluation.canonical import content_hash
 from evaluation.errors import UnknownName
 from evaluation.judges.models import Endpoint, JudgeVersion, RubricVersion
@@ -66,8 +66,9 @@ def profile_row(project: Project, name: str) -> ProfileVersion:
     return save_profile(project, shipped[name])
 
 
-def save_profile(project: Project, spec: ProfileSpec) -> ProfileVersion:
-    """The version with exactly this content, made as the next version where there is none."""
+def save_profile(project: Project, spec: ProfileSpec, by: User | None = None) -> ProfileVersion:
+    """The version with exactly this content, made as the next version where there is none. ``by`` is who wrote it;
+    nobody where the product brings it."""
     digest = content_hash(spec.content())
     rows = ProfileVersion.objects.filter(project=project, name=spec.name)
     if same := rows.filter(content_hash=digest).first():
@@ -80,6 +81,7 @@ def save_profile(project: Project, spec: ProfileSpec) -> ProfileVersion:
             version=newest.version + 1 if newest else 1,
             spec=spec.model_dump(mode="json"),
             content_hash=digest,
+            created_by=by,
         )
 
 

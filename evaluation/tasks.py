@@ -6,6 +6,7 @@ import socket
 
 from django.conf import settings
 from django.db.models.functions import Now
+from django.utils.module_loading import import_string
 
 from evaluation.runs.draining import drain
 from evaluation.work.models import Heartbeat
@@ -18,8 +19,10 @@ def drain_run(run_id: int) -> None:
 
 
 def sweep_all(_: int = 0) -> None:
-    """Ring every run that has something to do."""
+    """Ring every run that has something to do; then what the human half asked for."""
     sweep()
+    for name in settings.CONCORD_SWEEPS:
+        import_string(name)()
 
 
 def beat(_: int = 0) -> None:

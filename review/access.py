@@ -10,11 +10,12 @@ from evaluation import access
 from evaluation.access import M, Person
 from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
-from evaluation.runs.models import Answer
+from evaluation.runs.models import Answer, Run
 from review.models.draws import Draw
-from review.models.queues import Assignment, QueueMember, ReviewItem, ReviewQueue
+from review.models.queues import Assignment, ItemEvent, QueueMember, ReviewItem, ReviewQueue
 from review.models.ratings import Rating
 from review.overrides import may_override
+from review.queues.leases import for_whom
 from review.queues.settling import RATED
 
 
@@ -60,6 +61,14 @@ def own_assignment(user: Person, pk: int | str) -> Assignment:
     return _one(rows.select_related("reviewer", "item__run", "item__queue", "item__answer__question"), pk)
 
 
+def own_rated(user: Person) -> QuerySet[Assignment]:
+    """What the person has rated, newest first, with queue and question."""
+    reached = access.projects_with(user, Action.RATE).values("pk")
+    rows = Assignment.objects.filter(item__queue__project__in=reached, state__in=RATED)
+    rows = rows.filter(reviewer=user) if isinstance(user, User) else rows.none()
+    return rows.select_related("item__queue", "item__answer__question").order_by("-submitted_at", "-pk")
+
+
 def draws_of(user: Person) -> QuerySet[Draw]:
     """The draws of the projects the person leads, newest first."""
     return access.visible(Draw.objects.order_by("-id"), user, Action.MANAGE_REVIEW, path="run__project_id")
@@ -78,6 +87,7 @@ def ratings_of(user: Person) -> QuerySet[Rating]:
     own = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user, state__in=RATED)
     ahead = ReviewItem.objects.filter(
         ~Exists(own),
+        for_whom(user.pk),
         answer=OuterRef("answer"),
         state=ReviewItem.State.OPEN,
         queue__state=ReviewQueue.State.OPEN,
@@ -86,6 +96,27 @@ def ratings_of(user: Person) -> QuerySet[Rating]:
     seen = Q(answer__answer_set__project__in=access.projects_with(user, Action.VIEW).values("pk")) & ~Exists(ahead)
     reached = access.projects_with(user, Action.RATE).values("pk")
     return Rating.objects.filter(Q(reviewer=user, answer__answer_set__project__in=reached) | seen).order_by("-id")
+
+
+def cases_for_lead(user: Person) -> QuerySet[ReviewItem]:
+    """The items of the projects in which the person adjudicates."""
+    return access.visible(ReviewItem.objects.all(), user, Action.ADJUDICATE, path="queue__project_id")
+
+
+def case_item(user: Person, pk: int | str) -> ReviewItem:
+    """An item for who adjudicates in its project.
+
+    :raises Http404: for strangers to the project.
+    :raises PermissionDenied: for others whose roles do not allow it.
+    """
+    rows = ReviewItem.objects.select_related("queue", "run__profile_version", "answer__question__question_set__project")
+    return access.fetch(rows, user, Action.ADJUDICATE, pk, path="queue__project_id")
+
+
+def event_for_lead(user: Person, pk: int | str) -> ItemEvent:
+    """A flag or escalation for who adjudicates in its project; refused as :func:`case_item` refuses."""
+    rows = ItemEvent.objects.select_related("assignment__item__queue", "assignment__item__answer")
+    return access.fetch(rows, user, Action.ADJUDICATE, pk, path="assignment__item__queue__project_id")
 
 
 def answer_to_override(user: Person, pk: int | str) -> Answer:
@@ -100,6 +131,24 @@ def answer_to_override(user: Person, pk: int | str) -> Answer:
     if may_override(user, answer):
         return answer
     if access.may(user, answer.answer_set.project_id, Action.VIEW):
+        raise PermissionDenied
+    raise Http404
+
+
+def run_to_override(user: Person, pk: int | str) -> Run:
+    """A run for a lead, or for somebody who has rated an answer of it.
+
+    :raises Http404: for strangers to the project, and for reviewers who have rated none.
+    :raises PermissionDenied: for others who may see the run.
+    """
+    run = _one(Run.objects.all(), pk)
+    if not isinstance(user, User) or not access.roles_in(user, run.project_id):
+        raise Http404
+    rated = Assignment.objects.filter(reviewer=user, item__answer__answer_set_id=run.answer_set_id, state__in=RATED)
+    expert = access.may(user, run.project_id, Action.RATE) and rated.exists()
+    if expert or access.may(user, run.project_id, Action.OVERRIDE):
+        return run
+    if access.may(user, run.project_id, Action.VIEW):
         raise PermissionDenied
     raise Http404
 

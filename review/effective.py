@@ -75,10 +75,10 @@ class RunValues:
 
 
 def effective_values(run: Run, answer_ids: Collection[int] | None = None) -> RunValues:
-    """The effective values of a run, or of some of its answers, in a fixed number of queries (six).
+    """The effective values of a run, or of some of its answers, in a fixed number of queries (seven).
 
     Every metric the run has computed has a row for every answer; a metric that was only rated has rows where it was.
-    Confirmed flags do not exist yet: nothing is taken out of the means by them.
+    Over a whole run, answers with an upheld flag of a bad question or reference are left out.
     """
     return values_from(said_of(run, answer_ids))
 

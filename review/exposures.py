@@ -7,9 +7,11 @@ from collections.abc import Collection
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
+from evaluation.access import projects_with
 from evaluation.accounts.models import User
+from evaluation.accounts.roles import Action
 from evaluation.runs.models import Answer, Run
-from review.models.queues import ReviewItem, ReviewQueue
+from review.models.queues import QueueMember, ReviewItem, ReviewQueue
 from review.models.ratings import Exposure
 
 ANSWER, RUN = "answer", "run"
@@ -18,8 +20,9 @@ ANSWER, RUN = "answer", "run"
 def expose(user: User | AnonymousUser, subject: Answer | Run, via: str) -> None:
     """Record that the person was shown the judge's value of an answer, or of a whole run as an export does.
 
-    Only members of an open queue that holds such an answer are recorded, once. Every page, endpoint and export that
-    shows a judge's value calls this before it answers; ``via`` names it in a word.
+    Only members of an open queue that holds such an answer, and leads who may have to decide on it, are recorded,
+    once. Every page, endpoint and export that shows a judge's value calls this before it answers; ``via`` names it in
+    a word.
     """
     if isinstance(subject, Answer):
         expose_answers(user, [subject.pk], via)
@@ -34,6 +37,12 @@ def expose_answers(user: User | AnonymousUser, answer_ids: Collection[int], via:
         _record(user, ANSWER, sorted(set(shown)), via)
 
 
+def expose_queue(user: User | AnonymousUser, queue: ReviewQueue) -> None:
+    """The same for an export of a queue's items: of every run behind it."""
+    for run in Run.objects.filter(items__queue=queue).distinct():
+        expose(user, run, "items")
+
+
 def exposed(user: User, answer: Answer) -> bool:
     """Whether the person is recorded as having seen a judge's value of the answer, by itself or with a run."""
     runs = Run.objects.filter(answer_set_id=answer.answer_set_id).values("pk")
@@ -42,7 +51,10 @@ def exposed(user: User, answer: Answer) -> bool:
 
 
 def _reviewed_by(user: User) -> QuerySet[ReviewItem]:
-    return ReviewItem.objects.filter(queue__state=ReviewQueue.State.OPEN, queue__members__reviewer=user)
+    """The items the person may still have to rate, or as a lead to decide on."""
+    mine = QueueMember.objects.filter(reviewer=user, queue__state=ReviewQueue.State.OPEN)
+    led = projects_with(user, Action.ADJUDICATE)
+    return ReviewItem.objects.filter(Q(queue__in=mine.values("queue")) | Q(queue__project__in=led.values("pk")))
 
 
 def _record(user: User, scope: str, object_ids: Collection[int], via: str) -> None:

@@ -40,6 +40,17 @@ class OverrideReason(StrEnum):
     POLICY = "policy"
 
 
+class WhyNot(StrEnum):
+    """Why an expert cannot judge a metric of an answer."""
+
+    NOT_MY_FIELD = "not_my_field"
+    EVIDENCE_MISSING = "evidence_missing"
+    QUESTION_AMBIGUOUS = "question_ambiguous"
+    ANSWER_UNCLEAR = "answer_unclear"
+    NOTHING_TO_JUDGE = "nothing_to_judge"
+    OTHER = "other"
+
+
 class FlagKind(StrEnum):
     """What can be wrong with an item beside the answer's quality."""
 
@@ -51,20 +62,39 @@ class FlagKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class PartGiven:
+    """A verdict on one part: the offered one of that ``number`` (from 1), or with 0 one the expert found missing,
+    which brings its own ``text``."""
+
+    verdict: str
+    number: int = 0
+    text: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The form in which drafts hold it."""
+        return {"number": self.number, "text": self.text, "verdict": self.verdict}
+
+
+@dataclass(frozen=True, slots=True)
 class Given:
-    """What was given for one metric: exactly one of value, label and ``cannot_judge``."""
+    """What was given for one metric: exactly one of value, label and ``cannot_judge``, which may say why in a code of
+    :class:`WhyNot`. Metrics rated by their parts have ``parts``, and a value only once the formula gave it."""
 
     value: float | None = None
     label: str | None = None
     cannot_judge: bool = False
     comment: str = ""
+    reason_code: str = ""
+    parts: tuple[PartGiven, ...] = ()
 
     def check(self, metric: str, scale: Scale) -> None:
         """Refuse what is not on the scale.
 
-        :raises Refused: ``one_value``, ``off_scale`` or ``comment_too_long``, naming the metric.
+        :raises Refused: ``one_value``, ``off_scale``, ``comment_too_long`` or ``unknown_why_not``, naming the metric.
         """
         check_comment(self.comment)
+        if self.reason_code and (not self.cannot_judge or self.reason_code not in set(WhyNot)):
+            raise Refused("unknown_why_not", reason=self.reason_code, known=[why.value for why in WhyNot])
         if (self.value is not None) + (self.label is not None) + self.cannot_judge != 1:
             raise Refused("one_value", metric=metric)
         if not self.cannot_judge:
@@ -77,6 +107,8 @@ class Given:
             "label": self.label,
             "cannot_judge": self.cannot_judge,
             "comment": self.comment,
+            "reason_code": self.reason_code,
+            "parts": [part.as_json() for part in self.parts],
         }
 
 
@@ -88,11 +120,12 @@ class Change:
     label: str | None = None
     reason_code: str = ""
     comment: str = ""
+    parts: tuple[PartGiven, ...] = ()
 
     @property
     def keeps(self) -> bool:
         """Whether the first rating stays."""
-        return self.value is None and self.label is None
+        return self.value is None and self.label is None and not self.parts
 
 
 def check_value(metric: str, scale: Scale, value: float | None, label: str | None) -> None:

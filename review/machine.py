@@ -12,8 +12,8 @@ from evaluation.scores.models import Score
 from evaluation.scoring.coverage import counting
 
 _FIELDS = (
-    *("answer_id", "metric_id", "status", "value", "label", "reason", "author"),
-    *("judge_version__name", "judge_version__version", "judge_version__endpoint_id"),
+    *("answer_id", "metric_id", "status", "value", "label", "reason", "author", "detail"),
+    *("judge_version__name", "judge_version__version", "judge_version__endpoint_id", "judge_version__params"),
     *("rubric_version__family", "rubric_version__version"),
 )
 
@@ -22,9 +22,9 @@ _FIELDS = (
 class MachineValue:
     """One metric of one answer: the mean over repeats (for classes the commonest label).
 
-    ``status`` is ``failed`` where every repeat failed. ``spread`` is the standard deviation over repeats, 0 with
-    one. ``by`` names the judge version, empty for a rule; ``rubric`` its rubric version. ``reason`` is the first
-    repeat's explanation, or the code of the failure.
+    ``status`` is ``failed`` where every repeat failed. ``spread`` is the standard deviation over repeats, of a jury
+    over its members, 0 with one. ``by`` names the judge version, empty for a rule; ``rubric`` its rubric version.
+    ``reason`` is the first repeat's explanation, or the code of the failure.
     """
 
     status: str
@@ -64,5 +64,5 @@ def _summed_up(repeats: list[Score]) -> MachineValue:
         by=str(judge) if judge else first.author,
         baseline=bool(judge and judge.is_baseline),
         rubric=f"{rubric.family} v{rubric.version}" if rubric else "",
-        spread=statistics.pstdev(values) if len(values) > 1 else 0.0,
+        spread=statistics.pstdev(values) if len(values) > 1 else float(first.detail.get("spread", 0.0)),
     )

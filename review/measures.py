@@ -2,51 +2,90 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from evaluation.registry import Bilingual
 from evaluation.runs.models import Run
-from evaluation.samples import Status
-from evaluation.scales import Scale, ScaleKind
-from evaluation.scores.models import MetricDefinition
+from evaluation.scales import Scale
+from review.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from review.agreement.bootstrap import Resampling
-from review.agreement.consensus import consensus
-from review.agreement.experts import ExpertAgreement, compare_experts
+from review.agreement.catalogue import NAMES
+from review.agreement.ceiling import Ceiling, ceiling
+from review.agreement.constant_guess import ConstantGuess, best_constant_guess
+from review.agreement.experts import ExpertAgreement, compare_experts, resampler_of
 from review.agreement.pair import PairAgreement, compare
-from review.agreement.rating import Rating
-from review.figures.answers import RunAnswer
-from review.figures.experts import ExpertRating, agreement_ratings
-from review.figures.judged import Judged, Key
+from review.agreement.rating import Rating, by_item
+from review.agreement.reliability_curve import CurvePoint, reliability_curve
+from review.agreement.spread import spread
+from review.figures.anchoring import Anchoring, anchoring, anchoring_json
+from review.figures.experts import agreement_ratings
+from review.figures.judged import Key
+from review.figures.rated import Rated
 from review.figures.said import Said, said_of, samples_behind
 from review.figures.sampling import Samples
 from review.figures.scorers import Scorer
 from review.figures.titles import title_of
-from review.figures.weights import Weighting, weigh
+from review.figures.weights import weigh
+from review.variation import VariationMeasure, variation_from
 
-OFF_SCALE = "scale"  # the reason code of a score that a judge gave off the metric's scale
+
+class By(StrEnum):
+    """Into which parts the answers are told apart beside the whole."""
+
+    NOTHING = ""
+    CATEGORY = "category"
+    PERIOD = "period"  # of the rating: days, weeks or months
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeMeasure:
     """One scorer against the experts on one metric. ``author`` is ``name@version``, an imported judge's label, or
-    ``rules``. ``primary`` marks the judge whose values are the run's, ``baseline`` the offline baseline.
-    ``by_category`` holds the same comparison within each category, where asked for. ``sampling`` and ``left_out`` as
-    in :class:`ExpertsMeasure`."""
+    ``rules``; ``rubric`` the rubric's version, empty without one. ``primary`` marks the judge whose values are the
+    run's, ``baseline`` the offline baseline. ``parts`` holds the same comparison within each category or period, where
+    asked for. ``guess`` is what the best constant answer would reach, ``curve`` and ``places`` what plots draw.
+    ``ceiling`` and ``replaces`` (the alternative-annotator test) exist where answers have several experts' ratings.
+    ``sampling`` and ``left_out`` as in :class:`ExpertsMeasure`."""
 
     author: str
+    rubric: str
     primary: bool
     baseline: bool
     imported: bool
     metric: str
     title: Bilingual
+    scale: Scale
     agreement: PairAgreement
-    by_category: Mapping[str, PairAgreement]
+    parts: Mapping[str, PairAgreement]
+    guess: ConstantGuess | None
+    curve: tuple[CurvePoint, ...]
+    places: tuple[tuple[float, float, int], ...]
+    ceiling: Ceiling | None
+    replaces: AlternativeAnnotatorTest | None
     sampling: str
     left_out: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The agreement, and beside it who judged, by what, and what a constant guess and the experts reach."""
+        test, guess = self.replaces, self.guess
+        beside = self.ceiling.to_dict() if self.ceiling is not None else None
+        return self.agreement.to_dict() | {
+            "rubric": self.rubric,
+            "primary": self.primary,
+            "baseline": self.baseline,
+            "imported": self.imported,
+            "scale": str(self.scale),
+            "sampling": self.sampling,
+            "left_out": self.left_out,
+            "warnings": list(self.agreement.warnings),
+            "constant_guess": None if guess is None else _guess(guess),
+            "ceiling": None if beside is None else {side: beside[side] for side in ("expert", "judge")},
+            "alternative_annotator": None if test is None else test.to_dict(),
+            "reliability_curve": [point.to_dict() for point in self.curve],
+            "places": [list(place) for place in self.places],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,71 +96,69 @@ class ExpertsMeasure:
 
     metric: str
     title: Bilingual
+    scale: Scale
     agreement: ExpertAgreement
+    parts: Mapping[str, ExpertAgreement]
     sampling: str
     left_out: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The agreement, and beside it the metric's title and scale and how the answers were chosen."""
+        return self.agreement.to_dict() | {
+            "title": {"en": self.title.en, "ko": self.title.ko},
+            "scale": str(self.scale),
+            "sampling": self.sampling,
+            "left_out": self.left_out,
+            "warnings": list(self.agreement.warnings),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """All agreement figures of a run. ``examples``: some of the ratings were made for show."""
+    """All agreement figures of a run. ``examples``: some of the ratings were made for show. ``by``: what ``parts`` of
+    the measures are. ``variation``: why values vary, where that was asked for. ``anchoring``: name, title and figures
+    of each metric whose ratings were looked at again after the judge was shown."""
 
     judges: tuple[JudgeMeasure, ...]
     experts: tuple[ExpertsMeasure, ...]
     examples: bool = False
+    by: By = By.NOTHING
+    variation: tuple[VariationMeasure, ...] | None = None
+    anchoring: tuple[tuple[str, Bilingual, Anchoring], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """``{"judges": {author: {metric: {...}}}, "experts": {metric: {...}}}`` as the contract has it."""
+        """``{"judges": {author: {metric: {...}}}, "experts": {metric: {...}}}`` as the contract has it, with
+        ``"variance": {metric: {...}}`` where it was asked for and ``"anchoring": {metric: {...}}`` where there is any.
+        """
         judges: dict[str, dict[str, Any]] = {}
-        for one in self.judges:
-            found = one.agreement.to_dict() | {"sampling": one.sampling, "left_out": one.left_out}
-            if one.by_category:
-                found["by_category"] = {name: pair.to_dict() for name, pair in one.by_category.items()}
-            judges.setdefault(one.author, {})[one.metric] = found
-        experts = {
-            one.metric: {**one.agreement.to_dict(), "sampling": one.sampling, "left_out": one.left_out}
-            for one in self.experts
-        }
-        return {"judges": judges, "experts": experts}
+        experts: dict[str, dict[str, Any]] = {}
+        for judge in self.judges:
+            judges.setdefault(judge.author, {})[judge.metric] = judge.to_dict() | self._parts(judge.parts)
+        for one in self.experts:
+            experts[one.metric] = one.to_dict() | self._parts(one.parts)
+        found: dict[str, Any] = {"judges": judges, "experts": experts}
+        if self.variation is not None:
+            found["variance"] = {one.metric: one.to_dict() for one in self.variation}
+        if self.anchoring:
+            found["anchoring"] = {name: anchoring_json(title, one) for name, title, one in self.anchoring}
+        return found
+
+    def _parts(self, parts: Mapping[str, PairAgreement] | Mapping[str, ExpertAgreement]) -> dict[str, Any]:
+        return {f"by_{self.by}": {name: part.to_dict() for name, part in parts.items()}} if self.by else {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Rated:
-    """The experts' blind first ratings of one metric, on the answers that are used together."""
-
-    metric: MetricDefinition
-    name: str
-    scale: Scale
-    ratings: dict[int, list[ExpertRating]]
-    weighting: Weighting
-    answers: dict[int, RunAnswer]
-
-    def means(self) -> dict[int, float | str | None]:
-        """Answer -> the experts' mean (classes: majority, ``None`` where tied)."""
-        return {
-            answer: consensus([v for r in self.ratings[answer] if (v := r.answer) is not None], self.scale)
-            for answer in self.weighting.answers
-        }
-
-    def resampling(self, asked: Resampling | None) -> Resampling | None:
-        """The resampling with the groups and strata of these answers."""
-        if asked is None:
-            return None
-        groups = [self.answers[answer].group for answer in self.weighting.answers]
-        return dataclasses.replace(asked, groups=groups, strata=self.weighting.strata)
-
-
-def agreement_of(run: Run, *, resampling: Resampling | None = None, by_category: bool = False) -> Agreement:
-    """All agreement figures of the run's answers, in a fixed number of queries (nine).
+def agreement_of(run: Run, *, resampling: Resampling | None = None, by: By = By.NOTHING) -> Agreement:
+    """All agreement figures of the run's answers and why they vary, in a fixed number of queries (ten).
 
     ``resampling`` gives intervals; its groups and strata are the run's and not read. Without it nothing is slow.
     """
     said = said_of(run)
-    return agreement_from(said, samples_behind(run, said), resampling=resampling, by_category=by_category)
+    found = agreement_from(said, samples_behind(run, said), resampling=resampling, by=by)
+    return replace(found, variation=variation_from(said))
 
 
 def agreement_from(
-    said: Said, samples: Samples, *, resampling: Resampling | None = None, by_category: bool = False
+    said: Said, samples: Samples, *, resampling: Resampling | None = None, by: By = By.NOTHING
 ) -> Agreement:
     """All agreement figures of everything that was said."""
     by_key = agreement_ratings(said.ratings)
@@ -131,88 +168,104 @@ def agreement_from(
         ratings = {answer: by_key[answer, pk] for answer in said.answers if (answer, pk) in by_key}
         weighting = weigh(ratings, samples.places(pk, said.ratings))
         metric = said.metrics[pk]
-        rated = _Rated(metric, said.names[pk], metric.read_scale(), ratings, weighting, said.answers)
+        rated = Rated(metric, said.names[pk], metric.read_scale(), ratings, weighting, said.answers)
+        parts = _parts(rated, by)
+        guess = best_constant_guess(rated.means, rated.scale, weighting.weights)
         scorers = [one for one in said.scorers if any(metric_id == pk for _, metric_id in one.said)]
-        judges += [_judge_measure(rated, one, resampling, by_category) for one in scorers]
-        experts.append(_experts_measure(rated, scorers, resampling))
-    return Agreement(tuple(judges), tuple(experts), examples=any(row.example for row in said.ratings))
-
-
-def comparable(said: Judged | None, scale: Scale) -> float | str | None:
-    """What a judge said as the comparison reads it: a value off the scale stays off the scale, so that it is counted
-    as such; everything else without a value is ``None``."""
-    if said is None:
-        return None
-    if said.status is Status.FAILED and said.reason.partition(":")[0] == OFF_SCALE:
-        return "" if scale.kind is ScaleKind.CLASS else math.inf
-    return said.answer
-
-
-def _judge_measure(rated: _Rated, scorer: Scorer, resampling: Resampling | None, by_category: bool) -> JudgeMeasure:
-    means = rated.means()
-    chosen = rated.weighting.answers
-    said = [comparable(scorer.said.get((answer, rated.metric.pk)), rated.scale) for answer in chosen]
-    weights = rated.weighting.weights
-    whole = compare(
-        said, [means[answer] for answer in chosen], rated.scale, weights, resampling=rated.resampling(resampling)
+        judges += [_judge_measure(rated, one, resampling, parts, guess) for one in scorers]
+        experts.append(_experts_measure(rated, scorers, resampling, parts))
+    moved = anchoring(said.ratings, said.scored)
+    return Agreement(
+        tuple(judges),
+        tuple(experts),
+        any(row.example for row in said.ratings),
+        by,
+        anchoring=tuple((said.names[pk], title_of(said.metrics[pk]), one) for pk, one in moved.items()),
     )
+
+
+def _parts(rated: Rated, by: By) -> dict[str, Rated]:
+    if by is By.CATEGORY:
+        return rated.by_category()
+    return rated.by_period() if by is By.PERIOD else {}
+
+
+def _judge_measure(
+    rated: Rated,
+    scorer: Scorer,
+    resampling: Resampling | None,
+    parts: Mapping[str, Rated],
+    guess: ConstantGuess | None,
+) -> JudgeMeasure:
+    said, weights = rated.said(scorer.said), rated.weighting.weights
+    single = rated.single()
+    overlap = len({rating.item for rating in single}) < len(single)
+    whole = _compared(rated, scorer, resampling)
     return JudgeMeasure(
         author=scorer.author,
+        rubric=scorer.rubric,
         primary=scorer.primary,
         baseline=scorer.baseline,
         imported=scorer.imported,
         metric=rated.name,
         title=title_of(rated.metric),
+        scale=rated.scale,
         agreement=whole,
-        by_category=_within(rated, means, said) if by_category else {},
+        parts={name: _compared(part, scorer, resampling) if len(parts) > 1 else whole for name, part in parts.items()},
+        guess=guess,
+        curve=reliability_curve(said, rated.means, rated.scale, weights, rated.groups),
+        places=spread(said, rated.means, rated.scale),
+        ceiling=_ceiling(rated, scorer, single, resampling) if overlap else None,
+        replaces=alternative_annotator_test(single, rated.values(scorer.said), rated.scale) if overlap else None,
         sampling=rated.weighting.sampling,
         left_out=rated.weighting.left_out,
     )
 
 
-def _within(
-    rated: _Rated, means: Mapping[int, float | str | None], said: Sequence[float | str | None]
-) -> dict[str, PairAgreement]:
-    """The comparison within each category, without intervals."""
+def _compared(rated: Rated, scorer: Scorer, resampling: Resampling | None) -> PairAgreement:
+    said, weights = rated.said(scorer.said), rated.weighting.weights
+    return compare(said, rated.means, rated.scale, weights, resampling=rated.resampling(resampling))
+
+
+def _ceiling(rated: Rated, scorer: Scorer, single: Sequence[Rating], resampling: Resampling | None) -> Ceiling:
+    items, values = by_item(single), rated.values(scorer.said)
+    drawn = resampler_of(items, _groups(rated), resampling) if resampling is not None else None
+    return ceiling(items, rated.scale, values, weights=_weights(rated), resampling=resampling, drawn=drawn)
+
+
+def _groups(rated: Rated) -> dict[Any, str]:
+    return dict(zip(rated.weighting.answers, rated.groups, strict=True))
+
+
+def _weights(rated: Rated) -> dict[Any, float] | None:
     weights = rated.weighting.weights
-    places: dict[str, list[int]] = {}
-    for position, answer in enumerate(rated.weighting.answers):
-        places.setdefault(rated.answers[answer].category, []).append(position)
-    return {
-        category: compare(
-            [said[at] for at in positions],
-            [means[rated.weighting.answers[at]] for at in positions],
-            rated.scale,
-            None if weights is None else [weights[at] for at in positions],
-        )
-        for category, positions in sorted(places.items())
-    }
+    return None if weights is None else dict(zip(rated.weighting.answers, weights, strict=True))
 
 
-def _experts_measure(rated: _Rated, scorers: Sequence[Scorer], resampling: Resampling | None) -> ExpertsMeasure:
+def _experts_measure(
+    rated: Rated, scorers: Sequence[Scorer], resampling: Resampling | None, parts: Mapping[str, Rated]
+) -> ExpertsMeasure:
     """The experts among themselves; beside them the primary judge, else the only one there is."""
     beside = [one for one in scorers if one.primary] or (list(scorers) if len(scorers) == 1 else [])
-    chosen, weights = rated.weighting.answers, rated.weighting.weights
-    ratings = [
-        Rating(answer, rating.rater, value)
-        for answer in chosen
-        for rating in rated.ratings[answer]
-        if (value := rating.answer) is not None
-    ]
-    found = compare_experts(
-        ratings,
+    said = beside[0].said if beside else None
+    found = _experts(rated, said, resampling)
+    of_parts = {name: _experts(part, said, resampling) if len(parts) > 1 else found for name, part in parts.items()}
+    sampling, left_out = rated.weighting.sampling, rated.weighting.left_out
+    return ExpertsMeasure(rated.name, title_of(rated.metric), rated.scale, found, of_parts, sampling, left_out)
+
+
+def _experts(rated: Rated, said: Mapping[Key, Any] | None, resampling: Resampling | None) -> ExpertAgreement:
+    return compare_experts(
+        rated.single(),
         rated.scale,
-        judge=_values(beside[0].said, rated) if beside else None,
-        groups={answer: rated.answers[answer].group for answer in chosen},
-        weights=None if weights is None else dict(zip(chosen, weights, strict=True)),
+        judge=None if said is None else rated.values(said),
+        groups=_groups(rated),
+        weights=_weights(rated),
         resampling=resampling,
     )
-    return ExpertsMeasure(rated.name, title_of(rated.metric), found, rated.weighting.sampling, rated.weighting.left_out)
 
 
-def _values(said: Mapping[Key, Judged], rated: _Rated) -> dict[Any, float | str]:
-    return {
-        answer: value
-        for answer in rated.weighting.answers
-        if (one := said.get((answer, rated.metric.pk))) is not None and (value := one.answer) is not None
-    }
+def _guess(guess: ConstantGuess) -> dict[str, Any]:
+    """The guess and every statistic that it has a value of."""
+    known = {name: value for name in NAMES if (value := guess.agreement.statistics[name].value) is not None}
+    return {"value": guess.value, "n": guess.agreement.n, **known}

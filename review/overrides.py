@@ -40,11 +40,11 @@ def override(
     :raises Refused: ``reason_required``, ``reason_too_long`` (more than 10,000 characters), ``one_value``,
         ``off_scale``, ``adjudicated`` (only a lead overrides an adjudication), or ``changed_meanwhile``.
     """
-    text = _checked(reason)
+    text = checked_reason(reason)
     check_value(metric.name, metric.read_scale(), value, label)
     with transaction.atomic():
         rows = _rows(answer, metric, by)
-        return _add(answer, metric, Kind.OVERRIDE, rows, text, by, value, label)
+        return insert_decision(answer, metric, Kind.OVERRIDE, rows, text, by, value, label)
 
 
 def revert(answer: Answer, metric: MetricDefinition, *, reason: str, by: User) -> Override:
@@ -53,12 +53,12 @@ def revert(answer: Answer, metric: MetricDefinition, *, reason: str, by: User) -
     :raises PermissionDenied: as for :func:`override`.
     :raises Refused: ``nothing_to_revert``, and the reasons' codes of :func:`override`.
     """
-    text = _checked(reason)
+    text = checked_reason(reason)
     with transaction.atomic():
         rows = _rows(answer, metric, by)
         if standing(rows) is None:
             raise Refused("nothing_to_revert")
-        return _add(answer, metric, Kind.REVERT, rows, text, by, None, None)
+        return insert_decision(answer, metric, Kind.REVERT, rows, text, by, None, None)
 
 
 def standing(rows: Iterable[Override]) -> Override | None:
@@ -107,7 +107,7 @@ def _rows(answer: Answer, metric: MetricDefinition, by: User) -> list[Override]:
     return rows
 
 
-def _add(
+def insert_decision(
     answer: Answer,
     metric: MetricDefinition,
     kind: Override.Kind,
@@ -116,13 +116,23 @@ def _add(
     by: User,
     value: float | None,
     label: str | None,
+    *,
+    judge_seen: bool = True,
 ) -> Override:
     """Insert the next row; the unique number refuses the second of two people who decide at once."""
     seq = rows[-1].seq + 1 if rows else 1
     try:
         with transaction.atomic():
             made = Override.objects.create(
-                answer=answer, metric=metric, seq=seq, kind=kind, value=value, label=label, reason=reason, by=by
+                answer=answer,
+                metric=metric,
+                seq=seq,
+                kind=kind,
+                value=value,
+                label=label,
+                reason=reason,
+                by=by,
+                judge_seen=judge_seen,
             )
     except IntegrityError as error:
         raise Refused("changed_meanwhile") from error
@@ -130,7 +140,11 @@ def _add(
     return made
 
 
-def _checked(reason: str) -> str:
+def checked_reason(reason: str) -> str:
+    """The reason without surrounding white space.
+
+    :raises Refused: ``reason_required`` or ``reason_too_long`` (more than 10,000 characters).
+    """
     text = reason.strip()
     if not text:
         raise Refused("reason_required")

@@ -7,7 +7,7 @@ something else supersedes it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -18,7 +18,7 @@ from evaluation.errors import Problem
 from evaluation.files.file_name import display_name
 from evaluation.files.rating_origin import Rater
 from evaluation.files.rating_values import read_definitions
-from evaluation.files.reading import read_ratings
+from evaluation.files.reading import read_label_studio, read_ratings
 from evaluation.runs.models import Run
 from review.imported.judge_scores import store_judge_scores
 from review.imported.metrics import known_metrics
@@ -48,10 +48,12 @@ def import_ratings(
     sampled: Sampled | str = Sampled.UNKNOWN,
     by: User | None = None,
     *,
+    annotators: Mapping[str, str] | None = None,
     dry_run: bool = False,
 ) -> ImportedRatings:
     """Store a rating file's rows for the run's answers, in one transaction; with ``dry_run`` only say what it would do.
 
+    With ``annotators`` the file is a Label Studio export, of which they name the people (id or address -> label).
     ``defines`` are ``NAME=SCALE`` for metrics the product does not know; ``sampled`` says how the rated answers were
     chosen.
 
@@ -62,7 +64,11 @@ def import_ratings(
     with transaction.atomic():
         Run.objects.select_for_update().get(pk=run.pk)  # two imports into one run take turns
         metrics, defined = known_metrics(run, read_definitions(defines))
-        file = read_ratings(data, name, scales={known: row.read_scale() for known, row in metrics.items()})
+        scales = {known: row.read_scale() for known, row in metrics.items()}
+        if annotators is None:
+            file = read_ratings(data, name, scales=scales)
+        else:
+            file = read_label_studio(data, name, scales=scales, annotators=annotators)
         rows = placed_rows(run, file, metrics, display_name(name))
         human = store_ratings(run, [p for p in rows if p.row.origin.rater is Rater.HUMAN], sampled)
         judge = store_judge_scores(run, [p for p in rows if p.row.origin.rater is Rater.JUDGE])

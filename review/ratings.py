@@ -15,9 +15,11 @@ from evaluation.errors import Refused
 from review.exposures import exposed
 from review.given import Given, check_comment
 from review.models.queues import Assignment, ItemEvent, QueueMetric, ReviewItem, ReviewQueue
-from review.models.ratings import Rating
+from review.models.ratings import Rating, RatingPart, SuggestedAnswer
+from review.parts import part_rows, parts_given, with_figures
 from review.queues.drafts import keep, payload_of
 from review.queues.leases import lease_end, loaded, regain
+from review.queues.repeats import comes_again, plan_repeat
 from review.queues.settling import RATED, settle
 from review.reveals import is_due
 
@@ -46,28 +48,35 @@ def submit(
     by: User,
     active_ms: int | None = None,
     comment: str = "",
+    suggestion: str = "",
 ) -> Submitted:
     """Store the ``initial`` ratings of all metrics of the queue at once.
 
     ``idempotency_key`` is the form's: the same key twice is one decision. ``comment`` is about the whole item and goes
-    to every metric without one of its own. A submit after the lease lapsed counts unless somebody took the slot.
+    to every metric without one of its own; ``suggestion`` is the answer the expert would have given. A submit after
+    the lease lapsed counts unless somebody took the slot.
 
     :raises Refused: ``slot_taken`` or ``queue_closed`` (what was entered is kept as draft), ``already_rated``,
         ``not_held``, ``not_yours``, ``bad_key``, ``metrics_missing``, ``metrics_unknown``, or what
-        :meth:`review.given.Given.check` refuses.
+        :meth:`review.given.Given.check` and :func:`review.parts.with_figures` refuse.
     """
     if by.pk != assignment.reviewer_id:
         raise Refused("not_yours")
     if not 0 < len(idempotency_key) <= KEY_LIMIT:
         raise Refused("bad_key", limit=KEY_LIMIT)
     metrics = metrics_of(assignment.item.queue)
+    values = with_figures(assignment.item, [row.metric for row in metrics], values)
     _check(metrics, values, comment)
+    check_comment(suggestion)
     try:
         with transaction.atomic():
-            return _submit(assignment, metrics, values, idempotency_key, active_ms, comment)
+            done = _submit(assignment, metrics, values, idempotency_key, active_ms, comment)
+            if not done.repeated:
+                _beside(done, suggestion)
+            return done
     except Refused as refused:
         if refused.code in {"slot_taken", "queue_closed"}:
-            keep(assignment, payload_of(values, comment))
+            keep(assignment, payload_of(values, comment, suggestion))
         raise
 
 
@@ -77,7 +86,8 @@ def undo(assignment: Assignment, *, by: User) -> Assignment:
     The ratings stay; the next submit supersedes them.
 
     :raises Refused: ``judge_already_seen`` after a reveal or any other look at the judge, ``not_the_last``,
-        ``nothing_to_undo``, ``queue_closed``, ``not_yours``, or ``slot_taken`` for a skipped item.
+        ``nothing_to_undo``, ``queue_closed``, ``not_yours``, ``already_final`` for an item that was rated again, or
+        ``slot_taken`` for a skipped item.
     """
     if by.pk != assignment.reviewer_id:
         raise Refused("not_yours")
@@ -87,7 +97,7 @@ def undo(assignment: Assignment, *, by: User) -> Assignment:
     with transaction.atomic():
         if not regain(assignment, State.SKIPPED):
             _reopen(assignment, queue, by)
-        settle(assignment.item, queue.reviews_needed)
+        settle(assignment.item)
         ItemEvent.objects.create(assignment=assignment, verb="undo")
     return loaded(assignment.pk)
 
@@ -100,10 +110,19 @@ def metrics_of(queue: ReviewQueue) -> list[QueueMetric]:
 def given_in(assignment: Assignment, phase: str = "initial") -> dict[str, Given]:
     """The newest ratings of a phase by metric name; empty when there are none."""
     rows = Rating.objects.filter(assignment=assignment, phase=phase).select_related("metric").order_by("seq")
-    return {
-        row.metric.name: Given(row.value, row.label, row.cannot_judge, row.comment)  # later rows supersede
-        for row in rows
-    }
+    return {row.metric.name: as_given(row) for row in rows.prefetch_related("rated_parts")}  # later rows supersede
+
+
+def as_given(row: Rating) -> Given:
+    """A rating as what was given. The reason code of a value that was kept or changed is not part of it."""
+    why = row.reason_code if row.cannot_judge else ""
+    return Given(row.value, row.label, row.cannot_judge, row.comment, why, parts_given(row))
+
+
+def suggestion_of(assignment: Assignment) -> str:
+    """The answer the reviewer suggested last; empty without one."""
+    newest = SuggestedAnswer.objects.filter(assignment=assignment).order_by("-pk").first()
+    return newest.text if newest else ""
 
 
 def _submit(
@@ -116,7 +135,8 @@ def _submit(
 ) -> Submitted:
     queue, item = assignment.item.queue, assignment.item
     keys = {row.metric.name: content_hash([assignment.pk, key, row.metric_id]) for row in metrics}
-    due = is_due(assignment, metrics, values)
+    again = comes_again(assignment)
+    due = not again and is_due(assignment, metrics, values)
     if not _claim(assignment, State.SUBMITTED if due else State.FINISHED):
         return _submitted_before(assignment, list(keys.values()))
     if not ReviewQueue.objects.filter(pk=queue.pk, state=ReviewQueue.State.OPEN).exists():
@@ -126,7 +146,7 @@ def _submit(
         raise Refused("bad_key", limit=KEY_LIMIT)
     seq = max(earlier.values(), default=0) + 1
     blind = queue.mode == ReviewQueue.Mode.BLIND and not exposed(assignment.reviewer, item.answer)
-    Rating.objects.bulk_create(
+    made = [
         Rating(
             answer_id=item.answer_id,
             metric=row.metric,
@@ -139,6 +159,7 @@ def _submit(
             value=given.value,
             label=given.label,
             cannot_judge=given.cannot_judge,
+            reason_code=given.reason_code,
             comment=given.comment or comment,
             rubric_version_id=row.rubric_version_id,
             active_ms=active_ms,
@@ -146,9 +167,24 @@ def _submit(
         )
         for row in metrics
         for given in [values[row.metric.name]]
+    ]
+    Rating.objects.bulk_create(made)
+    RatingPart.objects.bulk_create(
+        part for rating in made for part in part_rows(rating, item, values[rating.metric.name].parts)
     )
-    done = settle(item, queue.reviews_needed)
+    done = settle(item)
+    if again:
+        plan_repeat(assignment)
     return Submitted(loaded(assignment.pk), due, done, stale=item.state == ReviewItem.State.WITHDRAWN)
+
+
+def _beside(done: Submitted, suggestion: str) -> None:
+    """What goes with a decision: the suggested answer, and the mark that the item had been withdrawn meanwhile."""
+    text = suggestion.strip()
+    if text and text != suggestion_of(done.assignment):
+        SuggestedAnswer.objects.create(assignment=done.assignment, text=text)
+    if done.stale:
+        ItemEvent.objects.create(assignment=done.assignment, verb="stale")
 
 
 def _claim(assignment: Assignment, into: State) -> bool:
@@ -179,10 +215,12 @@ def _reopen(assignment: Assignment, queue: ReviewQueue, by: User) -> None:
         raise Refused("not_the_last")
     if queue.mode == ReviewQueue.Mode.BLIND and exposed(by, assignment.item.answer):
         raise Refused("judge_already_seen")
+    if Rating.objects.filter(assignment=last, phase="final").exists():
+        raise Refused("already_final")
     row = Assignment.objects.filter(pk=last.pk, state__in=[State.SUBMITTED, State.FINISHED], revealed_at__isnull=True)
     if not row.update(state=State.LEASED, submitted_at=None, lease_until=lease_end(queue), fence=F("fence") + 1):
         raise Refused("judge_already_seen")
-    keep(assignment, payload_of(given_in(assignment)))
+    keep(assignment, payload_of(given_in(assignment), suggestion=suggestion_of(assignment)))
 
 
 def _check(metrics: Sequence[QueueMetric], values: Mapping[str, Given], comment: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -16,8 +16,9 @@ from evaluation.scores.models import MetricDefinition
 from review.exposures import expose
 from review.given import MOVED, Change, Given, check_comment, check_reason_code, check_value, distance, flips
 from review.machine import MachineValue, machine_values
-from review.models.queues import Assignment, ItemEvent, QueueMetric, ReviewQueue
-from review.models.ratings import Rating
+from review.models.queues import Assignment, ItemEvent, QueueMetric, ReviewItem, ReviewQueue
+from review.models.ratings import Rating, RatingPart
+from review.parts import is_by_parts, judged_parts, part_rows, parts_given, with_figures
 from review.queues.order import by_chance
 
 State = Assignment.State
@@ -26,12 +27,14 @@ State = Assignment.State
 @dataclass(frozen=True, slots=True)
 class JudgeSaid:
     """What the judge said about one metric, beside what the reviewer said first (``None`` in assisted mode before the
-    rating). ``distance`` is in levels, infinite where a class or yes/no differs."""
+    rating). ``distance`` is in levels, infinite where a class or yes/no differs. ``parts`` are the judge's verdicts on
+    the parts of a metric that is rated by them: text and verdict."""
 
     metric: MetricDefinition
     said: MachineValue | None
     own: Rating | None
     distance: float
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,10 @@ class Finalised:
 def is_due(assignment: Assignment, metrics: Sequence[QueueMetric], values: Mapping[str, Given]) -> bool:
     """Whether the judge is to be shown after these values, by the queue's setting: always, never, or where one metric
     differs by the stated distance, and for a seeded random share of the others. Where the judge gave no value at all
-    there is nothing to show."""
+    there is nothing to show; nor is it shown for hidden repeats."""
     queue, item = assignment.item.queue, assignment.item
+    if item.occasion > 1:
+        return False
     if queue.reveal == ReviewQueue.Reveal.NEVER or queue.mode == ReviewQueue.Mode.ASSISTED:
         return False
     said = machine_values(item.run, [row.metric_id for row in metrics], [item.answer_id])
@@ -85,7 +90,14 @@ def judge_said(assignment: Assignment) -> list[JudgeSaid]:
     metrics = [row.metric for row in item.queue.metrics.select_related("metric").order_by("position", "id")]
     said = machine_values(item.run, [metric.pk for metric in metrics], [item.answer_id])
     own = _newest(assignment, "initial")
-    return [_beside(metric, said.get((item.answer_id, metric.pk)), own.get(metric.pk)) for metric in metrics]
+    return [_beside(item, metric, said.get((item.answer_id, metric.pk)), own.get(metric.pk)) for metric in metrics]
+
+
+def said_of_item(item: ReviewItem) -> list[JudgeSaid]:
+    """The same for an item without a reviewer beside it: for who decided on it."""
+    metrics = [row.metric for row in item.queue.metrics.select_related("metric").order_by("position", "id")]
+    said = machine_values(item.run, [metric.pk for metric in metrics], [item.answer_id])
+    return [JudgeSaid(metric, said.get((item.answer_id, metric.pk)), None, 0.0) for metric in metrics]
 
 
 def finalise(
@@ -105,20 +117,54 @@ def finalise(
     known = {rating.metric.name: rating for rating in first.values()}
     if unknown := sorted(set(changes) - set(known)):
         raise Refused("metrics_unknown", metrics=unknown)
-    thresholds = _thresholds(assignment.item.run)
-    for name, change in changes.items():
-        _check_change(known[name], change, thresholds.get(name))
+    changes = checked_changes(assignment, known, changes)
     final = [
-        _final(assignment, rating, changes.get(rating.metric.name, Change()), active_ms) for rating in first.values()
+        final_row(assignment, rating, changes.get(rating.metric.name, Change()), active_ms) for rating in first.values()
     ]
-    changed = tuple(name for name, change in changes.items() if _differs(known[name], change))
+    changed = tuple(name for name, change in changes.items() if differs(known[name], change))
     with transaction.atomic():
         seen = Assignment.objects.filter(pk=assignment.pk, state=State.REVEALED)
         if seen.update(state=State.FINISHED):
-            Rating.objects.bulk_create(final)
+            insert_final(assignment, final, changes)
             assignment.state = State.FINISHED
             return Finalised(assignment, changed)
     return _finalised_before(assignment, final, changed)
+
+
+def checked_changes(
+    assignment: Assignment, standing: Mapping[str, Rating], changes: Mapping[str, Change]
+) -> dict[str, Change]:
+    """The changes by metric, those made by parts with the formula's figure, all of them allowed.
+
+    :raises Refused: what :func:`finalise` names.
+    """
+    thresholds = _thresholds(assignment.item.run)
+    found = {name: _with_figure(assignment, standing[name].metric, change) for name, change in changes.items()}
+    for name, change in found.items():
+        _check_change(standing[name], change, thresholds.get(name))
+    return found
+
+
+def insert_final(assignment: Assignment, rows: Sequence[Rating], changes: Mapping[str, Change]) -> None:
+    """Store final ratings with their parts: the changed ones, else those of the first rating."""
+    Rating.objects.bulk_create(rows)
+    first = {rating.metric_id: rating for rating in _newest(assignment, "initial").values()}
+    RatingPart.objects.bulk_create(
+        part
+        for row in rows
+        for part in part_rows(
+            row,
+            assignment.item,
+            changes.get(row.metric.name, Change()).parts or parts_given(first[row.metric_id]),
+        )
+    )
+
+
+def _with_figure(assignment: Assignment, metric: MetricDefinition, change: Change) -> Change:
+    if change.keeps:
+        return change
+    given = Given(change.value, change.label, parts=change.parts)
+    return replace(change, value=with_figures(assignment.item, [metric], {metric.name: given})[metric.name].value)
 
 
 def _finalised_before(assignment: Assignment, wanted: Sequence[Rating], changed: tuple[str, ...]) -> Finalised:
@@ -136,7 +182,8 @@ def _finalised_before(assignment: Assignment, wanted: Sequence[Rating], changed:
     return Finalised(assignment, changed, repeated=True)
 
 
-def _final(assignment: Assignment, first: Rating, change: Change, active_ms: int | None) -> Rating:
+def final_row(assignment: Assignment, first: Rating, change: Change, active_ms: int | None) -> Rating:
+    """The final row of a metric: kept where the change holds no new value."""
     return Rating(
         answer_id=first.answer_id,
         metric=first.metric,
@@ -168,8 +215,12 @@ def _check_change(first: Rating, change: Change, threshold: float | None) -> Non
         raise Refused("reason_needed", metric=name)
 
 
-def _differs(first: Rating, change: Change) -> bool:
-    return not change.keeps and (first.value, first.label) != (change.value, change.label)
+def differs(first: Rating, change: Change) -> bool:
+    """Whether the change gives another value, or other verdicts on the parts."""
+    if change.keeps:
+        return False
+    decided = change.parts and change.parts != parts_given(first)
+    return bool(decided) or (first.value, first.label) != (change.value, change.label)
 
 
 def _thresholds(run: Run) -> Mapping[str, float]:
@@ -181,6 +232,7 @@ def _newest(assignment: Assignment, phase: str) -> dict[int, Rating]:
     return {row.metric_id: row for row in rows}
 
 
-def _beside(metric: MetricDefinition, said: MachineValue | None, own: Rating | None) -> JudgeSaid:
+def _beside(item: ReviewItem, metric: MetricDefinition, said: MachineValue | None, own: Rating | None) -> JudgeSaid:
     apart = distance(metric.read_scale(), own, said) if own and said else 0.0
-    return JudgeSaid(metric, said, own, apart)
+    parts = judged_parts(item, metric) if is_by_parts(metric) else []
+    return JudgeSaid(metric, said, own, apart, tuple((part.text, part.verdict) for part in parts))

@@ -5,24 +5,36 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 
 from evaluation import append_only
 
-_TRIGGERS = {"installed": True}
+_TRIGGERS: dict[str, Any] = {"installed": True, "database": None}
 
 
 def pytest_configure() -> None:
-    """Passwords are hashed quickly: what makes hashing slow on purpose is Django's, and tested there."""
+    """Passwords are hashed quickly: what makes hashing slow on purpose is Django's, and tested there. No embeddings but
+    those a test brings, whatever is installed."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.CONCORD_LOCAL_MODEL = "none"
 
 
 def _is_transactional(request: pytest.FixtureRequest) -> bool:
     marker = request.node.get_closest_marker("django_db")
     fixtures = {"transactional_db", "live_server"} & set(request.fixturenames)
     return bool(fixtures or (marker and marker.kwargs.get("transaction")))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Triggers come back before a test opens its transaction: inside it they would leave again with its rollback."""
+    if not _TRIGGERS["installed"]:
+        with _TRIGGERS["database"].unblock():
+            append_only.install()
+        _TRIGGERS["installed"] = True
 
 
 @pytest.fixture(autouse=True)
@@ -37,13 +49,10 @@ def append_only_triggers(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     request.getfixturevalue("_django_db_helper")
-    if not _TRIGGERS["installed"]:
-        append_only.install()
-        _TRIGGERS["installed"] = True
     yield
     if _is_transactional(request):
         append_only.uninstall()
-        _TRIGGERS["installed"] = False
+        _TRIGGERS.update(installed=False, database=request.getfixturevalue("django_db_blocker"))
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,11 @@ import os
 import subprocess
 import sys
 
-SLOW = "not faults and not bench"
-PURE = (  # no database in them, so once is enough
+SLOW = "not faults and not bench and not crowd and not endurance"
+ONCE = (  # no database in them, or (conversion) the same figures again from many rows: once is enough
+    "tests/conversion",
     "tests/docs",
+    "tests/evaluation/embedding",
     "tests/evaluation/files",
     "tests/evaluation/judging",
     "tests/evaluation/metrics",
@@ -41,7 +43,7 @@ def main() -> int:
         if not address:
             print("== PostgreSQL: skipped, CONCORD_TEST_POSTGRES is not set")
         return code
-    pure = [f"--ignore={folder}" for folder in PURE]
+    pure = [f"--ignore={folder}" for folder in ONCE]
     return lane("PostgreSQL", "-m", f"{SLOW} and not browser", *pure, DATABASE_URL=address)
 
 

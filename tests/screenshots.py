@@ -46,6 +46,11 @@ LEAD_PAGES = {
     "queue-new": "/queues/new/?run=4",
     "question-sets": "/question-sets/",
     "question-set": "/question-sets/1/",
+    "answers": "/runs/4/answers/",
+    "queue-people": "/queues/2/people/",
+    "judges": "/judges/",
+    "disputes": "/adjudication/",
+    "pairs-new": "/pairs/new/?run=4",
     "compare": "/runs/compare/?runs=2,4",
 }
 
@@ -149,6 +154,8 @@ def main() -> None:
             reviewer = Camera(browser, address, language, width)
             reviewer.log_in("reviewer1", passwords["reviewer1"])
             reviewer.shoot("reviewer-home", "/")
+            reviewer.shoot("practice", "/practice/1/")
+            reviewer.shoot("keys", "/keys/")
             reviewer.shoot("review", "/review/1/")
             rate_far_from_the_judge(reviewer)
         browser.close()

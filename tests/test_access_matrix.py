@@ -28,15 +28,22 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "review": lambda w: w.assignment.pk,
     "review-next": lambda w: w.queue.pk,
     "item": lambda w: w.assignment.pk,
+    "adjudication": lambda w: w.assignment.item_id,
+    "adjudication-rubric": lambda w: (w.assignment.item_id, "correctness"),
+    "ruling": lambda w: w.raised.pk,
+    "practice": lambda w: 1,
     "draw": lambda w: w.draw.pk,
     "system": lambda w: w.system_version.system_id,
     "judge": lambda w: w.run.judges.get().judge_version_id,
     "rubric": lambda w: w.run.judges.get().rubric_version_id,
+    "criterion": lambda w: w.criterion.pk,
+    "pairs": lambda w: w.pair_set.pk,
     "profile": lambda w: w.run.profile_version_id,
 }
 QUERIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "queue-new": lambda w: {"run": w.run.pk},
     "queue-preview": lambda w: {"run": w.run.pk},
+    "pair-new": lambda w: {"run": w.run.pk},
     "api-run-compare": lambda w: {"runs": w.run.pk},
     "run-compare": lambda w: {"runs": w.run.pk},
     "run-compare-answers": lambda w: {"runs": w.run.pk, "question": w.question_set.questions.first().external_id},
@@ -45,11 +52,18 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "answer-override": lambda w: {"metric": w.queue.metrics.get(position=0).metric_id},
     "answer-revert": lambda w: {"metric": w.queue.metrics.get(position=0).metric_id},
     "queue-new": lambda w: {"run": w.run.pk},
+    "pair-new": lambda w: {"run_a": w.run.pk},
     "api-runs": lambda w: {"answer_set": w.run.answer_set_id},
     "api-draw-list": lambda w: {"run": w.run.pk, "strategy": "all"},
     "api-queue-list": lambda w: {
         "runs": [w.run.pk], "metrics": ["correctness"], "reviewers": [w.people["member"].username], "strategy": "all",
     },
+    "api-answer-adjudicate": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
+    "api-ruling": lambda w: {"upheld": False, "reason": "because"},
+    "api-run-override": lambda w: {
+        "metric": "correctness", "answers": [w.answer.pk], "value": 3, "reason": "because",
+    },
+    "run-override": lambda w: {"metric": "correctness", "value:correctness": "3", "reason": "because"},
     "api-answer-override": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
 }  # fmt: skip
 
@@ -74,7 +88,8 @@ def address(world: World, name: str, pattern: str) -> str:
         return reverse(name)
     short = name.removeprefix("api-")
     start = max((key for key in SUBJECTS if short.startswith(key)), key=len)
-    return reverse(name, args=[SUBJECTS[start](world)])
+    subject = SUBJECTS[start](world)
+    return reverse(name, args=subject if isinstance(subject, tuple) else [subject])
 
 
 def ask(client: Client, world: World, method: str, name: str, url: str) -> Any:

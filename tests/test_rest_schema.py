@@ -25,9 +25,11 @@ from tests.factories import make_answer_set, make_scored_run
 pytestmark = pytest.mark.django_db
 
 NAMES = (
+    "metrics",
     "question-sets",
     "systems",
     "answer-sets",
+    "criteria",
     "judges",
     "rubrics",
     "profiles",
@@ -36,6 +38,7 @@ NAMES = (
     "review-queues",
     "items",
     "answers",
+    "adjudication",
     "ratings",
 )
 EXAMPLES = settings(

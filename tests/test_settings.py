@@ -88,3 +88,11 @@ print([q.payload for q in OrmQ.objects.all()])
     assert "Endpoint" in done.stdout
     assert secret not in done.stdout + done.stderr
     assert secret.encode() not in (tmp_path / "x.sqlite3").read_bytes()
+
+
+def test_a_mail_server_and_hours_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    for name, value in (("EMAIL_URL", "carrier-pigeon://x"), ("CONCORD_REMIND_HOURS", "soon")):
+        done = start(tmp_path, **{name: value})
+        assert done.returncode != 0
+        assert name in done.stderr
+    assert start(tmp_path, EMAIL_URL="smtp+tls://me:secret@mail.example:587").returncode == 0

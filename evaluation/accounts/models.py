@@ -24,12 +24,28 @@ class User(AbstractUser):
 
     language = models.CharField(_("language"), max_length=5, blank=True, choices=settings.LANGUAGES)
     time_zone = models.CharField(_("time zone"), max_length=64, blank=True)
+    #: Keys of the review screen that differ from the usual ones: action -> place on the keyboard (review/keymap.py).
+    keymap = models.JSONField(_("keys"), default=dict, blank=True, editable=False)
+    keys_off = models.BooleanField(_("single-key shortcuts switched off"), default=False, editable=False)
     #: Set for one request by a REST token: the only project it reaches (``evaluation/access.py``).
     token_project_id: int | None = None
 
     class Meta:
         verbose_name = _("user")
         verbose_name_plural = _("users")
+
+
+class FailedLogin(Row):
+    """A failed attempt to log in, by keyed hashes of the name and of where it came from; kept for a day."""
+
+    name = models.CharField(max_length=64)
+    address = models.CharField(max_length=64)
+
+    class Meta:
+        indexes = [models.Index(fields=["name", "created_at"], name="failed_logins_of_name")]
+
+    def __str__(self) -> str:
+        return self.name[:8]
 
 
 class Project(Row):

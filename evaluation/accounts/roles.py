@@ -21,6 +21,7 @@ class Action(StrEnum):
 
     VIEW = "view"  # runs, reports, export
     EVALUATE = "evaluate"  # import; start, pause, cancel runs; draft rubrics, profiles, criteria
+    ACTIVATE = "activate"  # put criteria in force and take them out
     MANAGE_REVIEW = "manage_review"  # draws, queues, assignments
     OVERRIDE = "override"
     ADJUDICATE = "adjudicate"
@@ -35,6 +36,7 @@ _LEADS = frozenset({Role.LEAD, Role.ADMIN})
 ALLOWED: dict[Action, frozenset[Role]] = {
     Action.VIEW: _ALL - {Role.REVIEWER},
     Action.EVALUATE: _STAFF,
+    Action.ACTIVATE: _LEADS,
     Action.MANAGE_REVIEW: _LEADS,
     Action.OVERRIDE: _LEADS,
     Action.ADJUDICATE: _LEADS,

@@ -8,16 +8,20 @@ from typing import Any
 import yaml
 from django import forms
 from django.contrib import admin, messages
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation import access
-from evaluation.accounts.models import Project
+from evaluation.accounts.models import Project, User
 from evaluation.accounts.roles import Action
 from evaluation.admin.rights import ReadOnlyAdmin
-from evaluation.errors import InvalidFile
+from evaluation.criteria.naming import check_metric_names
+from evaluation.criteria.standing import rubrics_of_others
+from evaluation.errors import InvalidFile, UnknownName
 from evaluation.judges.models import Endpoint, JudgeVersion, RubricVersion
+from evaluation.judging.criteria.terms import is_criterion
 from evaluation.judging.rubric import Rubric, parse_rubric
 from evaluation.messages import explain
 from evaluation.profiles.models import ProfileVersion
@@ -133,19 +137,29 @@ class RubricForm(YamlForm):
     def clean_text(self) -> Rubric:
         """The rubric the text holds."""
         try:
-            return parse_rubric(self.cleaned_data["text"])
+            rubric = parse_rubric(self.cleaned_data["text"])
         except InvalidFile as refused:
             raise forms.ValidationError([explain(problem) for problem in refused.problems]) from refused
+        if rubric.criterion is not None or is_criterion(rubric.family):
+            raise forms.ValidationError(gettext("Rubrics of custom criteria are made by activating a criterion."))
+        return rubric
 
 
 @admin.register(RubricVersion)
 class RubricVersionAdmin(VersionAdmin):
-    """Rubrics of the whole site."""
+    """Rubrics of the whole site, but for those of other projects' criteria."""
 
     path = ""
     form = RubricForm
     list_display = ("family", "language", "version", "created_at")
-    list_filter = ("family", "language")
+    list_filter = ("language",)
+    search_fields = ("family",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """What one's projects may look at."""
+        own = access.projects_with(request.user, self.view).values_list("pk", flat=True)
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return rows.exclude(pk__in=rubrics_of_others(own).values("pk"))
 
     def make(self, request: HttpRequest, form: Any) -> RubricVersion:
         """The rubric version of the text."""
@@ -173,6 +187,24 @@ class ProfileForm(YamlForm):
         except ValueError as error:
             raise forms.ValidationError(str(error)) from error
 
+    def clean(self) -> dict[str, Any]:
+        """The profile's metrics are metrics, or criteria of its project."""
+        said: dict[str, Any] = super().clean() or self.cleaned_data
+        project, profile = said.get("project"), said.get("text")
+        if project is not None and profile is not None:
+            try:
+                check_metric_names(project.pk, profile.metrics)
+            except UnknownName as unknown:
+                self.add_error("text", _not_a_metric(unknown))
+        return said
+
+
+def _not_a_metric(unknown: UnknownName) -> str:
+    if not unknown.near:
+        return gettext("%(name)s is neither a metric nor a criterion of the project.") % {"name": unknown.name}
+    said = {"name": unknown.name, "near": ", ".join(unknown.near)}
+    return gettext("%(name)s is neither a metric nor a criterion of the project. Similar names: %(near)s.") % said
+
 
 @admin.register(ProfileVersion)
 class ProfileVersionAdmin(VersionAdmin):
@@ -192,7 +224,11 @@ class ProfileVersionAdmin(VersionAdmin):
 
     def make(self, request: HttpRequest, form: Any) -> ProfileVersion:
         """The profile version of the text."""
-        return save_profile(form.cleaned_data["project"], form.cleaned_data["text"])
+        return save_profile(
+            form.cleaned_data["project"],
+            form.cleaned_data["text"],
+            request.user if isinstance(request.user, User) else None,
+        )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """The text of the version to start from."""

@@ -33,6 +33,13 @@ class ByNameInProject(ByProject):
     name = CharFilter(field_name="name", label=_("name"))
 
 
+class CriterionFilter(FilterSet):  # type: ignore[misc]
+    """Versions of criteria by project and exact name."""
+
+    project = _Id(field_name="criterion__project_id", label=_("project"))
+    name = CharFilter(field_name="criterion__name", label=_("name"))
+
+
 class RubricFilter(FilterSet):  # type: ignore[misc]
     """Rubrics by family and language."""
 

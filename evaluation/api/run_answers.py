@@ -34,11 +34,15 @@ class ContextSerializer(serializers.ModelSerializer[Context]):
 
 class VerdictSerializer(serializers.ModelSerializer[Finding]):
     """A part of a score that a person can check: a claim, statement, context, nugget, keyword or flag, with what was
-    found about it. ``start`` and ``end`` are offsets into the answer, ``context`` is a position from 0."""
+    found about it. ``start`` and ``end`` are offsets into the answer (``approximate`` where found by likeness),
+    ``context`` is a position from 0, ``quote_start`` and ``quote_end`` are where ``quote`` stands in that passage."""
 
     class Meta:
         model = Finding
-        fields = ("kind", "position", "text", "verdict", "context", "start", "end", "reason")
+        fields = (
+            *("kind", "position", "text", "verdict", "context", "start", "end", "approximate"),
+            *("quote", "quote_start", "quote_end", "reason"),
+        )
         read_only_fields = fields
 
 

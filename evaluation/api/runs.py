@@ -24,6 +24,8 @@ from evaluation.api.run_json import (
     run_summaries,
     run_summary,
 )
+from evaluation.judging.jury import JuryRule
+from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.asking import Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.lifecycle import retry_failed
 from evaluation.runs.models import AnswerSet, Run
@@ -38,8 +40,30 @@ class RunRequestSerializer(StrictSerializer):
     """What a run should be. Without ``judge`` the project's own judges, else the offline baseline; null is none."""
 
     answer_set = serializers.IntegerField(min_value=1)
-    profile = serializers.CharField(required=False, default="graphrag", max_length=100)
+    profile = serializers.CharField(required=False, default=DEFAULT_PROFILE, max_length=100)
     judge = serializers.CharField(required=False, default="", allow_null=True, allow_blank=True, max_length=120)
+    beside = serializers.ListField(
+        child=serializers.CharField(max_length=120),
+        required=False,
+        default=list,
+        help_text="further judges, compared only; with `jury` its other members",
+    )
+    baseline = serializers.BooleanField(required=False, default=True, help_text="the offline baseline judges as well")
+    jury = serializers.ChoiceField(choices=[*JuryRule], required=False, default="", allow_blank=True)
+    embeddings = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=120,
+        help_text="name of an endpoint that embeds, `local` or `none`; else the judge's own, else the first that does",
+    )
+    metrics = serializers.ListField(
+        child=serializers.CharField(max_length=64),
+        required=False,
+        default=list,
+        max_length=100,
+        help_text="metrics and criteria beside the profile's",
+    )
     name = serializers.CharField(required=False, default="", allow_blank=True, max_length=300)
     categories = serializers.ListField(child=serializers.CharField(max_length=200), required=False, default=list)
     tags = serializers.ListField(child=serializers.CharField(max_length=200), required=False, default=list)
@@ -59,8 +83,21 @@ class RunRequestSerializer(StrictSerializer):
         """The request as the lower floors take it."""
         given = dict(self.validated_data)
         questions = QuestionFilter(given["categories"], given["tags"], given["question_ids"], given["limit"])
-        names = ("profile", "judge", "name", "repeat", "max_concurrency", "use_cache", "budget", "start_token")
-        return Wanted(questions=questions, **{name: given[name] for name in names})
+        names = (
+            "profile",
+            "judge",
+            "jury",
+            "baseline",
+            "embeddings",
+            "name",
+            "repeat",
+            "max_concurrency",
+            "use_cache",
+            "budget",
+            "start_token",
+        )
+        several: dict[str, Any] = {name: tuple(given[name]) for name in ("beside", "metrics")}
+        return Wanted(questions=questions, **several, **{name: given[name] for name in names})
 
 
 class RunList(ListEndpoint):

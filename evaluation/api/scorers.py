@@ -14,6 +14,7 @@ from evaluation.access import fetch, projects_with
 from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, ListEndpoint
 from evaluation.api.filters import ByNameInProject, RubricFilter
+from evaluation.criteria.standing import rubrics_of_others
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.profiles.models import ProfileVersion
 
@@ -104,15 +105,15 @@ class ProfileDetail(Endpoint):
 
 
 class RubricList(ListEndpoint):
-    """Rubric versions, newest first. They belong to no project: whoever may look at runs anywhere sees them."""
+    """Rubric versions, newest first. They belong to no project: whoever may look at runs anywhere sees them, but for
+    those of other projects' criteria."""
 
     serializer_class = RubricSerializer
     filterset_class = RubricFilter
 
     def get_queryset(self) -> QuerySet[Any]:
         """All of them, or none for somebody without a role."""
-        may_look = projects_with(self.request.user, Action.VIEW).exists()
-        return RubricVersion.objects.all() if may_look else RubricVersion.objects.none()
+        return _rubrics_for(self.request)
 
 
 class RubricDetail(Endpoint):
@@ -122,7 +123,15 @@ class RubricDetail(Endpoint):
 
     def get(self, request: Request, pk: int) -> Response:
         """The version."""
-        row = RubricVersion.objects.filter(pk=pk).first()
-        if row is None or not projects_with(request.user, Action.VIEW).exists():
+        row = _rubrics_for(request).filter(pk=pk).first()
+        if row is None:
             raise Http404
         return Response(RubricSerializer(row).data)
+
+
+def _rubrics_for(request: Request) -> QuerySet[RubricVersion]:
+    """All of them but other projects' criteria; none for somebody without a role."""
+    projects = list(projects_with(request.user, Action.VIEW).values_list("pk", flat=True))
+    if not projects:
+        return RubricVersion.objects.none()
+    return RubricVersion.objects.exclude(pk__in=rubrics_of_others(projects).values("pk"))

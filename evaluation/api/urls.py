@@ -7,6 +7,8 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from evaluation.api import schema  # noqa: F401  -- registers itself with the schema
 from evaluation.api.answer_sets import AnswerSetDetail, AnswerSetList
+from evaluation.api.criteria import CriterionDetail, CriterionList
+from evaluation.api.metrics import MetricsView
 from evaluation.api.question_sets import QuestionList, QuestionSetDetail, QuestionSetList
 from evaluation.api.run_answers import RunAnswerList
 from evaluation.api.runs import STEERING, RunDetail, RunList, RunSteering
@@ -15,6 +17,7 @@ from evaluation.api.systems import SystemDetail, SystemList
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("schema/", SpectacularJSONAPIView.as_view(), name="api-schema"),
+    path("metrics/", MetricsView.as_view(), name="api-metrics"),
     path("question-sets/", QuestionSetList.as_view(), name="api-question-sets"),
     path("question-sets/<int:pk>/", QuestionSetDetail.as_view(), name="api-question-set"),
     path("question-sets/<int:pk>/questions/", QuestionList.as_view(), name="api-questions"),
@@ -24,6 +27,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("answer-sets/<int:pk>/", AnswerSetDetail.as_view(), name="api-answer-set"),
     path("judges/", JudgeList.as_view(), name="api-judges"),
     path("judges/<int:pk>/", JudgeDetail.as_view(), name="api-judge"),
+    path("criteria/", CriterionList.as_view(), name="api-criteria"),
+    path("criteria/<int:pk>/", CriterionDetail.as_view(), name="api-criterion"),
     path("rubrics/", RubricList.as_view(), name="api-rubrics"),
     path("rubrics/<int:pk>/", RubricDetail.as_view(), name="api-rubric"),
     path("profiles/", ProfileList.as_view(), name="api-profiles"),

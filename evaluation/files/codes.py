@@ -103,6 +103,17 @@ RATINGS: Mapping[str, tuple[str, ...]] = {
     "part_range": ("start", "end"),
 }
 
+LABEL_STUDIO: Mapping[str, tuple[str, ...]] = {
+    "no_tasks": (),
+    "no_annotations": (),
+    "task_without_question": (),
+    "annotator_missing": (),
+    "control_unknown": ("name", "known"),
+    "control_twice": ("name",),
+    "result_unreadable": ("type",),
+    "annotations_cancelled": ("rows",),
+}
+
 REMARKS: Mapping[str, tuple[str, ...]] = {
     "encoding_cp949": (),
     "delimiter": ("delimiter",),
@@ -126,5 +137,6 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     **QUESTIONS,
     **ANSWERS,
     **RATINGS,
+    **LABEL_STUDIO,
     **REMARKS,
 }

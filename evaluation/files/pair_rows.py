@@ -17,6 +17,7 @@ from evaluation.files.values import expand_cell, read_text
 from evaluation.scales import Scale
 
 PREFERENCE = Scale.parse("-2..2")
+OF_JUDGES = Scale.parse("-2..2:real")  # the difference of two scores, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ class PairSide:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """``value``: from -2 (a much better) to 2 (b much better); without one ``failure`` says why, as for ratings.
-    ``metric`` is what was compared, ``preference`` where the row does not say."""
+    """``value``: from -2 (a much better) to 2 (b much better), whole for people; without one ``failure`` says why, as
+    for ratings. ``metric`` is what was compared, ``preference`` where the row does not say."""
 
     pair_id: str
     question_id: str
@@ -73,10 +74,11 @@ def _value(row: Row, rater: Rater, reason: str) -> tuple[float | None, str]:
     node = row.take("value")
     if node is None:
         return None, failure_without_value(row, rater, reason)
-    value = value_on(node, PREFERENCE)
+    scale = PREFERENCE if rater is Rater.HUMAN else OF_JUDGES
+    value = value_on(node, scale)
     if isinstance(value, float):
         return value, ""
-    return None, failure_off_scale(node, PREFERENCE, row, rater)
+    return None, failure_off_scale(node, scale, row, rater)
 
 
 def _side(row: Row, name: str) -> PairSide:

@@ -73,7 +73,7 @@ def rating_file(tree: FileTree, problems: Problems, *, scales: Mapping[str, Scal
     _refuse_unknown_metrics(rating_rows, scales, problems)
     pairs = [read_pair(row) for row in pair_rows]
     ratings = [_read(row, scales) for row in rating_rows]
-    _refuse_duplicates([*ratings, *pairs], problems)
+    refuse_duplicates([*ratings, *pairs], problems)
     problems.refuse_if_any()
     read: list[RatingRow | PairRow] = [*ratings, *pairs]
     keys = tuple(sorted({key for row in read for key in row.metadata}))
@@ -123,7 +123,7 @@ def _read(row: Row, scales: Mapping[str, Scale]) -> RatingRow:
     )
 
 
-def _refuse_duplicates(rows: Sequence[RatingRow | PairRow], problems: Problems) -> None:
+def refuse_duplicates(rows: Sequence[RatingRow | PairRow], problems: Problems) -> None:
     """One rater says one thing about one answer, metric and phase: of two values nobody could say which counts."""
     first: dict[tuple[object, ...], RatingRow | PairRow] = {}
     for row in rows:

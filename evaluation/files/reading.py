@@ -10,6 +10,7 @@ from evaluation.files.csv_table import read_csv
 from evaluation.files.file_name import display_name
 from evaluation.files.json_lines import read_json_lines
 from evaluation.files.json_tree import read_json
+from evaluation.files.label_studio import read_annotations
 from evaluation.files.limits import MAX_BYTES, Limits
 from evaluation.files.problems import Problems
 from evaluation.files.question_rows import QuestionFile, question_file
@@ -54,6 +55,24 @@ def read_ratings(data: bytes, name: str, *, scales: Mapping[str, Scale], max_byt
     problems = Problems(display_name(name))
     tree = read_tree(data, problems, RATING_FORMATS, max_bytes)
     return rating_file(tree, problems, scales=scales)
+
+
+def read_label_studio(
+    data: bytes,
+    name: str,
+    *,
+    scales: Mapping[str, Scale],
+    annotators: Mapping[str, str],
+    max_bytes: int = MAX_BYTES,
+) -> RatingFile:
+    """Read the annotations of a Label Studio export (JSON). ``annotators``: its id or e-mail address of a person -> the
+    label to keep.
+
+    :raises InvalidFile: with every problem found.
+    """
+    problems = Problems(display_name(name))
+    tree = read_tree(data, problems, (FileFormat.JSON,), max_bytes)
+    return read_annotations(tree, problems, scales=scales, annotators=annotators)
 
 
 def read_tree(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -13,13 +14,35 @@ from evaluation.rows import AppendOnly, Authored, Row
 class Endpoint(Row, Authored):
     """An OpenAI-compatible server. Its origin must stand on the operator's allow-list to be called.
 
-    The key is named by an environment variable (``key_env``) and never stored here.
+    The key is named by an environment variable (``key_env``) or stored sealed; ``evaluation.judges.keys`` reads both.
     """
 
     name = models.CharField(_("name"), max_length=100, unique=True)
     base_url = models.CharField(_("base URL"), max_length=300)
     key_env = models.CharField(_("environment variable of the key"), max_length=100, blank=True)
+    sealed_key = models.TextField(_("stored key"), blank=True, default="", editable=False)
+    embedding_model = models.CharField(
+        _("embedding model"),
+        max_length=200,
+        blank=True,
+        default="",
+        help_text=_("The model this server embeds texts with; empty where it shall not."),
+    )
     max_concurrency = models.PositiveIntegerField(_("concurrent calls"), default=32)
+    requests_per_minute = models.PositiveIntegerField(
+        _("requests per minute"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Shared by all workers; empty where the server sets no such limit."),
+    )
+    tokens_per_minute = models.PositiveIntegerField(
+        _("tokens per minute"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Input and output together, shared by all workers; empty where the server sets no such limit."),
+    )
     cooldown_until = models.DateTimeField(_("resting until"), null=True, blank=True, editable=False)
 
     class Meta:
@@ -34,7 +57,8 @@ class Endpoint(Row, Authored):
 
 
 class JudgeVersion(AppendOnly, Authored):
-    """A judge: endpoint + model + parameters. Without an endpoint it is the offline baseline."""
+    """A judge: endpoint + model + parameters. Without an endpoint it is the offline baseline, or a jury, whose
+    parameters name the members and the rule by which they are joined."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="judges")
     name = models.CharField(_("name"), max_length=100)
@@ -58,7 +82,65 @@ class JudgeVersion(AppendOnly, Authored):
     @property
     def is_baseline(self) -> bool:
         """Whether this is the offline lexical baseline, which every page must call so."""
-        return self.endpoint_id is None
+        return self.endpoint_id is None and not self.is_jury
+
+    @property
+    def is_jury(self) -> bool:
+        """Whether this calls nobody itself: its scores are joined from those of its members in the same run."""
+        return "jury" in self.params
+
+
+class JudgeCheck(AppendOnly, Authored):
+    """A judge configuration put to the shipped attacks: under which rubric and how it was asked, how many attacks it
+    passed. ``reason`` says why the check could not be done; then there are no results. ``cost`` is in US dollars, null
+    where unknown."""
+
+    judge_version = models.ForeignKey(
+        JudgeVersion, verbose_name=_("judge"), on_delete=models.PROTECT, related_name="checks"
+    )
+    rubric_hash = models.CharField(_("hash of the rubric"), max_length=64)
+    attacks_hash = models.CharField(_("hash of the attacks"), max_length=64)
+    rung = models.CharField(_("way of asking"), max_length=20, blank=True)
+    model_returned = models.CharField(_("model that answered"), max_length=200, blank=True)
+    reason = models.CharField(_("reason"), max_length=100, blank=True)
+    attacks = models.PositiveIntegerField(_("attacks"), default=0)
+    passed = models.PositiveIntegerField(_("passed"), default=0)
+    calls = models.PositiveIntegerField(_("calls"), default=0)
+    cost = models.DecimalField(_("cost"), max_digits=14, decimal_places=8, null=True)
+
+    class Meta:
+        verbose_name = _("check of a judge")
+        verbose_name_plural = _("checks of judges")
+        ordering = ["judge_version", "-id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(passed__lte=models.F("attacks")), name="no_more_passed_than_faced")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.judge_version} {self.passed}/{self.attacks}"
+
+
+class AttackResult(AppendOnly):
+    """How a judge took one attack. ``values`` are its scores by metric (null: no verdict), ``broken`` the bounds it
+    broke; ``gate`` names the rule that decided without a call; ``raw`` is the judge's last text."""
+
+    check_of = models.ForeignKey(JudgeCheck, on_delete=models.PROTECT, related_name="results")
+    attack = models.CharField(max_length=60)
+    kind = models.CharField(max_length=20)
+    language = models.CharField(max_length=5)
+    passed = models.BooleanField()
+    gate = models.CharField(max_length=20, blank=True)
+    reason = models.CharField(max_length=100, blank=True)
+    values = models.JSONField(default=dict)
+    broken = models.JSONField(default=list)
+    raw = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["check_of", "id"]
+        constraints = [models.UniqueConstraint(fields=["check_of", "language", "attack"], name="one_result_per_attack")]
+
+    def __str__(self) -> str:
+        return f"{self.language}/{self.attack}"
 
 
 class RubricVersion(AppendOnly, Authored):

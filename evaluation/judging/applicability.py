@@ -43,8 +43,10 @@ def missing_input(spec: MetricSpec, question: QuestionSpec, answer: AnswerSpec, 
 
     Expected keywords stand in for a missing reference. An empty list of contexts is an input: the system
     retrieves and found nothing. ``evidence`` is a reference or contexts, ``points`` a reference or required
-    information.
+    information. A question of a category that the metric is not made for comes first.
     """
+    if spec.categories and question.category not in spec.categories:
+        return "other_category"
     reference = bool(question.references or question.keywords)
     retrieves = answer.contexts is not None
     negative = question.category.casefold() == NEGATIVE or bool(question.check)
@@ -55,5 +57,8 @@ def missing_input(spec: MetricSpec, question: QuestionSpec, answer: AnswerSpec, 
         "points": (reference or bool(question.required_info), "no_reference"),
         "nuggets": (bool(question.nuggets or settings.nuggets), "no_nuggets"),
         "check": (negative, "not_negative"),
+        "required_info": (bool(question.required_info), "no_required_info"),
+        "persona": (bool(question.persona), "no_persona"),
+        "history": (bool(question.history), "no_history"),
     }
     return next((reason for name, (is_there, reason) in there.items() if name in spec.inputs and not is_there), "")

@@ -53,12 +53,14 @@ Judging = Generator[Ask, Heard, Results]
 @dataclass(frozen=True, slots=True)
 class Family:
     """A rubric family: the metrics it gives and how it comes to them. ``decides`` are rule metrics whose value it
-    gives where a judge is on."""
+    gives where a judge is on. ``floor`` is what an answer that says nothing gets without being sent to a judge; without
+    it, as in families that judge something else than the answer, every answer is sent."""
 
     name: str
     metrics: tuple[MetricSpec, ...]
     judge: Callable[[Case], Judging]
     decides: tuple[RuleMetric, ...] = ()
+    floor: Callable[[MetricSpec], Result | None] | None = None
 
     @property
     def given(self) -> tuple[MetricSpec, ...]:

@@ -11,7 +11,8 @@ from typing import Any, Self
 
 from evaluation.errors import UnknownName
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.lexical import claims, classes, passages, scores
+from evaluation.judging.criteria.terms import is_criterion
+from evaluation.judging.lexical import claims, classes, criteria, passages, scores
 from evaluation.registry import Bilingual
 
 NAME = "baseline"
@@ -66,12 +67,10 @@ class BaselineJudge:
 def judged(request: JudgeCall) -> JudgeReply:
     """The baseline's reply, without a client around it."""
     started = time.monotonic()
-    asked = (request.rubric.family, request.ask.step)
-    if asked not in ANSWERS:
-        raise UnknownName("baseline rule", "/".join(asked), sorted("/".join(known) for known in ANSWERS))
+    rule = _rule(request.rubric.family, request.ask.step)
     return JudgeReply(
         Outcome.OK,
-        raw=json.dumps(ANSWERS[asked](request), ensure_ascii=False),
+        raw=json.dumps(rule(request), ensure_ascii=False),
         model_returned=NAME,
         fingerprint=f"{NAME}@{BASELINE_VERSION}",
         tokens_in=0,
@@ -81,3 +80,11 @@ def judged(request: JudgeCall) -> JudgeReply:
         elapsed_seconds=time.monotonic() - started,
         free=True,
     )
+
+
+def _rule(family: str, step: str) -> Callable[[JudgeCall], dict[str, Any]]:
+    if is_criterion(family):
+        return criteria.stand_in
+    if (family, step) not in ANSWERS:
+        raise UnknownName("baseline rule", f"{family}/{step}", sorted("/".join(known) for known in ANSWERS))
+    return ANSWERS[family, step]

@@ -38,14 +38,17 @@ class Outcome(StrEnum):
     TRUNCATED = "truncated"
     PARSE = "parse"  # given by the reading, never by a client: the reply holds no verdict
     NOT_SENT = "not_sent"  # given by the ledger, never by a client: released before it was sent
+    CACHED = "cached"  # likewise: answered by an earlier reply to the identical call
 
 
 class Rung(StrEnum):
-    """How structured output is asked for. Local validation is always done, whatever the server promises."""
+    """How structured output is asked for, the best first. Whatever the server promises, every reply is read the same
+    strict way; only where the JSON object stands differs: the message, the arguments of the one tool, the last line."""
 
-    JSON_SCHEMA = "json_schema"
-    JSON_OBJECT = "json_object"
-    TEXT = "text"
+    JSON_SCHEMA = "json_schema"  # strict schema of the reply
+    TOOL = "tool"  # the schema as arguments of a tool the model is forced to call
+    JSON_OBJECT = "json_object"  # any JSON object, the schema in the prompt
+    TEXT = "text"  # nothing promised: the schema in the prompt, the object on the last line
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,8 @@ class JudgeReply:
     """How a call ended. ``raw`` is the judge's text, or the first part of an error's body; both can be stored
     as they are (no NUL, no lone surrogate). Token counts are ``None`` where the server did not say, or said
     nonsense. ``retry_after`` is in seconds from the reply. ``detail`` is one line for logs, without secrets.
-    ``free`` marks replies that no provider was asked for."""
+    ``free`` marks replies that no provider was asked for, ``logprobs`` those that came with log probabilities,
+    ``cached`` those that the ledger had already."""
 
     outcome: Outcome
     raw: str = ""
@@ -110,6 +114,8 @@ class JudgeReply:
     elapsed_seconds: float = 0.0
     detail: str = ""
     free: bool = False
+    logprobs: bool = False
+    cached: bool = False
 
 
 class JudgeClient(Protocol):

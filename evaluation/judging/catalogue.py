@@ -10,6 +10,7 @@ from evaluation.judging.families import (
     answer_relevancy,
     asked_back,
     claims,
+    criterion,
     factual_accuracy,
     generation_faithfulness,
     negative_questions,
@@ -19,6 +20,7 @@ from evaluation.judging.families import (
     regulation_quality,
     statements,
 )
+from evaluation.judging.rubric import Rubric
 from evaluation.registry import MetricSpec
 
 _FAMILIES: dict[str, Family] = {
@@ -54,6 +56,14 @@ def family_named(name: str) -> Family:
     if name not in _FAMILIES:
         raise UnknownName("rubric family", name, families())
     return _FAMILIES[name]
+
+
+def family_for(rubric: Rubric) -> Family:
+    """The family that works by a rubric: a built-in one, or that of the custom criterion it was made from.
+
+    :raises UnknownName: for a family that does not exist.
+    """
+    return criterion.criterion_family(rubric) if rubric.criterion else family_named(rubric.family)
 
 
 def judge_metrics() -> tuple[MetricSpec, ...]:

@@ -10,19 +10,16 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-import httpx2
-from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
-
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
 from evaluation.judging.origins import AllowList
 from evaluation.judging.retrying import retry_after_seconds
 from evaluation.judging.transport import Deadlines, GuardedTransport, TransportFault
-from evaluation.judging.wire import read_completion, read_error, request_body
+from evaluation.judging.wire import encoded, read_completion, read_error
 
 __all__ = ["Deadlines", "OpenAIJudge"]
 
 MOST_BYTES = 4_000_000  # of a response body
-_UNUSED = "unused"  # the SDK wants a key; the transport sends the real one, or none
+_OK = 200
 
 
 class OpenAIJudge:
@@ -43,9 +40,8 @@ class OpenAIJudge:
         allowed = AllowList(allowed_origins)
         origin = allowed.check(base_url)
         self._deadlines = deadlines or Deadlines()
-        transport = GuardedTransport(origin, allowed, key, self._deadlines, most_bytes)
-        http = DefaultAioHttpClient(transport=transport, follow_redirects=False, trust_env=False, timeout=None)
-        self._sdk = AsyncOpenAI(base_url=base_url, api_key=_UNUSED, max_retries=0, http_client=http, timeout=None)
+        self._transport = GuardedTransport(origin, allowed, key, self._deadlines, most_bytes)
+        self._url = base_url.rstrip("/") + "/chat/completions"
 
     async def call(self, request: JudgeCall) -> JudgeReply:
         """One request, within the total deadline. Cancelling it closes its connection."""
@@ -59,17 +55,13 @@ class OpenAIJudge:
 
     async def _send(self, request: JudgeCall) -> JudgeReply:
         try:
-            response = await self._sdk.post("/chat/completions", cast_to=httpx2.Response, body=request_body(request))
-        except APIStatusError as error:
-            response = error.response
-        except APIConnectionError as error:
-            fault = error.__cause__
-            outcome = fault.outcome if isinstance(fault, TransportFault) else Outcome.CONNECTION
-            return JudgeReply(outcome, detail=str(fault)[:200])
-        if response.status_code == httpx2.codes.OK:
-            return read_completion(response.content, response.headers.get("content-type", ""))
+            response = await self._transport.post(self._url, encoded(request))
+        except TransportFault as fault:
+            return JudgeReply(fault.outcome, detail=str(fault)[:200])
+        if response.status == _OK:
+            return read_completion(response.body, response.headers.get("content-type", ""))
         waiting = retry_after_seconds(response.headers, datetime.now(UTC))
-        return replace(read_error(response.status_code, response.content), retry_after=waiting)
+        return replace(read_error(response.status, response.body), retry_after=waiting)
 
     async def __aenter__(self) -> Self:
         return self
@@ -77,4 +69,4 @@ class OpenAIJudge:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._sdk.close()
+        await self._transport.aclose()

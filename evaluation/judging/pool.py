@@ -1,65 +1,185 @@
-"""Many calls in flight at once, driven from synchronous code: the event loop runs only while one waits for replies.
+"""Many calls in flight at once, made by a thread of its own, so that whoever writes down what came back, or waits for a
+database, never keeps a call from being sent or its deadline from being kept.
 
-The ledger stays out of the asynchronous part: it submits calls it has written down, and collects what came back.
+The ledger stays out of that thread: it submits calls it has written down, and collects what came back. Calls beyond
+what the pace allows wait in the pool and are sent the moment one ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+import time
+from collections import deque
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Self
 
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
+from evaluation.judging.pacing import Allowance, Pace
+
+LINGER_SECONDS = 0.12  # how long a reply waits for others, so that they are written together
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    key: Hashable
+    task: asyncio.Task[JudgeReply]
 
 
 class CallPool:
-    """Up to ``concurrency`` calls of one client at a time. Use as a context manager, from one thread."""
+    """The calls of one client, as many at a time as ``allowance`` says. Use as a context manager, from one thread."""
 
-    def __init__(self, client: JudgeClient, concurrency: int) -> None:
+    def __init__(self, client: JudgeClient, allowance: Allowance) -> None:
         self.client = client
-        self.concurrency = concurrency
+        self.pace = Pace(allowance, time.monotonic())
         self._loop = asyncio.new_event_loop()
-        self._tasks: dict[asyncio.Task[JudgeReply], Hashable] = {}
+        self._thread = Thread(target=self._run, name="judge-calls", daemon=True)
+        self._opened, self._heard = Event(), Event()
+        self._failure: BaseException | None = None
+        self._closing = asyncio.Event()
+        self._queue = Lock()  # held to look at or change what waits
+        self._waiting: deque[tuple[Hashable, JudgeCall]] = deque()
+        self._ended: deque[_Ended] = deque()
+        self._tasks: set[asyncio.Task[JudgeReply]] = set()
+        self._lingering = False
+        self._pumps_at: asyncio.TimerHandle | None = None
+        self._out = 0  # submitted and neither collected nor withdrawn
 
     def __enter__(self) -> Self:
-        self._loop.run_until_complete(self.client.__aenter__())
+        self._thread.start()
+        self._opened.wait()
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
-        self._loop.run_until_complete(self.client.__aexit__(kind, error, trace))
-        self._loop.close()
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
 
     @property
-    def in_flight(self) -> int:
-        """Calls submitted and not collected yet, those waiting for their delay included."""
+    def in_hands(self) -> int:
+        """Calls submitted and neither collected nor withdrawn yet."""
+        return self._out
+
+    @property
+    def waiting(self) -> int:
+        """Calls submitted and not sent yet."""
+        return len(self._waiting)
+
+    @property
+    def sent(self) -> int:
+        """Calls that are out."""
         return len(self._tasks)
 
     @property
-    def free(self) -> int:
-        """How many more calls may be submitted."""
-        return self.concurrency - self.in_flight
+    def resting(self) -> float:
+        """Seconds until the endpoint wants to be called again; 0 when it may be."""
+        return max(0.0, self.pace.rests_until - time.monotonic())
 
-    def submit(self, key: Hashable, call: JudgeCall, *, delay: float = 0.0) -> None:
-        """Start a call, after ``delay`` seconds; its reply comes back from :meth:`collect` under ``key``."""
-        self._tasks[self._loop.create_task(self._later(call, delay))] = key
+    def allow(self, allowance: Allowance, rest_seconds: float = 0.0) -> None:
+        """Another allowance, and a rest that some other worker was told to keep."""
+
+        def change() -> None:
+            now = time.monotonic()
+            self.pace.allow(allowance, now)
+            if rest_seconds > 0:
+                self.pace.rest(now + rest_seconds)
+            self._pump()
+
+        self._loop.call_soon_threadsafe(change)
+
+    def submit(self, calls: Iterable[tuple[Hashable, JudgeCall]]) -> None:
+        """Have calls made, in their order; their replies come back from :meth:`collect` under their keys."""
+        more = list(calls)
+        self._out += len(more)
+        with self._queue:
+            self._waiting.extend(more)
+        self._loop.call_soon_threadsafe(self._pump)
+
+    def withdraw(self) -> list[Hashable]:
+        """Take back every call that was not sent yet; the keys."""
+        with self._queue:
+            keys = [key for key, _ in self._waiting]
+            self._waiting.clear()
+        self._out -= len(keys)
+        return keys
 
     def collect(self, timeout: float) -> list[tuple[Hashable, JudgeReply]]:
-        """The calls that have ended, waiting up to ``timeout`` seconds for the first of them."""
-        if not self._tasks:
-            return []
-        done, _ = self._loop.run_until_complete(
-            asyncio.wait(self._tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        )
-        return [(self._tasks.pop(task), task.result()) for task in done]
+        """The calls that have ended, waiting up to ``timeout`` seconds for some."""
+        if self._out:
+            self._heard.wait(timeout)
+        self._heard.clear()
+        found = [self._ended.popleft() for _ in range(len(self._ended))]
+        self._out -= len(found)
+        return [(ended.key, ended.task.result()) for ended in found]
 
-    async def _later(self, call: JudgeCall, delay: float) -> JudgeReply:
-        if delay:
-            await asyncio.sleep(delay)
-        return await self.client.call(call)
+    # Everything below runs in the pool's thread.
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._serve())
+        except BaseException as error:  # noqa: BLE001 -- handed to the thread that waits for it
+            self._failure = error
+        finally:
+            self._opened.set()
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        async with self.client:
+            self._opened.set()
+            await self._closing.wait()
+            self._waiting.clear()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _pump(self) -> None:
+        """Send what may be sent now; come back when a rate or a rest allows more."""
+        while len(self._tasks) < self.pace.limit.now and not self._closing.is_set():
+            with self._queue:
+                if not self._waiting:
+                    return
+                key, call = self._waiting[0]
+                seconds = self.pace.wait(call, time.monotonic())
+                if seconds <= 0:
+                    self._waiting.popleft()
+            if seconds > 0:
+                self._pump_after(seconds)
+                return
+            self.pace.sent(call)
+            task = self._loop.create_task(self._call(call))
+            self._tasks.add(task)
+            task.add_done_callback(partial(self._came_back, key))
+
+    def _pump_after(self, seconds: float) -> None:
+        if self._pumps_at is not None:
+            self._pumps_at.cancel()
+        self._pumps_at = self._loop.call_later(seconds, self._pump)
+
+    async def _call(self, call: JudgeCall) -> JudgeReply:
+        sent_at = time.monotonic()
+        reply = await self.client.call(call)
+        self.pace.heard(call, reply, sent_at, time.monotonic())
+        return reply
+
+    def _came_back(self, key: Hashable, task: asyncio.Task[JudgeReply]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            return
+        self._pump()
+        self._ended.append(_Ended(key, task))
+        if not self._waiting or self.resting:
+            self._heard.set()  # the ledger has to provide something to send, or to hear of the rest
+        elif not self._lingering:
+            self._lingering = True
+            self._loop.call_later(LINGER_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        self._lingering = False
+        self._heard.set()

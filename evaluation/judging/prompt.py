@@ -7,9 +7,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from evaluation.canonical import content_hash
+from evaluation.canonical import canonical_json, canonical_texts
 from evaluation.judging.calls import Ask, JudgeCall, Outcome, Rendered, Rung
 from evaluation.judging.rubric import Rubric
 from evaluation.samples import AnswerSpec, QuestionSpec
@@ -30,19 +31,20 @@ def render(rubric: Rubric, ask: Ask) -> Rendered:
     blocks = {name: _encoded(value) for name, value in ask.blocks.items()}
     mark = _mark(rubric, blocks)
     data = "\n\n".join(f"BEGIN {name} {mark}\n{text}\nEND {name} {mark}" for name, text in blocks.items())
-    system, closing = _words(rubric, ask)
+    system, closing = _words(rubric, ask.names, ask.step)
     messages = ({"role": "system", "content": system}, {"role": "user", "content": f"{data}\n\n{closing}"})
     material = {"rubric": rubric.content_hash, "messages": [dict(m) for m in messages], "schema": ask.schema}
     return Rendered(messages, ask.schema, material)
 
 
-def _words(rubric: Rubric, ask: Ask) -> tuple[str, str]:
-    """System message and closing."""
-    if ask.step:
-        step = rubric.step(ask.step)
-        return rubric.step_text(step.name), step.closing.strip()
-    names = [rubric.metric(name).name for name in ask.names]
-    return rubric.system_text(names), rubric.closing.strip().replace("{metrics}", ", ".join(names))
+@lru_cache(maxsize=512)
+def _words(rubric: Rubric, names: tuple[str, ...], step: str) -> tuple[str, str]:
+    """System message and closing: the same for every answer."""
+    if step:
+        asked = rubric.step(step)
+        return rubric.step_text(asked.name), asked.closing.strip()
+    named = [rubric.metric(name).name for name in names]
+    return rubric.system_text(named), rubric.closing.strip().replace("{metrics}", ", ".join(named))
 
 
 def judge_call(
@@ -61,9 +63,12 @@ def judge_call(
 
 def request_hash(call: JudgeCall, *, repeat: int = 0) -> str:
     """SHA-256 of all that decides a reply: content, model, parameters, rung and the number of the repeat."""
-    return content_hash(
-        [call.rendered.request_hash_material, call.model, dict(call.parameters), str(call.rung), repeat]
+    # The content hash of [material, model, parameters, rung, repeat], put together from its canonical JSON.
+    material = ",".join(
+        f'"{key}":{canonical_texts(part)}' for key, part in sorted(call.rendered.request_hash_material.items())
     )
+    decided = canonical_json([call.model, dict(call.parameters), str(call.rung), repeat])
+    return hashlib.sha256(f"[{{{material}}},{decided[1:]}".encode()).hexdigest()
 
 
 def repaired(call: JudgeCall, outcome: Outcome) -> JudgeCall:
@@ -81,8 +86,10 @@ _BUDGETS = frozenset({"max_tokens", "max_completion_tokens"})
 
 
 def _encoded(value: Any) -> str:
-    text = _LONE_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
-    return _INVISIBLE.sub(_escape, text)
+    text = json.dumps(value, ensure_ascii=False)
+    if text.isascii():  # nothing of what follows is
+        return text
+    return _INVISIBLE.sub(_escape, _LONE_SURROGATE.sub("\ufffd", text))
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluation.judging.asking import Heard
-from evaluation.judging.calls import Ask, JudgeReply, Outcome
+from evaluation.judging.calls import Ask, JudgeReply, Outcome, Rung
 from evaluation.judging.shapes import conforms
-from evaluation.judging.wire import storable
+from evaluation.judging.wire import VERDICT, storable
 
 _LONGEST_NUMBER = 18
 
 
-def hear(reply: JudgeReply, ask: Ask) -> Heard:
-    """What stands in a reply. Never raises for it.
+def hear(reply: JudgeReply, ask: Ask, rung: Rung = Rung.JSON_SCHEMA) -> Heard:
+    """What stands in a reply. Never raises for it. ``rung`` says where the object has to stand.
 
     A delivered reply has outcome ``parse`` when it is not one JSON object, has a part that was not asked for, no part
     of the right shape, or, where the ask wants the whole, not all of them.
@@ -24,7 +24,7 @@ def hear(reply: JudgeReply, ask: Ask) -> Heard:
     if reply.outcome is not Outcome.OK:
         return Heard(reply.outcome, {})
     shapes: Mapping[str, Any] = (ask.shape or ask.schema)["properties"]
-    found = one_object(reply.raw)
+    found = one_object(_last_line(reply.raw) if rung is Rung.TEXT else reply.raw)
     if found is None or not found.keys() <= shapes.keys():
         return Heard(Outcome.PARSE, {})
     try:
@@ -34,6 +34,15 @@ def hear(reply: JudgeReply, ask: Ask) -> Heard:
     if not parts or (ask.whole and len(parts) < len(shapes)):
         return Heard(Outcome.PARSE, {})
     return Heard(Outcome.OK, parts)
+
+
+def _last_line(text: str) -> str:
+    """What follows ``VERDICT:`` on the last line; nothing where the last line does not begin with it, or where the word
+    begins several lines, of which any could be the quoted one."""
+    lines = [line.strip() for line in text.strip().splitlines()]
+    if not lines or sum(line.startswith(VERDICT) for line in lines) != 1:
+        return ""
+    return lines[-1].removeprefix(VERDICT) if lines[-1].startswith(VERDICT) else ""
 
 
 def one_object(text: str) -> dict[str, Any] | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from evaluation.canonical import content_hash
 from evaluation.errors import InvalidFile, Problem, UnknownName
+from evaluation.judging.criteria.terms import CriterionTerms
 from evaluation.judging.rubric_parts import Label, Level, RubricMetric, RubricStep
 from evaluation.judging.shapes import closed
 
@@ -25,7 +26,7 @@ class Rubric(BaseModel):
 
     ``instruction`` opens the judge's system message, ``closing`` follows the data and has the one slot
     ``{metrics}``, ``repair`` asks once more after a reply that could not be read. A family that asks several times
-    has ``steps`` instead of a closing.
+    has ``steps`` instead of a closing. ``criterion`` is there where the rubric was made from a custom criterion.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,6 +38,7 @@ class Rubric(BaseModel):
     repair: Text
     steps: tuple[RubricStep, ...] = ()
     metrics: Annotated[tuple[RubricMetric, ...], Field(min_length=1)]
+    criterion: CriterionTerms | None = None
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Rubric:
@@ -60,11 +62,21 @@ class Rubric(BaseModel):
         """The metrics of the family in the order of the rubric."""
         return tuple(metric.name for metric in self.metrics)
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
         """SHA-256 of the content without defaults, so that a field added later changes no older hash; equal content
         is the same rubric, whatever file it came from."""
         return content_hash(self.model_dump(exclude_defaults=True))
+
+    def __hash__(self) -> int:
+        """By content, so that what is made of a rubric can be kept for it."""
+        return hash(self.content_hash)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other fields, whose hash is its own."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("content_hash", None)
+        return copied
 
     @property
     def text(self) -> str:

@@ -93,7 +93,7 @@ class RubricMetric(BaseModel):
         """The member of a reply that gives the metric: the reason first, then score or label."""
         if self.labels:
             return closed({"reason": TEXT, "label": one_of(self.verdicts)})
-        if self.scale:
+        if self.scale and not self.read_scale().levels:
             return closed({"reason": TEXT, "score": NUMBER})
         return closed({"reason": TEXT, "score": whole_number([int(value) for value in self.values])})
 

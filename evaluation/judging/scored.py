@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from evaluation.judging.asking import Case, Heard, Judging, Results, failed
@@ -12,7 +13,7 @@ from evaluation.judging.data import data_blocks, shown
 from evaluation.judging.rubric import Rubric, RubricMetric
 from evaluation.judging.shapes import Schema, closed
 from evaluation.samples import Result
-from evaluation.scales import Scale, ScaleKind
+from evaluation.scales import Scale
 
 _MOST_SHOWN = 80
 
@@ -30,14 +31,19 @@ def scores_ask(
 
     :raises UnknownName: for a metric that the rubric does not hold.
     """
-    asked = [rubric.metric(name) for name in metrics]
-    more = dict(beside or {})
-    return Ask(
-        blocks=blocks,
-        schema=closed({**{metric.name: metric.verdict_schema for metric in asked}, **more}),
-        names=tuple(metric.name for metric in asked),
-        shape=closed({**{metric.name: metric.verdict_shape for metric in asked}, **more}),
-    )
+    names = tuple(metrics)
+    schema, shape = _plain(rubric, names)
+    if beside:
+        schema, shape = (closed({**known["properties"], **beside}) for known in (schema, shape))
+    return Ask(blocks=blocks, schema=schema, names=names, shape=shape)
+
+
+@lru_cache(maxsize=512)
+def _plain(rubric: Rubric, names: tuple[str, ...]) -> tuple[Schema, Schema]:
+    """What is asked for and what is read where nothing stands beside the metrics: the same for every answer."""
+    asked = [rubric.metric(name) for name in names]
+    schema = closed({metric.name: metric.verdict_schema for metric in asked})
+    return schema, closed({metric.name: metric.verdict_shape for metric in asked})
 
 
 def read_scores(case: Case, heard: Heard) -> Results:
@@ -64,7 +70,7 @@ def read_verdict(metric: RubricMetric, verdict: Mapping[str, Any] | None) -> Res
 
 def _is_on(scale: Scale, said: Any) -> bool:
     """Whether it is a number of the scale; a level has to be written as a whole number."""
-    wanted = int if scale.kind is ScaleKind.LEVELS else int | float
+    wanted = int if scale.levels else int | float
     return isinstance(said, wanted) and not isinstance(said, bool) and scale.holds(said)
 
 

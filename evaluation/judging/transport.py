@@ -1,23 +1,22 @@
 """The HTTP transport under the judge client: one connection target, checked addresses, deadlines, a cap on the body.
 
-It sends only the headers named here, so that neither cookies nor anything the SDK finds in the environment leaves
-the machine, and it follows nothing.
+It sends only the headers named here, so that neither cookies nor anything from the environment leaves the machine, and
+it follows nothing. Why no SDK stands above it: docs/decisions/0003.
 """
 
 from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import aiohttp
-import httpx2
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from evaluation.judging.calls import Outcome
-from evaluation.judging.origins import AllowList, Origin
+from evaluation.judging.origins import AllowList, Origin, origin_of
 
-_CHUNK = 65_536
 _KEEPALIVE_SECONDS = 30.0
 
 
@@ -30,7 +29,7 @@ class Deadlines:
     total: float = 120.0
 
 
-class TransportFault(httpx2.TransportError):
+class TransportFault(Exception):
     """A call that ended without a response; ``outcome`` says how."""
 
     def __init__(self, outcome: Outcome, message: str) -> None:
@@ -67,7 +66,16 @@ class CheckedResolver(AbstractResolver):
         await self._resolver.close()
 
 
-class GuardedTransport(httpx2.AsyncBaseTransport):
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """A response, read whole. ``headers`` are looked up without regard to case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class GuardedTransport:
     """Requests to one origin. Every fault is raised as :class:`TransportFault`; a response is read whole."""
 
     def __init__(self, origin: Origin, allowed: AllowList, key: str, deadlines: Deadlines, most_bytes: int) -> None:
@@ -84,43 +92,38 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             self._headers["Authorization"] = f"Bearer {key}"
         self._timeout = aiohttp.ClientTimeout(sock_connect=deadlines.connect, sock_read=deadlines.read)
         self._session: aiohttp.ClientSession | None = None
+        self._known: set[str] = set()  # addresses found to be of the origin
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The response, whatever its status.
+    async def post(self, url: str, body: bytes) -> HttpResponse:
+        """Send a JSON body; the response, whatever its status.
 
         :raises TransportFault: for no connection, a deadline, a body above the cap, a foreign or refused target.
         """
-        target = Origin(request.url.scheme, request.url.host, request.url.port or self._origin.port)
-        if target != self._origin:
-            raise TransportFault(Outcome.BLOCKED, "not the judge's origin")
+        if url not in self._known:
+            if origin_of(url) != self._origin:
+                raise TransportFault(Outcome.BLOCKED, "not the judge's origin")
+            self._known.add(url)
         try:
-            return await self._send(request)
+            return await self._send(url, body)
         except TimeoutError as error:
             raise TransportFault(Outcome.TIMEOUT, "no answer in time") from error
         except (aiohttp.ClientError, OSError) as error:
             raise TransportFault(_outcome_of(error), type(error).__name__) from error
 
-    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send(self, url: str, body: bytes) -> HttpResponse:
         if self._session is None:
             self._session = self._opened()
-        async with self._session.request(
-            request.method,
-            str(request.url),
-            data=request.content or None,
-            headers=self._headers,
-            allow_redirects=False,
-            timeout=self._timeout,
+        async with self._session.post(
+            url, data=body, headers=self._headers, allow_redirects=False, timeout=self._timeout
         ) as response:
-            body = await self._read(response)
-            headers = [(name, value) for name, value in response.raw_headers if name.lower() not in _DROPPED]
-            return httpx2.Response(response.status, headers=headers, content=body, request=request)
+            return HttpResponse(response.status, response.headers, await self._read(response))
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise TransportFault(Outcome.WRONG_CONTENT, "compressed although identity was asked for")
         body = bytearray()
         if (response.content_length or 0) <= self._most_bytes:
-            async for chunk in response.content.iter_chunked(_CHUNK):
+            while chunk := await response.content.readany():
                 body += chunk
                 if len(body) > self._most_bytes:
                     break
@@ -144,9 +147,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if self._session is not None:
             await self._session.close()
             self._session = None
-
-
-_DROPPED = frozenset({b"transfer-encoding", b"content-encoding", b"set-cookie"})
 
 
 def _outcome_of(error: BaseException) -> Outcome:

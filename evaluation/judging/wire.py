@@ -7,8 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
 
+VERDICT = "VERDICT:"
+LAST_LINE = f"End your reply with one line of its own: {VERDICT} followed by the JSON object, all on that line."
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 _MOST_TOKENS = 100_000_000
 _EXCERPT = 4_000
@@ -47,10 +51,21 @@ def request_body(call: JudgeCall) -> dict[str, Any]:
         named = {"name": call.rubric.family, "strict": True, "schema": schema}
         body["response_format"] = {"type": "json_schema", "json_schema": named}
         return body
-    messages[-1]["content"] += "\n\nJSON schema: " + json.dumps(schema, ensure_ascii=False)
+    if call.rung is Rung.TOOL:
+        tool = {"name": call.rubric.family, "strict": True, "parameters": schema}
+        body["tools"] = [{"type": "function", "function": tool}]
+        body["tool_choice"] = {"type": "function", "function": {"name": call.rubric.family}}
+        return body
     if call.rung is Rung.JSON_OBJECT:
         body["response_format"] = {"type": "json_object"}
+    last_line = f"\n\n{LAST_LINE}" if call.rung is Rung.TEXT else ""
+    messages[-1]["content"] += f"{last_line}\n\nJSON schema: {json.dumps(schema, ensure_ascii=False)}"
     return body
+
+
+def encoded(call: JudgeCall) -> bytes:
+    """The body as it goes over the wire."""
+    return orjson.dumps(request_body(call))
 
 
 def read_error(status: int, body: bytes) -> JudgeReply:
@@ -80,7 +95,7 @@ def read_completion(body: bytes, content_type: str) -> JudgeReply:
     choices = _member(completion, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = _member(choice, "message")
-    content, refusal = _member(message, "content"), _member(message, "refusal")
+    content, refusal = _said(message), _member(message, "refusal")
     if not isinstance(message, dict) or not isinstance(content, str | None):
         return JudgeReply(Outcome.WRONG_CONTENT, raw=excerpt(body), http_status=200, detail=content_type[:80])
     refused = isinstance(refusal, str) and bool(refusal.strip())
@@ -90,8 +105,19 @@ def read_completion(body: bytes, content_type: str) -> JudgeReply:
         http_status=200,
         model_returned=_text(_member(completion, "model")),
         fingerprint=_text(_member(completion, "system_fingerprint")),
+        logprobs=bool(_member(_member(choice, "logprobs"), "content")),
         **_usage(_member(completion, "usage")),
     )
+
+
+def _said(message: Any) -> Any:
+    """The message's text, or the arguments where the model called its one tool instead. Prose beside a call is none of
+    the verdict; several calls are no verdict, as two objects are none."""
+    calls = _member(message, "tool_calls")
+    if not isinstance(calls, list) or not calls:
+        return _member(message, "content")
+    said = [_member(_member(call, "function"), "arguments") for call in calls]
+    return "\n".join(text if isinstance(text, str) else "" for text in said)
 
 
 def _outcome_of_ending(finish_reason: Any, *, refused: bool) -> Outcome:

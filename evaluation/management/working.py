@@ -16,8 +16,9 @@ from evaluation.runs.lifecycle import pause
 from evaluation.runs.models import Run
 from evaluation.runs.progress import progress
 
-SLICE_SECONDS = 2.0  # how long one works before the progress bar moves
+SLICE_SECONDS = 300.0  # how long one works before the run's state is looked at from the start
 INCOMPLETE = 100
+WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING)
 
 
 def work_off(run: Run) -> Run:
@@ -30,12 +31,17 @@ def work_off(run: Run) -> Run:
     try:
         with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
             task = bar.add_task("units", total=progress(run).total)
-            while run.state == Run.State.RUNNING:
+            watched = run
+
+            def moved() -> None:
+                bar.update(task, completed=progress(watched).ended)
+
+            while run.state in WORKING:
                 before = progress(run).ended
-                run = drain(run.pk, seconds=SLICE_SECONDS)
+                run = drain(run.pk, seconds=SLICE_SECONDS, tick=moved)
                 ended = progress(run).ended
                 bar.update(task, completed=ended)
-                if ended == before and run.state == Run.State.RUNNING:
+                if ended == before and run.state in WORKING:
                     time.sleep(0.5)  # deferred, or in another worker's hands
     except KeyboardInterrupt:
         pause(run, reason="interrupted")

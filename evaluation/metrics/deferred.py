@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
@@ -12,12 +11,17 @@ T = TypeVar("T")
 class DeferredSequence(Sequence[T]):
     """A sequence that is made on first reading, and equal to any sequence with the same items."""
 
+    __slots__ = ("_made", "_make")
+
     def __init__(self, make: Callable[[], tuple[T, ...]]) -> None:
         self._make = make
+        self._made: tuple[T, ...] | None = None
 
-    @cached_property
+    @property
     def _items(self) -> tuple[T, ...]:
-        return self._make()
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -45,12 +49,17 @@ class DeferredSequence(Sequence[T]):
 class DeferredMapping(Mapping[str, Any]):
     """A mapping that is made on first reading."""
 
+    __slots__ = ("_made", "_make")
+
     def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
         self._make = make
+        self._made: Mapping[str, Any] | None = None
 
-    @cached_property
+    @property
     def _content(self) -> Mapping[str, Any]:
-        return self._make()
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
     def __getitem__(self, key: str) -> Any:
         return self._content[key]

@@ -15,7 +15,7 @@ from evaluation.metrics.korean import CLOSED_LIST, analysis
 from evaluation.metrics.matching import MATCHINGS, KeywordHit, find_keyword
 from evaluation.metrics.normalise import folded
 from evaluation.metrics.tiers import Tier
-from evaluation.samples import Finding, Result
+from evaluation.samples import Finding, Result, Status
 
 Keywords = tuple[tuple[str, ...], ...]
 MISSING, NEGATED = "missing", "negated"
@@ -56,6 +56,8 @@ class KeywordsInAnswer:
         self.wanted, self.text = wanted, text
         self.occurring = wanted.occurring(text)
         self.found = sum(self.occurring)
+        self.detail = DeferredMapping(self._made_detail)
+        self.findings = DeferredSequence(self._made_findings)
 
     @property
     def share(self) -> float:
@@ -67,13 +69,11 @@ class KeywordsInAnswer:
         """The best hit of each keyword, in their order."""
         return tuple(find_keyword(keyword, self.text, self.wanted.matching) for keyword in self.wanted.keywords)
 
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
+    def _made_findings(self) -> tuple[Finding, ...]:
         """One finding per keyword."""
         return tuple(map(keyword_finding, self.wanted.keywords, self.hits))
 
-    @cached_property
-    def detail(self) -> dict[str, Any]:
+    def _made_detail(self) -> dict[str, Any]:
         """How many keywords were expected, found and seen in a negated clause, by what matching and analysis."""
         used = next((hit.analysis for hit in self.hits if hit is not None and hit.analysis), "")
         detail: dict[str, Any] = {
@@ -85,12 +85,8 @@ class KeywordsInAnswer:
         return detail | ({"analysis": used or CLOSED_LIST} if used else {})
 
     def scored(self, value: float) -> Result:
-        """A result with the findings, made when they are read."""
-        return Result.scored(
-            value,
-            detail=DeferredMapping(lambda: self.detail),
-            findings=DeferredSequence(lambda: self.findings),
-        )
+        """A result with the findings, made when they are read; all results about one answer share them."""
+        return Result(Status.SCORED, value, detail=self.detail, findings=self.findings)
 
 
 _SETS: dict[Keywords, KeywordSet] = {}

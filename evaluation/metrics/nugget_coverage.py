@@ -40,7 +40,7 @@ def nugget_coverage(question: QuestionSpec, answer: AnswerSpec, settings: RuleSe
     counts = {"vital": len(vital), "vital_found": sum(vital), "nuggets": "question" if question.nuggets else "profile"}
     return Result.scored(
         found.share,
-        detail=DeferredMapping(lambda: found.detail | counts),
+        detail=DeferredMapping(lambda: {**found.detail, **counts}),
         findings=DeferredSequence(lambda: tuple(replace(finding, kind="nugget") for finding in found.findings)),
     )
 

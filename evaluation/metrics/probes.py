@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from evaluation.metrics.boundaries import is_hangul
@@ -25,11 +25,11 @@ class Probe(NamedTuple):
 
     ``needle`` is the folded wording. ``searched`` is what is searched first: the needle, or where it ``settles`` that
     the keyword occurs, a space and the needle, whatever follows. Where that is not found, no tier finds the keyword
-    unless both ``gates`` occur.
-    ``squeezed`` is the needle without spaces where an answer may space it otherwise, and ``pairs`` are its neighbouring
-    characters without a space and with one. ``stem_words`` are what the particle tier needs; ``None``: it cannot find
-    what the needle does not. ``is_final`` says that there is no other tier. ``first`` and ``last`` are what its edges
-    are to a boundary, ``may_go_on`` that Hangul may follow, ``touches_numbers`` that an edge could cut a number.
+    unless both ``gates`` occur. ``first`` and ``last`` are what its edges are to a boundary, ``may_go_on`` that Hangul
+    may follow, ``opens_number`` and ``ends_number`` that its first or last edge could cut a number. ``is_final`` says
+    that there is no other tier; such a keyword may still be ``is_spaced``, and stand in a text with line breaks or more
+    than one space where it has one. ``spacing`` finds the needle with other spaces, where an answer may space it
+    otherwise. ``stem_words`` are what the particle tier needs; ``None``: it cannot find what the needle does not.
     """
 
     needle: str
@@ -39,11 +39,12 @@ class Probe(NamedTuple):
     first: int
     last: int
     may_go_on: bool
-    touches_numbers: bool
+    opens_number: bool
+    ends_number: bool
     is_negative: bool
     is_final: bool
-    squeezed: str
-    pairs: tuple[tuple[str, str], ...]
+    is_spaced: bool
+    spacing: re.Pattern[str] | None
     has_value: bool
     stem_words: tuple[str, ...] | None
 
@@ -55,12 +56,15 @@ def probe(written: str, analysis: str) -> Probe:
     text = keyword.text
     stem_words = _stem_words(keyword, analysis)
     squeezed = text.replace(" ", "") if keyword.has_hangul and keyword.may_be_split else ""
+    spacing = re.compile(r"\s*".join(map(re.escape, squeezed))) if squeezed else None
     has_value = bool(keyword.canonical)
     is_final = not (squeezed or has_value) and stem_words is None
-    touches_numbers = _opens_number(text) or _ends_number(text)
-    settles = keyword.may_go_on and is_hangul(text[-1]) and not touches_numbers
+    opens_number, ends_number = _opens_number(text), _ends_number(text)
+    settles = keyword.may_go_on and is_hangul(text[-1]) and not (opens_number or ends_number)
     # Behind a settling search that failed, the needle may still stand elsewhere than behind a space.
-    only_needle = (text, ANYWHERE) if settles else (NEVER, NEVER)
+    is_spaced = " " in text and not squeezed
+    words = text.split()
+    only_needle = (text, ANYWHERE) if settles else (words[0], words[-1]) if is_spaced else (NEVER, NEVER)
     return Probe(
         needle=text,
         searched=f" {text}" if settles else text,
@@ -69,11 +73,12 @@ def probe(written: str, analysis: str) -> Probe:
         first=kind_of(text[0]),
         last=kind_of(text[-1]),
         may_go_on=keyword.may_go_on and not text[-1].isdigit(),
-        touches_numbers=touches_numbers,
+        opens_number=opens_number,
+        ends_number=ends_number,
         is_negative=keyword.is_negative,
         is_final=is_final,
-        squeezed=squeezed,
-        pairs=tuple((a + b, f"{a} {b}") for a, b in pairwise(squeezed)),
+        is_spaced=is_spaced,
+        spacing=spacing,
         has_value=has_value,
         stem_words=stem_words,
     )

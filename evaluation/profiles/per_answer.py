@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from evaluation.profiles.arithmetic import (
+    Gap,
     Label,
     Overall,
     label_of,
@@ -118,7 +119,7 @@ def overall_from_answers(
     used = {metric for answer in applicable for metric in answer.weights_used}
     present = [part for part in profile.parts if {part.metric, part.otherwise} & used]
     missing = missing_parts(profile, present, dict.fromkeys(computed))
-    if not applicable:
+    if not applicable or (not present and any(part.gap is Gap.ABSENT for part in missing)):
         return Overall(None, Label.NONE, "no_parts", missing=missing)
     if all_parts and missing:
         return Overall(None, Label.NONE, named_reason("missing_parts", [m.metric for m in missing]), missing=missing)

@@ -21,6 +21,7 @@ from evaluation.rulebook import Cap, CitationRules, NextStepRules
 from evaluation.samples import CheckPhrases, Nugget
 
 WEIGHT_TOLERANCE = 1e-9
+DEFAULT_PROFILE = "standard"  # of runs for which nobody names one
 OVERALL = "overall"  # the key of the overall score among thresholds and report names
 FLAGS = "hallucination_flags"  # the metric whose flags may fail an answer
 _SHIPPED = Path(__file__).parent / "shipped"

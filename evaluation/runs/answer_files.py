@@ -18,6 +18,7 @@ from evaluation.files.answer_rows import AnswerFile, AnswerRow
 from evaluation.files.file_name import display_name
 from evaluation.files.reading import read_answers
 from evaluation.profiles.models import ProfileVersion
+from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.questions.difference import composed
 from evaluation.questions.importing import clean_name
 from evaluation.questions.models import QuestionSet
@@ -32,7 +33,6 @@ from evaluation.systems.models import System, SystemVersion
 from evaluation.systems.recorded import ADAPTER
 
 BATCH = 1000
-DEFAULT_PROFILE = "graphrag"
 PATIENCE = 3600.0  # seconds that rules may take before the rest is left to the workers
 
 

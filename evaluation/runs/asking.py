@@ -11,11 +11,13 @@ from django.db import transaction
 from evaluation.accounts.models import User
 from evaluation.accounts.turns import take_turns
 from evaluation.errors import Refused
+from evaluation.judges.bench import bench_of
+from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.lifecycle import cancel, pause, resume, start
 from evaluation.runs.making import prepare_run
 from evaluation.runs.models import AnswerSet, Run
 from evaluation.runs.selecting import QuestionFilter
-from evaluation.shipping import judge_row, profile_row
+from evaluation.shipping import profile_row
 
 ALL_QUESTIONS = QuestionFilter()
 
@@ -23,12 +25,20 @@ ALL_QUESTIONS = QuestionFilter()
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What is asked for. ``judge`` empty is the project's own, else the baseline; ``None`` is no judge.
+    ``beside`` names judges that are only compared with it, or with the rule of a ``jury`` its other members;
+    ``baseline`` sets the offline baseline beside them.
 
-    ``start_token`` makes asking twice one run. ``budget`` is in US dollars.
+    ``embeddings`` is the name of an endpoint, ``local`` or ``none``, empty for what there is; ``metrics`` are computed
+    beside the profile's. ``start_token`` makes asking twice one run. ``budget`` is in US dollars.
     """
 
-    profile: str = "graphrag"
+    profile: str = DEFAULT_PROFILE
     judge: str | None = ""
+    beside: tuple[str, ...] = ()
+    jury: str = ""
+    baseline: bool = True
+    embeddings: str = ""
+    metrics: tuple[str, ...] = ()
     name: str = ""
     questions: QuestionFilter = ALL_QUESTIONS
     repeat: int = 1
@@ -41,8 +51,9 @@ class Wanted:
 def ask_for_run(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
     """Make and start a run; the run that the same start token has made already, where there is one.
 
-    :raises UnknownName: for a profile or judge the project does not have.
-    :raises Refused: ``no_question_selected``; ``start_token_used`` by a run of another answer set.
+    :raises UnknownName: for a profile, judge, metric or embedding endpoint that there is not.
+    :raises Refused: see :func:`prepare_run`; ``no_question_selected``; ``start_token_used`` by a run of another answer
+        set.
     """
     with transaction.atomic():
         take_turns(answers.project_id)
@@ -55,10 +66,16 @@ def ask_for_run(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
 
 def _prepared(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
     project = answers.project
+    bench = (
+        None
+        if wanted.judge is None
+        else bench_of(project, [wanted.judge, *wanted.beside], wanted.jury, baseline=wanted.baseline)
+    )
     return prepare_run(
         answers,
         profile_row(project, wanted.profile),
-        judge=None if wanted.judge is None else judge_row(project, wanted.judge),
+        judge=bench.primary if bench else None,
+        beside=bench.beside if bench else (),
         name=wanted.name,
         by=by,
         budget=wanted.budget,
@@ -67,6 +84,8 @@ def _prepared(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
         use_cache=wanted.use_cache,
         question_ids=wanted.questions.select(answers.question_set),
         start_token=wanted.start_token,
+        embeddings_of=wanted.embeddings,
+        also=wanted.metrics,
     )
 
 
@@ -92,7 +111,7 @@ def resume_run(run: Run, by: User | None) -> Run:
 
     :raises Refused: ``run_not_paused``.
     """
-    if not resume(run, by) and run.state != Run.State.RUNNING:
+    if not resume(run, by) and run.state not in {Run.State.RUNNING, Run.State.PREFLIGHT}:
         raise Refused("run_not_paused", state=run.get_state_display())
     return run
 

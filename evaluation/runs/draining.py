@@ -3,35 +3,55 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from django.conf import settings
 
 from evaluation.errors import Refused
 from evaluation.judges.clients import client_of
+from evaluation.judges.embedders import embedder_of, tokens_of
+from evaluation.judging.pacing import Allowance
 from evaluation.judging.pool import CallPool
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import pause
 from evaluation.runs.models import Run, RunJudge
+from evaluation.runs.preflight import preflight, rung_of
 from evaluation.runs.settling import fail_dependents, park_crash_loops, settle
+from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession
+from evaluation.scoring.kept_replies import kept_for
 from evaluation.scoring.rules import BATCH, score_rules
 from evaluation.work import dispatch, units
 from evaluation.work.models import WorkUnit
 from evaluation.work.patience import patiently
+from evaluation.work.shares import Granted, Share
+from evaluation.work.storage import STORAGE_FULL, is_short_of_space
 
 
-def drain(run_id: int, *, seconds: float) -> Run:
-    """Work on a run for up to ``seconds``; ring again when claimable units remain, settle it when none is open."""
+def drain(run_id: int, *, seconds: float, tick: Callable[[], None] | None = None) -> Run:
+    """Work on a run for up to ``seconds``; ring again when claimable units remain, settle it when none is open.
+
+    ``tick`` is called about once a second while calls are made, for whoever shows how far the run is.
+    """
     run = patiently(lambda: Run.objects.select_related("profile_version").get(pk=run_id))
     deadline = time.monotonic() + seconds
+    if run.state == Run.State.RUNNING and is_short_of_space():
+        patiently(lambda: pause(run, reason=STORAGE_FULL))
+        return run
+    preflight(run, deadline)
     patiently(lambda: park_crash_loops(run))
     patiently(lambda: fail_dependents(run))
     while time.monotonic() < deadline and patiently(lambda: _rules_once(run)):
         pass
-    for judge in patiently(lambda: list(_judges(run))):
-        if time.monotonic() < deadline and patiently(partial(_has_work, run, judge)):
-            _judge(run, judge, deadline)
+    if time.monotonic() < deadline and patiently(partial(_has_embeddings, run)):
+        _embed(run, deadline)
+    for judges in patiently(lambda: _judges(run)):
+        if time.monotonic() < deadline and patiently(partial(_has_work, run, judges)):
+            _judge(run, judges, deadline, tick)
+    # What judges wrote may be embedded now.
+    if time.monotonic() < deadline and patiently(partial(_has_embeddings, run)):
+        _embed(run, deadline)
     patiently(lambda: settle(run))
     if run.state == Run.State.RUNNING and patiently(lambda: claimable_now(run_id)):
         patiently(lambda: dispatch.ring(run_id))
@@ -39,8 +59,9 @@ def drain(run_id: int, *, seconds: float) -> Run:
 
 
 def claimable_now(run_id: int) -> bool:
-    """Whether a running run has a unit that could be claimed at this moment."""
-    return WorkUnit.objects.filter(units.claimable(), run_id=run_id, run__state=Run.State.RUNNING).exists()
+    """Whether a running run has a unit that could be claimed and worked on at this moment."""
+    mine = WorkUnit.objects.filter(units.claimable(), run_id=run_id, run__state=Run.State.RUNNING)
+    return mine.exclude(units.resting()).exists()
 
 
 def _rules_once(run: Run) -> int:
@@ -51,23 +72,52 @@ def _rules_once(run: Run) -> int:
     return len(claimed)
 
 
-def _judges(run: Run) -> list[RunJudge]:
-    return list(run.judges.select_related("judge_version__endpoint", "rubric_version").order_by("id"))
+def _judges(run: Run) -> list[list[RunJudge]]:
+    """The run's judges, those at one endpoint together: their calls share its places."""
+    found: dict[int | None, list[RunJudge]] = {}
+    for judge in run.judges.select_related("judge_version__endpoint", "rubric_version").order_by("id"):
+        found.setdefault(judge.judge_version.endpoint_id, []).append(judge)
+    return list(found.values())
 
 
-def _has_work(run: Run, judge: RunJudge) -> bool:
+def _has_work(run: Run, judges: Sequence[RunJudge]) -> bool:
+    mine = WorkUnit.objects.filter(units.claimable(), run_id=run.pk, run_judge__in=judges, run__state=Run.State.RUNNING)
+    return mine.exclude(units.resting()).exists()
+
+
+def _has_embeddings(run: Run) -> bool:
     return WorkUnit.objects.filter(
-        units.claimable(), run_id=run.pk, run_judge=judge, run__state=Run.State.RUNNING
+        units.claimable(), run_id=run.pk, kind=WorkUnit.Kind.EMBED, run__state=Run.State.RUNNING
     ).exists()
 
 
-def _judge(run: Run, judge: RunJudge, deadline: float) -> None:
+def _embed(run: Run, deadline: float) -> None:
+    config = RunConfig.model_validate(run.config)
     try:
-        client = client_of(judge.judge_version)
+        embedder = embedder_of(config.embedding) if config.embedding else None
+        tokens = tokens_of(config.tokens) if config.tokens else None
     except Refused as refused:
         pause(run, reason=refused.code)
         return
-    endpoint = judge.judge_version.endpoint
-    limit = RunConfig.model_validate(run.config).max_concurrency
-    with CallPool(client, min(limit, endpoint.max_concurrency if endpoint else limit)) as pool:
-        JudgeSession(run, judge, pool, deadline, settings.CONCORD_LEASE_SECONDS).work()
+    EmbeddingSession(run, embedder, tokens, deadline).work()
+
+
+def _judge(run: Run, judges: Sequence[RunJudge], deadline: float, tick: Callable[[], None] | None) -> None:
+    judge = judges[0].judge_version
+    try:
+        client = client_of(judge)
+    except Refused as refused:
+        pause(run, reason=refused.code)
+        return
+    config = RunConfig.model_validate(run.config)
+    rungs = patiently(lambda: {one.pk: rung_of(run, one.judge_version) for one in judges})
+    kept = kept_for(judge, use_cache=config.use_cache)
+    share = Share(judge.endpoint, run.pk, config.max_concurrency) if judge.endpoint else None
+    granted = patiently(share.renew) if share else Granted(Allowance(config.max_concurrency))
+    try:
+        with CallPool(client, granted.allowance) as pool:
+            lease = settings.CONCORD_LEASE_SECONDS
+            JudgeSession(run, judges, pool, deadline, lease, rungs, kept, share, tick).work()
+    finally:
+        if share:
+            patiently(share.leave)

@@ -1,10 +1,11 @@
 """A run's life: made, started once, paused, resumed, cancelled, retried, settled.
 
-    draft -> running <-> paused -> cancelled
-                |
-                +-> completed | incomplete -> (retry_failed) -> running
+    draft -> preflight -> running <-> paused -> cancelled
+                             |
+                             +-> completed | incomplete -> (retry_failed) -> running
 
-Every step is one conditional update, so that two people pressing the same button do it once.
+The preflight is for judges behind an endpoint; it may be paused too, and is left out where there are none. Every step
+is one conditional update, so that two people pressing the same button do it once.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from evaluation.errors import Refused
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.profiles.models import ProfileVersion
 from evaluation.runs.config import RunConfig
-from evaluation.runs.models import AnswerSet, Run, RunEvent, RunJudge
-from evaluation.runs.planning import planned_units
+from evaluation.runs.models import AnswerSet, Preflight, Run, RunEvent, RunJudge
+from evaluation.runs.planning import planned_units, waiting_units
 from evaluation.work import dispatch
 from evaluation.work.models import WorkUnit
 from evaluation.work.units import State
@@ -72,22 +73,39 @@ def make_run(
 def start(run: Run, by: User | None = None) -> bool:
     """Create the run's units and ring; false when it was started already."""
     with transaction.atomic():
-        if not _move(run, [Run.State.DRAFT], Run.State.RUNNING, "started", by, started_at=Now()):
+        if not _move(run, [Run.State.DRAFT], _working(run), "started", by, started_at=Now()):
             return False
         WorkUnit.objects.bulk_create(planned_units(run), batch_size=UNIT_BATCH)
+        WorkUnit.objects.bulk_create(waiting_units(run), batch_size=UNIT_BATCH)
         dispatch.ring(run.pk)
     return True
 
 
+def begin(run: Run) -> bool:
+    """From the preflight to work, once every judge is pinned; false when the run was in another state already."""
+    return _move(run, [Run.State.PREFLIGHT], Run.State.RUNNING, "checked", None, reason="")
+
+
+def unpinned(run: Run) -> list[JudgeVersion]:
+    """The judges behind an endpoint that no preflight of the run has pinned yet."""
+    pinned = Preflight.objects.filter(run=run, outcome="ok").values("judge_version")
+    rows = JudgeVersion.objects.filter(pk__in=run.judges.values("judge_version")).exclude(endpoint=None)
+    return list(rows.exclude(pk__in=pinned).select_related("endpoint").order_by("pk"))
+
+
+def _working(run: Run) -> str:
+    return Run.State.PREFLIGHT if unpinned(run) else Run.State.RUNNING
+
+
 def pause(run: Run, by: User | None = None, reason: str = "") -> bool:
     """Stop claiming; calls in flight end and are kept."""
-    return _move(run, [Run.State.RUNNING], Run.State.PAUSED, "paused", by, reason=reason)
+    return _move(run, [Run.State.RUNNING, Run.State.PREFLIGHT], Run.State.PAUSED, "paused", by, reason=reason)
 
 
 def resume(run: Run, by: User | None = None) -> bool:
     """Go on with a paused run under its frozen configuration."""
     with transaction.atomic():
-        moved = _move(run, [Run.State.PAUSED], Run.State.RUNNING, "resumed", by, reason="")
+        moved = _move(run, [Run.State.PAUSED], _working(run), "resumed", by, reason="")
         if moved:
             dispatch.ring(run.pk)
     return moved
@@ -95,8 +113,9 @@ def resume(run: Run, by: User | None = None) -> bool:
 
 def cancel(run: Run, by: User | None = None) -> bool:
     """End a run for good; what is done stays, what waits is skipped."""
+    open_states = [Run.State.DRAFT, Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED]
     with transaction.atomic():
-        moved = _move(run, [Run.State.DRAFT, Run.State.RUNNING, Run.State.PAUSED], Run.State.CANCELLED, "cancelled", by)
+        moved = _move(run, open_states, Run.State.CANCELLED, "cancelled", by)
         if moved:
             WorkUnit.objects.filter(run=run, state__in=[State.BLOCKED, State.TODO]).update(
                 state=State.SKIPPED, reason="cancelled"
@@ -120,7 +139,7 @@ def retry_failed(run: Run, by: User | None = None) -> int:
         if not count:
             raise Refused("nothing_failed")
         states = [Run.State.RUNNING, Run.State.PAUSED, Run.State.COMPLETED, Run.State.INCOMPLETE]
-        if not _move(run, states, Run.State.RUNNING, "retried", by, reason="", finished_at=None):
+        if not _move(run, states, _working(run), "retried", by, reason="", finished_at=None):
             raise Refused("run_not_retryable")
         dispatch.ring(run.pk)
     return count

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from uuid import UUID
 
 from evaluation.accounts.models import User
-from evaluation.judges.models import JudgeVersion
+from evaluation.criteria.models import CriterionEvent
+from evaluation.criteria.standing import active, active_by_name, idle_names
+from evaluation.embedding import bert_score
+from evaluation.embedding.catalogue import EMBEDDING_NAMES
+from evaluation.errors import Refused, UnknownName
+from evaluation.judges.embedders import chosen_embedding, chosen_tokens
+from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.judging.catalogue import family_named, family_of, judge_metrics
+from evaluation.judging.families import asked_back
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.profiles.models import ProfileVersion
 from evaluation.profiles.spec import ProfileSpec
+from evaluation.registry import Direction
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import make_run
 from evaluation.runs.models import AnswerSet, Run
@@ -19,13 +28,37 @@ from evaluation.shipping import shipped_rubric_row
 FULL_RAG = "full_rag"
 
 
-def metrics_of(profile: ProfileVersion) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The profile's rule metrics and its judge metrics, by name."""
-    spec = ProfileSpec.model_validate(profile.spec)
+def metrics_of(profile: ProfileVersion, also: Collection[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The rule metrics and the built-in judge metrics of the profile and of the names beside it."""
     rules = {m.spec.name for m in RULE_METRICS}
     judged = {s.name for s in judge_metrics()}
-    names = spec.metrics
+    names = tuple(dict.fromkeys([*ProfileSpec.model_validate(profile.spec).metrics, *also]))
     return tuple(n for n in names if n in rules), tuple(n for n in names if n in judged)
+
+
+def embedding_metrics_of(profile: ProfileVersion, also: Collection[str] = ()) -> tuple[str, ...]:
+    """The metrics of the profile and of the names beside it that need embeddings and no judge."""
+    names = dict.fromkeys([*ProfileSpec.model_validate(profile.spec).metrics, *also])
+    return tuple(name for name in names if name in EMBEDDING_NAMES)
+
+
+def criteria_of(profile: ProfileVersion, also: Collection[str] = ()) -> tuple[CriterionEvent, ...]:
+    """The custom criteria of the profile and of the names beside it, in the versions that are in force.
+
+    :raises Refused: ``criterion_not_active`` where one is not in force, ``criterion_not_weighable`` where the profile
+        gives a weight to classes or to a criterion of which less is better.
+    """
+    spec = ProfileSpec.model_validate(profile.spec)
+    names = dict.fromkeys([*spec.metrics, *also])
+    if idle := idle_names(profile.project_id, names):
+        raise Refused("criterion_not_active", names=idle)
+    found = active_by_name(profile.project_id, names)
+    weighed = {name for part in spec.parts for name in (part.metric, part.otherwise)}
+    weighed |= {spec.whole_score.metric} if spec.whole_score else set()
+    odd = sorted(n for n in weighed & found.keys() if found[n].version.read().direction is not Direction.HIGHER)
+    if odd:
+        raise Refused("criterion_not_weighable", names=odd)
+    return tuple(found[name] for name in names if name in found)
 
 
 def prepare_run(
@@ -33,6 +66,7 @@ def prepare_run(
     profile: ProfileVersion,
     *,
     judge: JudgeVersion | None,
+    beside: Sequence[JudgeVersion] = (),
     name: str = "",
     by: User | None = None,
     budget: Decimal | None = None,
@@ -41,26 +75,57 @@ def prepare_run(
     use_cache: bool = True,
     question_ids: tuple[str, ...] = (),
     start_token: UUID | None = None,
+    embeddings_of: str = "",
+    also: Collection[str] = (),
 ) -> Run:
     """A draft run of the profile's rule metrics and, with a judge, of its judge metrics; one unit per rubric family.
-    Rule metrics that a family decides are left to the judge.
+    Rule metrics that a family decides are left to the judge. ``also`` are metrics to compute beside the profile's.
 
-    A set of retrieved passages without answers has nothing to judge, so its runs have no judge.
+    ``judge`` is the one whose values count; those ``beside`` it are members of a jury or only compared.
+    A set of retrieved passages without answers has nothing to judge, so its runs have no judge. ``embeddings_of`` is
+    the name of an endpoint, ``local`` or ``none``; empty leaves the choice to :func:`chosen_embedding`.
+
+    :raises Refused: see :func:`criteria_of`.
+    :raises UnknownName: for a name in ``also`` that nothing computes.
     """
-    rules, judged = metrics_of(profile)
+    rules, judged = metrics_of(profile, also)
+    criteria = criteria_of(profile, also)
+    _check_known(also, profile.project_id)
     judge = judge if answer_set.evaluation_type == FULL_RAG else None
     families = sorted({family_of(n) for n in judged}) if judge else []
     decided = {metric.spec.name for family in families for metric in family_named(family).decides}
+    embeddings = embedding_metrics_of(profile, also) if answer_set.evaluation_type == FULL_RAG else ()
+    embeds = bool(embeddings) or asked_back.NAME in families
     config = RunConfig(
         evaluation_type=answer_set.evaluation_type,
         k=answer_set.k,
         rules=tuple(name for name in rules if name not in decided),
+        embeddings=embeddings,
+        embedding=chosen_embedding(judge, embeddings_of) if embeds else None,
+        tokens=chosen_tokens() if bert_score.SPEC.name in embeddings else None,
         repeat=repeat,
         max_concurrency=max_concurrency,
         use_cache=use_cache,
         question_ids=question_ids,
     )
-    judges = [(judge, shipped_rubric_row(f, judge.language), True) for f in families] if judge else []
+    judges: list[tuple[JudgeVersion, RubricVersion, bool]] = []
+    if judge:
+        judges = [(judge, rubric, True) for rubric in _rubrics(judge, families, criteria)]
+        judges += [(other, rubric, False) for other in beside for rubric in _rubrics(other, families, criteria)]
     return make_run(
         answer_set, profile, config, judges=judges, name=name, by=by, budget=budget, start_token=start_token
     )
+
+
+def _rubrics(judge: JudgeVersion, families: Sequence[str], criteria: Sequence[CriterionEvent]) -> list[RubricVersion]:
+    shipped = [shipped_rubric_row(family, judge.language) for family in families]
+    return shipped + [event.rubric(judge.language) for event in criteria]
+
+
+def _check_known(names: Collection[str], project_id: int) -> None:
+    """Every name is that of a metric that a run can compute."""
+    known = [metric.spec.name for metric in RULE_METRICS] + [spec.name for spec in judge_metrics()]
+    known += [*EMBEDDING_NAMES, *(event.criterion.name for event in active(project_id))]
+    for name in names:
+        if name not in known:
+            raise UnknownName("metric", name, known)

@@ -188,6 +188,45 @@ class RunJudge(AppendOnly):
         return f"{self.judge_version} · {self.rubric_version}"
 
 
+class Preflight(AppendOnly):
+    """What the small calls before a run told about one of its judges. The row with outcome ``ok`` pins the ``rung`` for
+    the whole run; ``judge_hash`` is the hash of the judge version and of what was pinned. Others say why it could not
+    be pinned: a reason code, and ``retry_at`` where the server wants to be left alone until then.
+
+    ``usage`` and ``logprobs`` tell whether the judge gives token counts and log probabilities, null where that was not
+    found out. ``cost`` is in US dollars, null where unknown; ``detail`` lists the calls.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="preflights")
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, related_name="preflights")
+    outcome = models.CharField(_("outcome"), max_length=30)
+    rung = models.CharField(_("way of asking"), max_length=20, blank=True)
+    judge_hash = models.CharField(_("hash of the judge as pinned"), max_length=64, blank=True)
+    model_returned = models.CharField(_("model that answered"), max_length=200, blank=True)
+    fingerprint = models.CharField(_("fingerprint"), max_length=200, blank=True)
+    usage = models.BooleanField(_("tells tokens"), null=True)
+    logprobs = models.BooleanField(_("tells log probabilities"), null=True)
+    calls = models.PositiveIntegerField(_("calls"), default=0)
+    cost = models.DecimalField(_("cost"), max_digits=14, decimal_places=8, null=True)
+    retry_at = models.DateTimeField(_("not before"), null=True)
+    detail = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        verbose_name = _("preflight")
+        verbose_name_plural = _("preflights")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "judge_version"], condition=Q(outcome="ok"), name="one_pinned_judge_per_run"
+            ),
+            models.CheckConstraint(
+                condition=~Q(outcome="ok") | (~Q(rung="") & ~Q(judge_hash="")), name="pinned_has_a_rung"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.judge_version} {self.outcome}"
+
+
 class RunEvent(AppendOnly, Authored):
     """What happened to a run: started, paused, resumed, cancelled, retried, completed, and why."""
 

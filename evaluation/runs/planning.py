@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaluation.canonical import content_hash
+from evaluation.judging.families import asked_back
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import Answer, Run, RunJudge
 from evaluation.work.models import WorkUnit
@@ -21,15 +22,42 @@ def answers_of(run: Run) -> list[Answer]:
 
 
 def planned_units(run: Run) -> Iterator[WorkUnit]:
-    """One rules unit per answer, and one judge unit per answer, judge and repeat."""
+    """One rules unit per answer, one for its embeddings, and one judge unit per answer, judge and repeat."""
     config = RunConfig.model_validate(run.config)
     judges = list(run.judges.select_related("judge_version", "rubric_version"))
     for answer in answers_of(run):
         if config.rules:
             yield _unit(run, config, WorkUnit.Kind.RULES, answer)
+        if config.embeddings:
+            yield _unit(run, config, WorkUnit.Kind.EMBED, answer)
         for judge in judges:
+            if judge.judge_version.is_jury:
+                continue
             for repeat in range(1, judge.repeat_count + 1):
                 yield _unit(run, config, WorkUnit.Kind.JUDGE, answer, judge, repeat)
+
+
+def waiting_units(run: Run) -> Iterator[WorkUnit]:
+    """Units that wait for another one of the run, which has to be there already: what a judge wrote is embedded."""
+    config = RunConfig.model_validate(run.config)
+    if config.embedding is None:
+        return
+    asked = WorkUnit.objects.filter(
+        run=run, kind=WorkUnit.Kind.JUDGE, run_judge__rubric_version__family=asked_back.NAME
+    )
+    for unit in asked.iterator(chunk_size=2000):
+        yield WorkUnit(
+            run=run,
+            kind=WorkUnit.Kind.EMBED,
+            question_id=unit.question_id,
+            sample=unit.sample,
+            answer_id=unit.answer_id,
+            run_judge_id=unit.run_judge_id,
+            repeat=unit.repeat,
+            needs=unit,
+            key=content_hash([WorkUnit.Kind.EMBED, unit.key]),
+            state=WorkUnit.State.BLOCKED,
+        )
 
 
 def _unit(

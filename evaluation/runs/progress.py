@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Count, Max, Q, Sum
 from django.utils import timezone
 
+from evaluation.runs.costs import UNSENT
 from evaluation.runs.models import Run
 from evaluation.work.models import Attempt, WorkUnit
 
@@ -28,6 +29,7 @@ class Progress:
     failed: int
     skipped: int
     calls: int
+    cached: int
     cost: Decimal
     unknown_costs: int
     pace: float | None
@@ -61,7 +63,8 @@ def progress_by_run(runs: Collection[Run]) -> dict[int, Progress]:
     units = WorkUnit.objects.filter(run__in=ids).order_by().values("run_id").annotate(last=Max("finished_at"), **states)
     calls = Attempt.objects.filter(unit__run__in=ids).order_by().values("unit__run_id")
     calls = calls.annotate(
-        calls=Count("id", filter=~Q(reply__outcome="not_sent")),
+        calls=Count("id", filter=~Q(reply__outcome__in=UNSENT)),
+        cached=Count("id", filter=Q(reply__outcome="cached")),
         cost=Sum("reply__cost"),
         unknown=Count("id", filter=Q(reply__isnull=True) | Q(reply__cost__isnull=True)),
     )
@@ -70,7 +73,7 @@ def progress_by_run(runs: Collection[Run]) -> dict[int, Progress]:
     return {run.pk: _progress(run, units_of.get(run.pk, {}), calls_of.get(run.pk, _NO_CALLS)) for run in runs}
 
 
-_NO_CALLS: Mapping[str, Any] = {"calls": 0, "cost": None, "unknown": 0}
+_NO_CALLS: Mapping[str, Any] = {"calls": 0, "cached": 0, "cost": None, "unknown": 0}
 
 
 def _progress(run: Run, row: Mapping[str, Any], calls: Mapping[str, Any]) -> Progress:
@@ -84,6 +87,7 @@ def _progress(run: Run, row: Mapping[str, Any], calls: Mapping[str, Any]) -> Pro
     return Progress(
         **units,
         calls=calls["calls"],
+        cached=calls["cached"],
         cost=calls["cost"] or Decimal(0),
         unknown_costs=calls["unknown"],
         pace=pace,

@@ -11,6 +11,7 @@ from evaluation.samples import Result
 from evaluation.scoring.coverage import incomplete_metrics
 from evaluation.scoring.deriving import derive
 from evaluation.scoring.expected import expected_metrics
+from evaluation.scoring.juries import judge_together
 from evaluation.scoring.writing import Outcome, write
 from evaluation.work import units
 from evaluation.work.models import WorkUnit
@@ -45,6 +46,7 @@ def settle(run: Run) -> bool:
     fail_dependents(run)
     if units.open_units(run.pk).exists():
         return False
+    judge_together(run)
     derive(run)
     short = incomplete_metrics(run)
     state = Run.State.INCOMPLETE if short else Run.State.COMPLETED

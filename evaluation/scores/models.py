@@ -86,7 +86,8 @@ class Score(AppendOnly):
         ]
         indexes = [
             models.Index(fields=["run", "metric", "status"], name="scores_of_run"),
-            models.Index(fields=["answer", "metric", "-id"], name="scores_of_answer"),
+            # All three columns: with two, SQLite may as well take the run's scores and read every one of them.
+            models.Index(fields=["answer", "run", "metric"], name="scores_of_answer_in_run"),
         ]
 
     def __str__(self) -> str:

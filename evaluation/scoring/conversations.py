@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from evaluation.judges.models import JudgeVersion
 from evaluation.judging.applicability import applicability
-from evaluation.judging.asking import Case, Family, Talk
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
+from evaluation.judging.asking import Case, Family, Heard, Talk
+from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
 from evaluation.judging.caps import capped
+from evaluation.judging.gates import ruled
+from evaluation.judging.lexical.criteria import unanswerable
 from evaluation.judging.prompt import judge_call, request_hash
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
@@ -30,6 +32,7 @@ class Setting:
     specs: tuple[MetricSpec, ...]
     settings: RuleSettings
     judge: JudgeVersion
+    rung: Rung = Rung.JSON_SCHEMA
 
 
 class Conversation:
@@ -52,10 +55,10 @@ class Conversation:
             return self._left_out
         return {**self._left_out, **capped(self._case, self._talk.results)}
 
-    def hear(self, reply: JudgeReply) -> None:
-        """Go on with the reply to the present call."""
+    def hear(self, heard: Heard) -> None:
+        """Go on with what the reply to the present call holds."""
         if self._talk is not None and self.call is not None:
-            self._talk.hear(hear(reply, self.call.ask))
+            self._talk.hear(heard)
             self._go_on()
 
     def _begin(self) -> None:
@@ -66,11 +69,17 @@ class Conversation:
         question, said = answer.question.read(), answer.read()
         parts = applicability(self._setting.specs, question, said, self._setting.settings)
         self._left_out = dict(parts.not_applicable)
+        if self._setting.judge.is_baseline:
+            self._left_out |= unanswerable(self._setting.rubric, parts.metrics)
+        specs = tuple(spec for spec in parts.specs if spec.name not in self._left_out)
+        if answer.status != "failed":
+            self._left_out |= ruled(self._setting.family, specs, question, said, self._setting.judge.language)
+            specs = tuple(spec for spec in specs if spec.name not in self._left_out)
         if answer.status == "failed":
             self.reason = "upstream: " + answer.reason
             self._left_out |= {name: Result.failed(self.reason) for name in parts.metrics}
-        elif parts.specs:
-            self._case = Case(self._setting.rubric, question, said, parts.specs, self._setting.settings)
+        elif specs:
+            self._case = Case(self._setting.rubric, question, said, specs, self._setting.settings)
             self._talk = Talk(self._setting.family.judge(self._case))
             self._go_on()
 
@@ -80,13 +89,19 @@ class Conversation:
         while self._case is not None and self._talk is not None and self._talk.ask is not None:
             case, judge = self._case, self._setting.judge
             call = judge_call(
-                case.rubric, case.question, case.answer, self._talk.ask, model=judge.model, parameters=judge.params
+                case.rubric,
+                case.question,
+                case.answer,
+                self._talk.ask,
+                model=judge.model,
+                parameters=judge.params,
+                rung=self._setting.rung,
             )
             raw = self._replies.get(request_hash(call, repeat=self._unit.repeat)) if self._replies else None
             if raw is None:
                 self.call = call
                 return
-            self._talk.hear(hear(JudgeReply(Outcome.OK, raw=raw), call.ask))
+            self._talk.hear(hear(JudgeReply(Outcome.OK, raw=raw), call.ask, call.rung))
 
 
 def earlier_replies(units: Iterable[WorkUnit]) -> dict[int, dict[str, str]]:
@@ -97,7 +112,7 @@ def earlier_replies(units: Iterable[WorkUnit]) -> dict[int, dict[str, str]]:
         return {}
     rounds = {unit.pk: unit.round for unit in again}
     found: dict[int, dict[str, str]] = {}
-    rows = Reply.objects.filter(attempt__unit__in=again, outcome=Outcome.OK).order_by("id")
+    rows = Reply.objects.filter(attempt__unit__in=again, outcome__in=[Outcome.OK, Outcome.CACHED]).order_by("id")
     for pk, number, digest, raw in rows.values_list("attempt__unit_id", "attempt__round", "request_hash", "raw"):
         if number == rounds[pk]:
             found.setdefault(pk, {})[digest] = raw

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from evaluation.derived import answer_overall
 from evaluation.derived.catalogue import DERIVED_METRICS
+from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.errors import UnknownName
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.catalogue import RULE_METRICS
@@ -17,8 +18,9 @@ from evaluation.scores.models import MetricDefinition
 
 def declared() -> dict[str, MetricSpec]:
     """Every metric that code declares, by name."""
+    rules = (metric.spec for metric in RULE_METRICS)
     derived = (*(metric.spec for metric in DERIVED_METRICS), answer_overall.SPEC)
-    return {spec.name: spec for spec in (*(metric.spec for metric in RULE_METRICS), *judge_metrics(), *derived)}
+    return {spec.name: spec for spec in (*rules, *EMBEDDING_METRICS, *judge_metrics(), *derived)}
 
 
 def define(spec: MetricSpec) -> MetricDefinition:

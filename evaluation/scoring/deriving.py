@@ -6,8 +6,7 @@ retry) a row of the next round supersedes.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evaluation.canonical import content_hash
@@ -17,14 +16,14 @@ from evaluation.derived.catalogue import DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.registry import Kind
 from evaluation.runs.models import Run
-from evaluation.samples import Result, Status
+from evaluation.samples import Result
 from evaluation.scales import Scale
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.coverage import counting
 from evaluation.scoring.definitions import definitions
+from evaluation.scoring.folding import Row, folded
 
 BATCH = 1000
-_Row = tuple[str, float | None, str | None, str]  # status, value, label, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def derive(run: Run) -> int:
 def _results(run: Run) -> tuple[dict[int, _Found], dict[str, Scale]]:
     """The counting results of the run by answer, and the scales of their metrics. One query."""
     scales: dict[str, Scale] = {}
-    repeats: dict[int, dict[str, list[_Row]]] = {}
+    repeats: dict[int, dict[str, list[Row]]] = {}
     categories: dict[int, str] = {}
     rows = counting(run).exclude(metric__kind=Kind.DERIVED).order_by("answer_id", "id")
     for answer_id, category, name, scale, *row in rows.values_list(
@@ -73,23 +72,10 @@ def _results(run: Run) -> tuple[dict[int, _Found], dict[str, Scale]]:
         status, value, label, reason = row
         repeats.setdefault(answer_id, {}).setdefault(name, []).append((status, value, label, reason))
     found = {
-        answer_id: _Found(categories[answer_id], {name: _folded(several) for name, several in by_name.items()})
+        answer_id: _Found(categories[answer_id], {name: folded(several) for name, several in by_name.items()})
         for answer_id, by_name in repeats.items()
     }
     return found, scales
-
-
-def _folded(repeats: Sequence[_Row]) -> Result:
-    """One result of several repeats: the mean of the numbers that were scored (classes: the first), else the first
-    failure, else the first reason why it does not apply."""
-    values = [value for _, value, _, _ in repeats if value is not None]
-    if values:
-        return Result.scored(math.fsum(values) / len(values))
-    labels = [label for _, _, label, _ in repeats if label is not None]
-    if labels:
-        return Result.labelled(labels[0])
-    failures = [reason for status, _, _, reason in repeats if status == Status.FAILED]
-    return Result.failed(failures[0]) if failures else Result.not_applicable(repeats[0][3])
 
 
 def _insert(run: Run, metrics: Mapping[str, MetricDefinition], made: Mapping[tuple[int, str], Result]) -> int:

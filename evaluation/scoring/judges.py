@@ -1,22 +1,28 @@
-"""The judge step: claimed units become calls, replies become scores, and every call stands in the ledger."""
+"""The judge step: claimed units become calls, replies become scores, and every call stands in the ledger.
+
+While calls are out, the next units are claimed and their requests made ready, so that a place that becomes free is
+filled at once; what came back is written in batches, each in one transaction.
+"""
 
 from __future__ import annotations
 
+import heapq
 import random
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
 
 from django.db import transaction
 from django.db.models import prefetch_related_objects
+from django.utils import timezone
 
-from evaluation.judges.models import JudgeVersion
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.catalogue import family_named
+from evaluation.judging.calls import JudgeReply, Rung
+from evaluation.judging.catalogue import family_for
 from evaluation.judging.pool import CallPool
-from evaluation.judging.prompt import repaired
+from evaluation.judging.prompt import request_hash
 from evaluation.judging.reading import hear
-from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, Retry, decide
+from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.judging.rubric import Rubric
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.runs.config import RunConfig
@@ -24,183 +30,327 @@ from evaluation.runs.lifecycle import pause
 from evaluation.runs.models import Run, RunJudge
 from evaluation.scores.models import MetricDefinition
 from evaluation.scoring import writing
-from evaluation.scoring.conversations import Conversation, Replies, Setting, earlier_replies
-from evaluation.scoring.definitions import definitions
-from evaluation.scoring.replies import reply_row
+from evaluation.scoring.conversations import Conversation, Setting, earlier_replies
+from evaluation.scoring.definitions import define
+from evaluation.scoring.flights import Flight, Sorted, sort_reply
+from evaluation.scoring.kept_replies import KeptReplies
+from evaluation.scoring.replies import insert_replies, reply_row
 from evaluation.work import units
-from evaluation.work.models import Attempt, Reply, WorkUnit
+from evaluation.work.models import Attempt, WorkUnit
 from evaluation.work.patience import patiently
+from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Share
+from evaluation.work.storage import STORAGE_FULL, is_short_of_space
 
 HEARTBEAT_SHARE = 3  # leases are prolonged when a third of their time has passed
-WAIT_SECONDS = 0.5  # how long one looks for replies before looking at the run's state again
-
-
-@dataclass(slots=True)
-class InFlight:
-    """A unit whose call is out: which attempt it is, the conversation it belongs to, and how earlier tries of the same
-    request ended."""
-
-    unit: WorkUnit
-    attempt: Attempt
-    talk: Conversation
-    call: JudgeCall
-    claimed_at: float
-    earlier: tuple[Outcome, ...] = ()
+WAIT_SECONDS = 0.5  # how long one waits for replies before looking at the run again
+TICK_SECONDS = 1.0
+LOOK_SECONDS = 0.1  # how often one looks at the run's state
+REST_SLACK_SECONDS = 0.5  # a rest that is longer by less is not told anew
+DRY_SECONDS = 0.5  # how long one does not ask for units after there were none
+MOST_IN_HANDS = 6  # units per place that one holds at most, those that wait to be tried again included
 
 
 @dataclass
 class JudgeSession:
-    """One worker's turn at the units of one judge of a run, until ``deadline`` (monotonic seconds)."""
+    """One worker's turn at the units of some judges of a run that share a client, until ``deadline`` (monotonic
+    seconds)."""
 
     run: Run
-    run_judge: RunJudge
+    judges: Sequence[RunJudge]
     pool: CallPool
     deadline: float
     lease_seconds: float
+    rungs: Mapping[int, Rung] = field(default_factory=dict)  # by judge of the run; the best one where none is named
+    kept: KeptReplies | None = None  # replies that were paid for; none where every call shall be made
+    share: Share | None = None
+    tick: Callable[[], None] | None = None  # for whoever watches, about once a second
     rng: random.Random = field(default_factory=random.Random)
-    calls: int = 0
-    _flying: dict[int, InFlight] = field(default_factory=dict)
+    ended: int = 0
+    _hands: dict[int, Flight] = field(default_factory=dict)
+    _later: list[tuple[float, int, Flight]] = field(default_factory=list)
+    _asked: set[str] = field(default_factory=set)  # digests of the calls that are out
+    _held: dict[str, list[Flight]] = field(default_factory=dict)  # identical calls that wait for them
 
     def __post_init__(self) -> None:
-        self.judge: JudgeVersion = self.run_judge.judge_version
-        rubric = Rubric.model_validate(self.run_judge.rubric_version.spec)
-        family, k = family_named(rubric.family), RunConfig.model_validate(self.run.config).k
-        settings = rule_settings(ProfileSpec.model_validate(self.run.profile_version.spec), k=k)
-        self.setting = Setting(family, rubric, family.given, settings, self.judge)
-        self.metrics: dict[str, MetricDefinition] = definitions(spec.name for spec in family.given)
+        self._order = count()
+        self._judges = {judge.pk: judge for judge in self.judges}
+        self._looked_at = self._ticked_at = self._dry_until = self._renew_at = float("-inf")
+        self._known_rest = float("-inf")  # until when, in monotonic seconds, every worker knows that it rests
+        self._stopping = False
+        config = RunConfig.model_validate(self.run.config)
+        rules = rule_settings(ProfileSpec.model_validate(self.run.profile_version.spec), k=config.k)
+        rules = replace(rules, embeds=config.embedding is not None)
+        self._settings: dict[int, Setting] = {}
+        self._metrics: dict[int, dict[str, MetricDefinition]] = {}
+        for judge in self.judges:
+            rubric = Rubric.model_validate(judge.rubric_version.spec)
+            family, rung = family_for(rubric), self.rungs.get(judge.pk, Rung.JSON_SCHEMA)
+            self._settings[judge.pk] = Setting(family, rubric, family.given, rules, judge.judge_version, rung)
+            self._metrics[judge.pk] = {spec.name: define(spec) for spec in family.given}
 
     def work(self) -> int:
         """Claim and call until nothing is claimable, the run no longer runs, or time is up; how many units ended."""
-        ended = 0
-        while True:
-            claimed = patiently(self._fill) if self._may_claim() else 0
-            if not self._flying:
-                if not claimed:
-                    return ended
-                ended += claimed
-                continue
-            done = self.pool.collect(WAIT_SECONDS)
-            if done:
-                ended += self._receive([(self._flying.pop(int(str(key))), reply) for key, reply in done])
-            self._prolong()
+        try:
+            while self._turn():
+                pass
+        finally:
+            # Only an interruption leaves something here: it must not wait for its lease to lapse.
+            self._release(self._hands.values())
+        return self.ended
 
-    def _may_claim(self) -> bool:
-        alone = any(flying.unit.tries > units.SUSPECT_TRIES for flying in self._flying.values())
-        return self.pool.free > 0 and not alone and time.monotonic() < self.deadline
+    def _turn(self) -> bool:
+        """One round: claim, send, collect, write. False when there is nothing left to do."""
+        self._look()
+        if self._stopping:
+            self._put_down()
+        elif self._wants() > 0:
+            patiently(self._fill)
+        self._send_due()
+        if not self._hands:
+            return self._queues()
+        done = self.pool.collect(self._patience())
+        if done:
+            self._receive([(self._hands[int(str(key))], reply) for key, reply in done])
+        self._prolong()
+        return True
 
-    def _fill(self) -> int:
-        """Claim as many units as there are free places and send their calls; how many were claimed.
+    def _queues(self) -> bool:
+        """With nothing in hands: whether to wait for a place, which others have, while there is something to do."""
+        if self._stopping or self.pool.pace.limit.most or not patiently(self._is_claimable):
+            return False
+        time.sleep(WAITING_SECONDS)
+        return True
+
+    def _is_claimable(self) -> bool:
+        return WorkUnit.objects.filter(units.claimable(), run_id=self.run.pk, run_judge__in=self.judges).exists()
+
+    def _look(self) -> None:
+        """Whether one has to stop: time is up, or the run no longer runs."""
+        now = time.monotonic()
+        if now >= self.deadline:
+            self._stopping = True
+        if now - self._looked_at >= LOOK_SECONDS:
+            self._looked_at = now
+            if not self._stopping and is_short_of_space():
+                patiently(lambda: pause(self.run, reason=STORAGE_FULL))
+            if not patiently(self._runs):
+                self._stopping = True
+        if self.tick is not None and now - self._ticked_at >= TICK_SECONDS:
+            self._ticked_at = now
+            self.tick()
+        if self.share is not None:
+            self._keep_share(self.share)
+
+    def _keep_share(self, share: Share) -> None:
+        """Tell the others of a rest the endpoint asked for, hear of theirs, and take the fair part of its places."""
+        now = time.monotonic()
+        rest = self.pool.resting
+        until = now + rest
+        if rest and until > self._known_rest + REST_SLACK_SECONDS:
+            patiently(lambda: share.rest(rest))
+            self._known_rest = until
+        if now >= self._renew_at:
+            granted = patiently(lambda: share.renew(self.pool.sent, self.pool.pace.limit.now))
+            self.pool.allow(granted.allowance, granted.rest_seconds)
+            self._known_rest = max(self._known_rest, now + granted.rest_seconds)
+            self._renew_at = now + (RENEW_SECONDS if granted.complete else WAITING_SECONDS)
+            until = max(until, now + granted.rest_seconds)
+        if until - now > LONGEST_WAIT_IN_WORKER:
+            self._stopping = True
+
+    def _runs(self) -> bool:
+        return Run.objects.filter(pk=self.run.pk, state=Run.State.RUNNING).exists()
+
+    def _patience(self) -> float:
+        """How long to wait for replies: what waits in the pool must not be sent long after one should have stopped."""
+        now = time.monotonic()
+        longest = LOOK_SECONDS if self.pool.waiting else WAIT_SECONDS
+        until = [self._later[0][0]] if self._later else []
+        until += [] if self._stopping else [self.deadline]
+        return max(0.001, min(longest, *(moment - now for moment in until))) if until else longest
+
+    def _wants(self) -> int:
+        """How many units to claim: as many as fill the places twice, so that one is always ready when one ends."""
+        most = self.pool.pace.limit.most
+        if time.monotonic() < self._dry_until or any(f.unit.tries > units.SUSPECT_TRIES for f in self._hands.values()):
+            return 0
+        ready = self.pool.in_hands
+        room = MOST_IN_HANDS * most - len(self._hands)
+        if not ready:
+            return min(most, room)  # the places first
+        wanted = min(2 * most - ready, room)
+        return wanted if wanted >= max(1, most // 4) else 0
+
+    def _fill(self) -> None:
+        """Claim units and submit their first calls.
 
         A suspect is claimed when nothing else can be, and nothing is sent beside it.
         """
-        judge = [WorkUnit.Kind.JUDGE]
-        claimed = units.claim(self.run.pk, judge, self.pool.free, run_judge_id=self.run_judge.pk)
-        if not claimed and not self._flying:
-            claimed = units.claim(self.run.pk, judge, 1, run_judge_id=self.run_judge.pk, suspects=True)
-        prefetch_related_objects(claimed, "answer__question", "answer__contexts", "run_judge")
-        first = {a.unit_id: a for a in Attempt.objects.filter(unit__in=claimed, number=1, reply__isnull=True)}
-        heard = earlier_replies(claimed)
+        claimed = self._claim(self._wants())
+        if not claimed and not self._hands:
+            claimed = self._claim(1, suspects=True)
+        if not claimed:
+            self._dry_until = time.monotonic() + DRY_SECONDS
+            return
+        attempts, heard = units.first_attempts(claimed), earlier_replies(claimed)
+        ready: list[Flight] = []
         at_once: list[writing.Outcome] = []
+        unsent: list[int] = []
+        now = time.monotonic()
         for unit in claimed:
-            outcome = self._send(unit, first[unit.pk], heard.get(unit.pk, {}))
-            if outcome is not None:
-                at_once.append(outcome)
-                units.mark_unsent(unit)
-        if at_once:
-            writing.write(at_once)
-        return len(claimed)
-
-    def _send(self, unit: WorkUnit, attempt: Attempt, replies: Replies) -> writing.Outcome | None:
-        """Send the unit's first call; its outcome instead where no call is needed."""
-        talk = Conversation(self.setting, unit, replies)
-        if talk.call is None:
-            return self._outcome(unit, talk)
-        self._fly(InFlight(unit, attempt, talk, talk.call, time.monotonic()))
-        return None
-
-    def _fly(self, flying: InFlight, delay: float = 0.0) -> None:
-        self._flying[flying.unit.pk] = flying
-        self.pool.submit(flying.unit.pk, flying.call, delay=delay)
-        self.calls += 1
-
-    def _outcome(self, unit: WorkUnit, talk: Conversation) -> writing.Outcome:
-        results = {self.metrics[name]: result for name, result in talk.results.items()}
-        return writing.Outcome(unit, results, talk.reason)
-
-    def _receive(self, done: list[tuple[InFlight, JudgeReply]]) -> int:
-        """Write what came back, all in one transaction, then send the calls that follow; how many units ended."""
-        finished: list[writing.Outcome] = []
-        replies: list[Reply] = []
-        afterwards: list[Callable[[], None]] = []
-        for flying, reply in done:
-            outcome = hear(reply, flying.call.ask).outcome
-            replies.append(reply_row(flying.attempt, flying.call, reply, outcome, self.judge))
-            tries = len(flying.earlier) + 1
-            decision = decide(outcome, tries, reply.retry_after, self.rng, earlier=flying.earlier)
-            if outcome is not Outcome.OK and not isinstance(decision, GiveUp):
-                afterwards.append(self._follow_up(flying, outcome, decision))
+            judge_id = unit.run_judge_id or 0
+            talk = Conversation(self._settings[judge_id], unit, heard.get(unit.pk, {}))
+            attempt_id, metrics = attempts[unit.pk], self._metrics[judge_id]
+            if talk.call is not None:
+                ready.append(Flight(unit, talk, metrics, attempt_id, talk.call, now))
                 continue
-            flying.talk.hear(reply)
-            if flying.talk.call is None:
-                finished.append(self._outcome(flying.unit, flying.talk))
-            else:
-                afterwards.append(self._next(flying, flying.talk.call))
+            results = {metrics[name]: result for name, result in talk.results.items()}
+            at_once.append(writing.Outcome(unit, results, talk.reason))
+            unsent.append(attempt_id)
+        if at_once:
+            with transaction.atomic():
+                units.mark_unsent(unsent)
+                self.ended += writing.write(at_once)
+        self._submit(ready)
+
+    def _claim(self, size: int, *, suspects: bool = False) -> list[WorkUnit]:
+        claimed = units.claim(
+            self.run.pk,
+            [WorkUnit.Kind.JUDGE],
+            size,
+            run_judge_ids=list(self._judges),
+            suspects=suspects,
+            related=["answer__question"],
+        )
+        for unit in claimed:
+            unit.run_judge = self._judges[unit.run_judge_id or 0]
+        prefetch_related_objects([u.answer for u in claimed if u.answer is not None], "contexts")
+        return claimed
+
+    def _submit(self, flights: Sequence[Flight]) -> None:
+        """Send the calls, but for those that were paid for already; one identical to a call that is out waits."""
+        self._hands |= {flight.unit.pk: flight for flight in flights}
+        for flight in flights:
+            flight.digest = request_hash(flight.call, repeat=flight.unit.repeat)
+        kept, known, sending = self.kept, dict[str, JudgeReply](), list[Flight]()
+        if kept is not None and flights:
+            known = patiently(lambda: kept.find([flight.digest for flight in flights]))
+        for flight in flights:
+            if flight.digest in known:
+                continue
+            if kept is not None and flight.digest in self._asked:
+                self._held.setdefault(flight.digest, []).append(flight)
+                continue
+            self._asked.add(flight.digest)
+            sending.append(flight)
+        self.pool.submit((flight.unit.pk, flight.call) for flight in sending)
+        if known:
+            self._receive([(flight, known[flight.digest]) for flight in flights if flight.digest in known])
+
+    def _go_on_held(self, done: Iterable[Flight]) -> None:
+        """Look again at the calls that waited for identical ones: they are answered by them, or sent."""
+        waiting: list[Flight] = []
+        for flight in done:
+            self._asked.discard(flight.digest)
+            waiting += self._held.pop(flight.digest, [])
+        if self._stopping:
+            self._release(waiting, unsent=waiting)
+        elif waiting:
+            self._submit(waiting)
+
+    def _receive(self, done: Sequence[tuple[Flight, JudgeReply]]) -> None:
+        """Write what came back, with the attempts that follow at once, in one transaction; then send those."""
+        after, replies, at = Sorted(), [], timezone.now()
+        for flight, reply in done:
+            heard = hear(reply, flight.call.ask, flight.call.rung)
+            setting = self._settings[flight.unit.run_judge_id or 0]
+            replies.append(
+                reply_row(
+                    *(flight.attempt_id, flight.digest, reply, heard.outcome),
+                    model=setting.judge.model,
+                    at=at,
+                )
+            )
+            sort_reply(after, flight, reply, heard, self.rng)
+        outcomes, tries = [flight.outcome for flight in after.finished], count()
 
         def write() -> None:
             with transaction.atomic():
-                # A repeated write after an unclear commit finds the replies there already.
-                Reply.objects.bulk_create(replies, ignore_conflicts=True)
-                writing.write(finished)
+                insert_replies(replies, again=next(tries) > 0)
+                writing.write(outcomes)
+                for seconds, flight in after.deferred:
+                    units.give_back(flight.unit, after_seconds=seconds)
+                units.give_all_back([flight.unit for flight in after.stopped])
 
         patiently(write)
-        for step in afterwards:
-            patiently(step)
-        return len(finished)
+        for flight in (*after.finished, *after.stopped, *(flight for _, flight in after.deferred)):
+            del self._hands[flight.unit.pk]
+        self.ended += len(after.finished)
+        if after.needs_person:
+            patiently(lambda: pause(self.run, reason=after.needs_person))
+            self._stopping = True
+        now = time.monotonic()
+        for seconds, flight in (*((0.0, flight) for flight in after.go_on), *after.again):
+            heapq.heappush(self._later, (now + seconds, next(self._order), flight))
+        self._go_on_held([flight for flight, _ in done])
 
-    def _follow_up(
-        self, flying: InFlight, outcome: Outcome, decision: Retry | Defer | GiveUp | NeedsPerson
-    ) -> Callable[[], None]:
-        if isinstance(decision, NeedsPerson):
-            return lambda: self._pause(flying, decision.reason)
-        seconds = decision.seconds if isinstance(decision, Retry | Defer) else 0.0
-        if isinstance(decision, Defer) or time.monotonic() + seconds > self.deadline:
-            return lambda: self._give_back(flying, seconds)
-        return lambda: self._again(flying, outcome, seconds)
+    def _send_due(self) -> None:
+        """Send the calls that follow an earlier one of their unit, each attempt written before it is sent."""
+        now = time.monotonic()
+        due: list[Flight] = []
+        while self._later and self._later[0][0] <= now:
+            due.append(heapq.heappop(self._later)[2])
+        if due:
+            self._submit(patiently(lambda: self._attempted(due)))
 
-    def _pause(self, flying: InFlight, reason: str) -> None:
-        units.give_back(flying.unit)
-        pause(self.run, reason=reason)
+    def _attempted(self, flights: Sequence[Flight]) -> list[Flight]:
+        """The flights that may go on, each with its next attempt; a run that was paused or cancelled meanwhile gets
+        the units back."""
+        with transaction.atomic():
+            kept = units.still_held([flight.unit for flight in flights])
+            if not self._runs():
+                units.give_all_back(kept)
+                kept = []
+            ours = {unit.pk for unit in kept}
+            going = [flight for flight in flights if flight.unit.pk in ours]
+            rows = [Attempt(unit=f.unit, fence=f.unit.fence, round=f.unit.round, number=f.number + 1) for f in going]
+            made = Attempt.objects.bulk_create(rows)
+        for flight in flights:
+            if flight.unit.pk not in ours:
+                del self._hands[flight.unit.pk]
+        for flight, attempt in zip(going, made, strict=True):
+            flight.attempt_id, flight.number = attempt.pk, attempt.number
+        return going
 
-    def _give_back(self, flying: InFlight, seconds: float) -> None:
-        units.give_back(flying.unit, after_seconds=seconds)
+    def _put_down(self) -> None:
+        """Give back what is not out: calls that wait in the pool, and those that wait to be tried again."""
+        waiting = [self._hands[int(str(key))] for key in self.pool.withdraw()]
+        waiting += [flight for held in self._held.values() for flight in held]
+        self._held.clear()
+        later = [flight for _, _, flight in self._later]
+        if waiting or later:
+            self._release((*waiting, *later), unsent=waiting)
+        self._later.clear()
 
-    def _next(self, flying: InFlight, call: JudgeCall) -> Callable[[], None]:
-        """The conversation's next call; when time is up the unit goes back, and whoever takes it goes on from here."""
-        if time.monotonic() > self.deadline:
-            return lambda: self._give_back(flying, 0.0)
-        return lambda: self._go_on(flying, call, ())
-
-    def _again(self, flying: InFlight, outcome: Outcome, seconds: float) -> None:
-        call = repaired(flying.call, outcome) if outcome in {Outcome.PARSE, Outcome.TRUNCATED} else flying.call
-        self._go_on(flying, call, (*flying.earlier, outcome), seconds)
-
-    def _go_on(self, flying: InFlight, call: JudgeCall, earlier: tuple[Outcome, ...], seconds: float = 0.0) -> None:
-        """The unit's next attempt, written before it is sent; a run that was paused or cancelled meanwhile gets the
-        unit back."""
-        unit = flying.unit
-        if not units.held(unit).filter(run__state=Run.State.RUNNING).exists():
-            units.give_back(unit)
+    def _release(self, flights: Iterable[Flight], unsent: Sequence[Flight] = ()) -> None:
+        flights = list(flights)
+        if not flights:
             return
-        attempt, _ = Attempt.objects.get_or_create(
-            unit=unit, fence=unit.fence, number=flying.attempt.number + 1, defaults={"round": unit.round}
-        )
-        self._fly(InFlight(unit, attempt, flying.talk, call, flying.claimed_at, earlier), seconds)
+
+        def release() -> None:
+            with transaction.atomic():
+                units.mark_unsent([flight.attempt_id for flight in unsent])
+                units.give_all_back([flight.unit for flight in flights])
+
+        patiently(release)
+        for flight in flights:
+            del self._hands[flight.unit.pk]
 
     def _prolong(self) -> None:
-        """Heartbeat of the leases of calls that have been out for a while."""
+        """Heartbeat of the leases of units that have been in hands for a while."""
         now = time.monotonic()
-        old = [f for f in self._flying.values() if now - f.claimed_at > self.lease_seconds / HEARTBEAT_SHARE]
+        old = [f for f in self._hands.values() if now - f.claimed_at > self.lease_seconds / HEARTBEAT_SHARE]
         if old:
-            patiently(lambda: units.extend([f.unit for f in old]))
-            for flying in old:
-                flying.claimed_at = now
+            patiently(lambda: units.extend([flight.unit for flight in old]))
+            for flight in old:
+                flight.claimed_at = now

@@ -1,27 +1,38 @@
-"""A judge's reply as a row of the ledger, with its tokens and its cost."""
+"""Judges' replies as rows of the ledger, with their tokens and their cost."""
 
 from __future__ import annotations
 
-from evaluation.judges.models import JudgeVersion
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from evaluation import bulk
+from evaluation.judges.prices import price_table
+from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
-from evaluation.judging.prompt import request_hash
-from evaluation.work.models import Attempt, Reply
+from evaluation.work.models import Reply
+
+_FIELDS = (
+    *("attempt_id", "created_at", "outcome", "http_status", "model_returned", "request_hash", "tokens_in"),
+    *("tokens_out", "tokens_cached", "tokens_reasoning", "cost", "elapsed_seconds", "raw"),
+)
+Row = tuple[Any, ...]
 
 
-def reply_row(attempt: Attempt, call: JudgeCall, reply: JudgeReply, outcome: Outcome, judge: JudgeVersion) -> Reply:
-    """An unsaved row. Tokens the server did not tell and costs that no price covers stay null: unknown is not 0."""
-    return Reply(
-        attempt=attempt,
-        outcome=outcome,
-        http_status=reply.http_status,
-        model_returned=reply.model_returned,
-        request_hash=request_hash(call, repeat=attempt.unit.repeat),
-        tokens_in=reply.tokens_in,
-        tokens_out=reply.tokens_out,
-        tokens_cached=reply.tokens_cached,
-        tokens_reasoning=reply.tokens_reasoning,
-        cost=cost_of(judge.model, reply),
-        elapsed_seconds=reply.elapsed_seconds,
-        raw=reply.raw,
+def reply_row(attempt_id: int, digest: str, reply: JudgeReply, outcome: Outcome, *, model: str, at: datetime) -> Row:
+    """A row to be inserted; ``digest`` is the request's. Tokens the server did not tell and costs that no price covers
+    stay null: unknown is not 0. A reply that the ledger had already is marked so."""
+    return (
+        *(attempt_id, at, str(Outcome.CACHED if reply.cached else outcome), reply.http_status, reply.model_returned),
+        *(digest, reply.tokens_in, reply.tokens_out, reply.tokens_cached),
+        *(reply.tokens_reasoning, cost_of(model, reply, table=price_table()), reply.elapsed_seconds, reply.raw),
     )
+
+
+def insert_replies(rows: Sequence[Row], *, again: bool = False) -> None:
+    """Insert the rows; with ``again``, after a commit of which one does not know whether it happened, those alone whose
+    attempts have no reply yet."""
+    if again:
+        there = set(Reply.objects.filter(attempt__in=[row[0] for row in rows]).values_list("attempt_id", flat=True))
+        rows = [row for row in rows if row[0] not in there]
+    bulk.insert(Reply, _FIELDS, rows)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
+from evaluation import bulk, samples
 from evaluation.canonical import content_hash
 from evaluation.samples import Result, Status
 from evaluation.scores.models import Finding, MetricDefinition, Score
 from evaluation.work import units
 from evaluation.work.models import WorkUnit
+
+_FIELDS = (
+    *("created_at", "run_id", "answer_id", "metric_id", "unit_id", "origin", "round", "repeat"),
+    *("judge_version_id", "rubric_version_id", "author", "status", "value", "label", "reason", "detail"),
+)
+Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +40,10 @@ class Outcome:
 
 
 def origin_of(unit: WorkUnit) -> str:
-    """Identifies the unit's scores over all its rounds: run, unit key and repeat."""
-    return content_hash([unit.run_id, unit.key, unit.repeat])
+    """Identifies the unit's scores over all its rounds: run, unit key and repeat. What is embedded for a judge is the
+    end of that judge's step: whichever of the two units ends it gives the same score."""
+    step = unit.needs if unit.kind == WorkUnit.Kind.EMBED and unit.needs is not None else unit
+    return content_hash([unit.run_id, step.key, unit.repeat])
 
 
 def write(outcomes: Sequence[Outcome]) -> int:
@@ -40,59 +52,63 @@ def write(outcomes: Sequence[Outcome]) -> int:
     A unit whose claim was lost meanwhile writes nothing: whoever holds it now will. In a later round only the
     metrics that are not scored yet are written, so that a retry never replaces a good score.
     """
+    by_unit, now = {outcome.unit: outcome for outcome in outcomes}, timezone.now()
     with transaction.atomic():
-        kept = [o for o in outcomes if (units.fail(o.unit, o.failure) if o.failure else units.finish(o.unit))]
-        retried = [origin_of(o.unit) for o in kept if o.unit.round]
-        good = set(
-            Score.objects.filter(origin__in=retried, status=Status.SCORED).values_list("origin", "metric_id")
-            if retried
-            else []
-        )
-        pairs = [
-            (_score(outcome.unit, answer_id, metric, result), result)
+        kept = [by_unit[unit] for unit in units.end({o.unit: o.failure for o in outcomes})]
+        origins = {outcome.unit: origin_of(outcome.unit) for outcome in kept}
+        good = _scored_before([origins[o.unit] for o in kept if o.unit.round])
+        rows = [
+            (_score(outcome.unit, origin, answer_id, metric, result, now), result)
             for outcome in kept
-            if (answer_id := outcome.unit.answer_id) is not None
+            if (answer_id := outcome.unit.answer_id) is not None and (origin := origins[outcome.unit])
             for metric, result in outcome.results.items()
-            if (origin_of(outcome.unit), metric.pk) not in good
+            if (origin, metric.pk) not in good
         ]
-        Score.objects.bulk_create([score for score, _ in pairs])
-        Finding.objects.bulk_create(
-            Finding(
-                score=score,
-                kind=f.kind,
-                position=i,
-                text=f.text,
-                verdict=f.verdict,
-                context=f.context,
-                start=f.start,
-                end=f.end,
-                approximate=f.approximate,
-                quote=f.quote,
-                quote_start=f.quote_start,
-                quote_end=f.quote_end,
-                reason=f.reason,
-            )
-            for score, result in pairs
-            for i, f in enumerate(result.findings)
-        )
+        bulk.insert(Score, _FIELDS, [row for row, result in rows if not result.findings])
+        _insert_with_findings([(row, result) for row, result in rows if result.findings])
     return len(kept)
 
 
-def _score(unit: WorkUnit, answer_id: int, metric: MetricDefinition, result: Result) -> Score:
+def _insert_with_findings(rows: Sequence[tuple[Row, Result]]) -> None:
+    """Findings refer to their scores, whose ids have to be known."""
+    scores = Score.objects.bulk_create(Score(**dict(zip(_FIELDS, row, strict=True))) for row, _ in rows)
+    Finding.objects.bulk_create(
+        _finding(score, position, finding)
+        for score, (_, result) in zip(scores, rows, strict=True)
+        for position, finding in enumerate(result.findings)
+    )
+
+
+def _scored_before(origins: Sequence[str]) -> set[tuple[str, int]]:
+    """Origin and metric of the scores that need no second one."""
+    if not origins:
+        return set()
+    rows = Score.objects.filter(origin__in=origins, status=Status.SCORED)
+    return set(rows.values_list("origin", "metric_id"))
+
+
+def _finding(score: Score, position: int, found: samples.Finding) -> Finding:
+    return Finding(
+        score=score,
+        kind=found.kind,
+        position=position,
+        text=found.text,
+        verdict=found.verdict,
+        context=found.context,
+        start=found.start,
+        end=found.end,
+        approximate=found.approximate,
+        quote=found.quote,
+        quote_start=found.quote_start,
+        quote_end=found.quote_end,
+        reason=found.reason,
+    )
+
+
+def _score(unit: WorkUnit, origin: str, answer_id: int, metric: MetricDefinition, result: Result, at: datetime) -> Row:
     judge = unit.run_judge
-    return Score(
-        run_id=unit.run_id,
-        answer_id=answer_id,
-        metric=metric,
-        unit=unit,
-        origin=origin_of(unit),
-        round=unit.round,
-        repeat=unit.repeat,
-        judge_version_id=judge.judge_version_id if judge else None,
-        rubric_version_id=judge.rubric_version_id if judge else None,
-        status=result.status,
-        value=result.value,
-        label=result.label,
-        reason=result.reason,
-        detail=dict(result.detail),
+    return (
+        *(at, unit.run_id, answer_id, metric.pk, unit.pk, origin, unit.round, unit.repeat),
+        *(judge.judge_version_id if judge else None, judge.rubric_version_id if judge else None, ""),
+        *(str(result.status), result.value, result.label, result.reason, dict(result.detail)),
     )

@@ -32,7 +32,9 @@ RATINGS = {
     "question_unanswered": _("The run has no answer to a question with the id “%(id)s”."),
     "sample_unknown": _("The run has no such answer to “%(id)s”. Name its “sample”; there are: %(samples)s."),
     "parts_without_value": _("Give a value beside the parts: “%(metric)s” has no formula that would compute it."),
-    "pairs_not_here": _("Comparisons of two answers (pair_id) cannot be imported yet. Remove these rows."),
+    "pairs_not_here": _("Comparisons of two answers (pair_id) belong to no run. Import them with import_pairs."),
+    "pair_id_missing": _("The row names no pair (pair_id). Ratings of single answers belong to import_ratings."),
+    "pair_differs": _("The pair %(id)s has other texts or systems in an earlier row or import."),
 }
 
 SENTENCES = {**QUESTION_SETS, **ANSWERS, **RATINGS}

@@ -135,6 +135,17 @@ PRICES = {
     "prices_invalid": _("The price table does not have the required form: %(error)s"),
 }
 
+LABEL_STUDIO = {
+    "no_tasks": _("This is no Label Studio export: a list of tasks is expected. Export as JSON, not as JSON-MIN."),
+    "no_annotations": _("No task has an annotation that was submitted."),
+    "task_without_question": _("The task has no question_id in its data. Only tasks exported from here can come back."),
+    "annotator_missing": _("It is not said who made this annotation."),
+    "control_unknown": _("“%(name)s” is no metric that is known here (%(known)s)."),
+    "control_twice": _("“%(name)s” is answered twice in one annotation."),
+    "result_unreadable": _("A result of type %(type)s cannot be read: one choice, a rating or a number is expected."),
+    "annotations_cancelled": _("%(rows)s annotations were skipped by their annotators and are left out."),
+}
+
 REMARKS = {
     "encoding_cp949": _("The file is in CP949 (Korean Excel). Check that Hangul looks right below before you confirm."),
     "delimiter": _("The columns are separated by “%(delimiter)s” instead of commas."),
@@ -151,7 +162,7 @@ REMARKS = {
     "ratings_without_value": _("%(rows)s rating(s) have no value but a reason: kept as failed or not judged."),
 }
 
-SENTENCES = {**FILE, **TREE, **ROWS, **QUESTIONS, **ANSWERS, **RATINGS, **RUBRICS, **PRICES, **REMARKS}
+SENTENCES = {**FILE, **TREE, **ROWS, **QUESTIONS, **ANSWERS, **RATINGS, **LABEL_STUDIO, **RUBRICS, **PRICES, **REMARKS}
 
 KINDS = {
     "text": _("text"),

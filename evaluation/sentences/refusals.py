@@ -25,6 +25,17 @@ ENDPOINTS = {
     ),
 }
 
+EMBEDDINGS = {
+    "embedding_changed": _("The embedding model is no longer the one the run was made with. Start a new run."),
+    "no_local_model": _(
+        "There is no local embedding model. Install the extra “semantic” and a model, or name its folder in "
+        "CONCORD_LOCAL_MODEL."
+    ),
+    "semantic_not_installed": _("Local embeddings need the extra “semantic”. Install it, or configure an endpoint."),
+    "local_model_unreadable": _("The folder “%(folder)s” holds no BERT model that can be read (%(detail)s)."),
+    "no_such_layer": _("The model has %(layers)s layers, so there is no layer %(layer)s."),
+}
+
 EVALUATE = {
     "no_project": _("There is no project yet. Create one first."),
     "project_needed": _("There are several projects (%(names)s). Name the one you mean."),
@@ -35,12 +46,25 @@ EVALUATE = {
 
 RUNS = {
     "key_missing": _("The environment variable %(variable)s with the endpoint's key is not set."),
+    "key_unreadable": _("The stored key of the endpoint cannot be read any more. Enter it again."),
+    "jury_too_small": _("A jury needs at least two different judges, and no jury among them."),
+    "jury_languages": _("The judges of a jury read rubrics in one language; these read %(languages)s."),
     "nothing_failed": _("Nothing has failed, so there is nothing to retry."),
     "run_not_retryable": _("A draft or cancelled run cannot be retried."),
     "run_not_running": _("Only a running run can be paused; this one is %(state)s."),
     "run_not_paused": _("Only a paused run can be resumed; this one is %(state)s."),
     "run_ended": _("The run has ended (%(state)s), so there is nothing to cancel."),
     "start_token_used": _("The start token belongs to another run of another answer set."),
+}
+
+CRITERIA = {
+    "criterion_name_taken": _("The name “%(name)s” belongs to another metric or criterion. Choose another one."),
+    "criterion_active": _("%(criterion)s is in force already."),
+    "criterion_not_active": _("Not in force: %(names)s. A lead activates a version of the criterion first."),
+    "criterion_not_weighable": _(
+        "%(names)s cannot carry a weight: an overall score needs numbers of which more is better. Report it beside the "
+        "overall score instead."
+    ),
 }
 
 DRAWS = {
@@ -60,6 +84,18 @@ QUEUES = {
     "no_reviewers": _("Choose at least one reviewer."),
     "not_in_project": _("These people have no role in the project: %(people)s. Give them one first."),
     "too_few_reviewers": _("%(needed)s reviewers per answer need at least as many people; there are %(people)s."),
+    "unknown_questions": _("The runs have no answer to: %(ids)s."),
+    "no_fields": _("Say which tags or categories are whose: one line each, such as “tax: kim, lee”."),
+    "nobody_named": _("Choose a person."),
+    "no_moment": _("“%(text)s” is no date and time."),
+    "same_person": _("Choose somebody else to give the answers to."),
+    "deadline_passed": _("The deadline has passed already."),
+    "not_a_reviewer": _("These people are not among the reviewers of the queue: %(people)s."),
+    "too_few_for_tag": _("Answers tagged %(tags)s need %(needed)s reviewers; only %(people)s have such a tag."),
+    "too_few_for_repeats": _(
+        "Hidden repeats need at least %(least)s answers for each reviewer, so that one comes much later; here there "
+        "are %(each)s."
+    ),
     "queue_rule": _("“%(field)s” must lie between %(low)s and %(high)s."),
     "queue_name_tells": _(
         "Reviewers read the name before they rate. It must not name the system, the judge or the strategy: %(words)s."
@@ -88,6 +124,18 @@ REVIEW = {
     "already_final": _("You have decided on this item already."),
     "reason_needed": _("%(metric)s moved by two levels or more, or crossed its threshold: choose a reason."),
     "unknown_reason": _("“%(reason)s” is not on the list of reasons: %(known)s."),
+    "unknown_why_not": _("“%(reason)s” is not on the list of reasons why something cannot be judged: %(known)s."),
+    "parts_undecided": _("%(metric)s: still to be decided: number %(parts)s."),
+    "unknown_verdict": _("%(metric)s: “%(verdicts)s” is not one of its verdicts (%(known)s)."),
+    "unknown_part": _("%(metric)s: that part is not among those to be decided."),
+    "no_parts": _("%(metric)s: there is nothing to decide. Add what is missing, or say that it cannot be judged."),
+    "parts_needed": _("%(metric)s is rated by its parts; the figure follows from them."),
+    "too_many_parts": _("%(metric)s: add at most %(limit)s parts of 1 to %(characters)s characters each."),
+    "not_finished": _("Only an item that you have finished can be rated again."),
+    "adjudicated_already": _("A lead has decided on this value, so your rating stays as it is."),
+    "unknown_key_action": _("These are no actions of the review screen: %(actions)s."),
+    "unknown_key": _("These keys cannot be chosen: %(keys)s. Choose from: %(known)s."),
+    "key_used_twice": _("The same key would do two things: %(keys)s. Choose another one."),
 }
 
 OVERRIDES = {
@@ -95,7 +143,46 @@ OVERRIDES = {
     "reason_too_long": _("The reason has %(length)s characters; at most %(limit)s are kept. Shorten it."),
     "adjudicated": _("This value was adjudicated; only a lead can override it."),
     "changed_meanwhile": _("Somebody else decided at the same moment. Look at the new value and try again."),
+    "no_answers_chosen": _("No answer is chosen."),
+    "too_many_answers": _("These are %(count)s answers; at most %(limit)s can be decided at once."),
+    "selection_changed": _("The answers that match have changed since you looked. Look again before you confirm."),
     "nothing_to_revert": _("There is no override to take back."),
+    "own_rating": _("You rated this answer yourself; another lead has to decide."),
+    "own_flag": _("You raised this yourself; another lead has to decide."),
+    "ruled_already": _("Somebody else has decided on this already. Look at what they said."),
+    "not_raised": _("Only a flag or an escalation can be upheld or dismissed."),
+    "nothing_decided": _("Choose a value, or uphold or dismiss what was raised."),
+    "text_needed": _("This text must not be empty."),
+    "text_too_long": _("The text is too long; at most %(limit)s characters are kept."),
+    "anchor_too_long": _("The text of a level has at most %(limit)s characters."),
+    "question_gone": _("The newest version of the question set has no question “%(question)s” any more."),
 }
 
-SENTENCES = {**IMPORTS, **ENDPOINTS, **EVALUATE, **RUNS, **DRAWS, **QUEUES, **REVIEW, **OVERRIDES}
+PAIRS = {
+    "pairs_same_answers": _("Both runs score the same answers. Choose runs of two systems or versions."),
+    "no_shared_answers": _("The runs have answered no question in common."),
+    "pair_set_exists": _("There is a comparison named “%(name)s” already. Choose another name."),
+    "pairs_closed": _("This comparison is closed."),
+    "preference_range": _("Choose one of the five preferences."),
+}
+
+GATES = {
+    "gate_needs_baseline": _("A largest drop needs a baseline run to be measured against."),
+    "gate_needs_drop": _("A baseline run needs a largest drop that is allowed."),
+    "gate_drop_negative": _("The largest drop is 0 or more, not %(drop)s."),
+}
+
+SENTENCES = {
+    **IMPORTS,
+    **ENDPOINTS,
+    **EMBEDDINGS,
+    **EVALUATE,
+    **RUNS,
+    **CRITERIA,
+    **DRAWS,
+    **QUEUES,
+    **REVIEW,
+    **OVERRIDES,
+    **PAIRS,
+    **GATES,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -10,6 +11,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from evaluation.accounts.models import User
+from evaluation.forms.log_in import LogInForm
 
 YEAR = 365 * 24 * 3600
 
@@ -18,7 +20,15 @@ class SignIn(LoginView):
     """Our own log-in page; whoever is logged in goes on to where they wanted."""
 
     template_name = "evaluation/login.html"
+    authentication_form = LogInForm
     redirect_authenticated_user = True
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        """The page again; 429 while too many attempts have failed."""
+        response = super().form_invalid(form)
+        if isinstance(form, LogInForm) and form.throttled:
+            response.status_code = 429
+        return response
 
 
 class SignOut(LogoutView):

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.judges.models import Endpoint
 from evaluation.questions.models import Question
 from evaluation.rows import AppendOnly, Row
 from evaluation.runs.models import Answer, Run, RunJudge
@@ -32,6 +33,7 @@ class WorkUnit(Row):
         ASK = "ask", _("ask the system")
         RULES = "rules", _("rules")
         JUDGE = "judge", _("judge")
+        EMBED = "embed", _("embeddings")
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="units")
     kind = models.CharField(max_length=10, choices=Kind.choices)
@@ -94,7 +96,8 @@ class Attempt(AppendOnly):
 class Reply(AppendOnly):
     """What an attempt gave. An attempt without a reply has an unknown outcome and an unknown cost.
 
-    ``outcome`` is a name of ``evaluation.judging.client`` or ``not_sent`` where the claim was given back unused.
+    ``outcome`` is a name of ``evaluation.judging.client`` or ``not_sent`` where the claim was given back unused;
+    ``cached`` where an earlier reply to the identical call was taken.
     Unknown tokens and costs are null, never 0. ``cost`` is in US dollars.
     """
 
@@ -116,6 +119,26 @@ class Reply(AppendOnly):
 
     def __str__(self) -> str:
         return f"{self.attempt_id} {self.outcome}"
+
+
+class EndpointShare(models.Model):
+    """What one worker may use of an endpoint at present: ``places`` are calls at a time, ``part`` is its part of the
+    rates per minute (0 to 1). Both add up to no more than the whole over the workers that were seen lately. ``out`` and
+    ``limit`` are told for watching: calls that are out, and how many the worker lets out at present.
+    """
+
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="shares")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="shares")
+    worker = models.UUIDField(unique=True)
+    wanted = models.PositiveIntegerField()
+    places = models.PositiveIntegerField(default=0)
+    part = models.FloatField(default=0.0)
+    out = models.PositiveIntegerField(default=0)
+    limit = models.PositiveIntegerField(default=0)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id}: {self.places}"
 
 
 class Heartbeat(models.Model):

@@ -8,10 +8,10 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
-from evaluation.runs.models import Run
-from evaluation.work import dispatch
+from evaluation.runs.models import Preflight, Run
+from evaluation.work import dispatch, units
 from evaluation.work.models import WorkUnit
-from evaluation.work.units import State, claimable
+from evaluation.work.units import State, claimable, resting
 
 
 def sweep() -> list[int]:
@@ -21,17 +21,20 @@ def sweep() -> list[int]:
     pile up messages that keep other runs waiting. A run without open units is rung too, so that it gets settled.
     Units of a cancelled run whose worker died are skipped here, because nobody will claim them again.
     """
-    WorkUnit.objects.filter(run__state=Run.State.CANCELLED, state=State.LEASED, lease_until__lt=Now()).update(
+    WorkUnit.objects.filter(units.lapsed(), run__state=Run.State.CANCELLED).update(
         state=State.SKIPPED, reason="cancelled", lease_token=None, lease_until=None
     )
     mine = WorkUnit.objects.filter(run_id=OuterRef("pk"))
     due = mine.filter(claimable())
-    held = mine.filter(state=State.LEASED, lease_until__gt=Now())
-    lapsed = mine.filter(state=State.LEASED, lease_until__lte=Now())
+    held = mine.filter(state=State.LEASED).exclude(units.lapsed())
+    due = due.exclude(resting())
+    lapsed = mine.filter(units.lapsed()).exclude(resting())
     waiting = mine.filter(state__in=[State.TODO, State.LEASED])
     runs = Run.objects.filter(state=Run.State.RUNNING).exclude(Exists(held))
     runs = runs.filter(Exists(due) | Exists(lapsed) | ~Exists(waiting))
-    ids = list(runs.values_list("pk", flat=True))
+    waits = Preflight.objects.filter(run_id=OuterRef("pk"), retry_at__gt=Now())
+    checking = Run.objects.filter(state=Run.State.PREFLIGHT).exclude(Exists(waits))
+    ids = [*runs.values_list("pk", flat=True), *checking.values_list("pk", flat=True)]
     for run_id in ids:
         dispatch.ring(run_id)
     return ids
@@ -42,7 +45,7 @@ def stalled_runs() -> list[int]:
     mine = WorkUnit.objects.filter(run_id=OuterRef("pk"))
     quiet = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
     runs = Run.objects.filter(state=Run.State.RUNNING, started_at__lt=quiet)
-    runs = runs.filter(Exists(mine.filter(claimable())))
-    runs = runs.exclude(Exists(mine.filter(state=State.LEASED, lease_until__gt=Now())))
+    runs = runs.filter(Exists(mine.filter(claimable()).exclude(resting())))
+    runs = runs.exclude(Exists(mine.filter(state=State.LEASED).exclude(units.lapsed())))
     runs = runs.exclude(Exists(mine.filter(finished_at__gt=quiet)))
     return list(runs.values_list("pk", flat=True))

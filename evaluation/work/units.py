@@ -11,14 +11,17 @@ finishes must still hold that fence, so a worker that comes back after its lease
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 
+from evaluation import bulk
+from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.runs.models import Run
 from evaluation.work.models import Attempt, Reply, WorkUnit
 
@@ -27,16 +30,34 @@ SUSPECT_TRIES = 2  # after so many claims that did not end, a unit is claimed al
 State = WorkUnit.State
 
 
+def lapsed() -> Q:
+    """Units whose lease is over. One that ends later than any lease lasts is from before the clock was set back."""
+    longest = timedelta(seconds=2 * settings.CONCORD_LEASE_SECONDS)
+    return Q(state=State.LEASED) & (Q(lease_until__lt=Now()) | Q(lease_until__gt=Now() + longest))
+
+
 def claimable() -> Q:
     """Units a worker may take now: waiting and due, or leased by somebody whose lease has lapsed."""
     due = Q(not_before__isnull=True) | Q(not_before__lte=Now())
-    return (Q(state=State.TODO) & due) | Q(state=State.LEASED, lease_until__lt=Now(), tries__lt=MAX_TRIES)
+    return (Q(state=State.TODO) & due) | (lapsed() & Q(tries__lt=MAX_TRIES))
+
+
+def resting() -> Q:
+    """Units whose judge's endpoint has asked for more time than a worker waits."""
+    return Q(run_judge__judge_version__endpoint__cooldown_until__gt=Now() + timedelta(seconds=LONGEST_WAIT_IN_WORKER))
 
 
 def claim(
-    run_id: int, kinds: Iterable[str], size: int, *, run_judge_id: int | None = None, suspects: bool = False
+    run_id: int,
+    kinds: Iterable[str],
+    size: int,
+    *,
+    run_judge_ids: Collection[int] | None = None,
+    suspects: bool = False,
+    related: Sequence[str] = (),
 ) -> list[WorkUnit]:
-    """Take up to ``size`` units of a running run, and write the first attempt of each judge unit with the claim.
+    """Take up to ``size`` units of a running run, with ``related`` rows of each, and write the first attempt of each
+    judge unit with the claim (``first_attempts`` reads them).
 
     ``tries`` counts before any call is made, so that a unit which kills its worker is counted all the same. Units
     whose claims repeatedly did not end are left out, or with ``suspects`` taken alone: who shares a batch with a
@@ -45,11 +66,15 @@ def claim(
     token = uuid.uuid4()
     wanted = WorkUnit.objects.filter(claimable(), run_id=run_id, run__state=Run.State.RUNNING, kind__in=list(kinds))
     wanted = wanted.filter(tries__gte=SUSPECT_TRIES) if suspects else wanted.filter(tries__lt=SUSPECT_TRIES)
-    if run_judge_id is not None:
-        wanted = wanted.filter(run_judge_id=run_judge_id)
+    if run_judge_ids is not None:
+        wanted = wanted.filter(run_judge_id__in=run_judge_ids)
     with transaction.atomic():
-        due = wanted.order_by("id").select_for_update(skip_locked=True, of=("self",)).values("pk")[:size]
-        WorkUnit.objects.filter(pk__in=due).update(
+        # Not one update with a sub-select: PostgreSQL may run that anew for each row, and then the limit does not hold.
+        locked = wanted.order_by("id").select_for_update(skip_locked=True, of=("self",))
+        units = list(locked.select_related(*related)[:size] if related else locked[:size])
+        if not units:
+            return []
+        WorkUnit.objects.filter(pk__in=[unit.pk for unit in units]).update(
             state=State.LEASED,
             lease_token=token,
             lease_until=Now() + timedelta(seconds=settings.CONCORD_LEASE_SECONDS),
@@ -57,13 +82,20 @@ def claim(
             tries=F("tries") + 1,
             not_before=None,
         )
-        units = list(WorkUnit.objects.filter(lease_token=token).order_by("id"))
-        Attempt.objects.bulk_create(
-            Attempt(unit=unit, fence=unit.fence, round=unit.round, number=1)
-            for unit in units
-            if unit.kind == WorkUnit.Kind.JUDGE
-        )
+        for unit in units:
+            unit.state, unit.lease_token, unit.not_before = State.LEASED, token, None
+            unit.fence, unit.tries = unit.fence + 1, unit.tries + 1
+        now = timezone.now()
+        judged = [(u.pk, u.fence, u.round, 1, now) for u in units if u.kind == WorkUnit.Kind.JUDGE]
+        bulk.insert(Attempt, ("unit_id", "fence", "round", "number", "created_at"), judged)
     return units
+
+
+def first_attempts(units: Iterable[WorkUnit]) -> dict[int, int]:
+    """The ids of the attempts that were written with the units' present claims, by unit."""
+    fences = {unit.pk: unit.fence for unit in units}
+    rows = Attempt.objects.filter(unit__in=fences, number=1).values_list("unit_id", "fence", "pk")
+    return {unit_id: pk for unit_id, fence, pk in rows if fences[unit_id] == fence}
 
 
 def held(unit: WorkUnit) -> QuerySet[WorkUnit]:
@@ -71,47 +103,87 @@ def held(unit: WorkUnit) -> QuerySet[WorkUnit]:
     return WorkUnit.objects.filter(pk=unit.pk, fence=unit.fence, state=State.LEASED)
 
 
-def finish(unit: WorkUnit) -> bool:
-    """Mark the unit done and free the steps that wait for it; false when the claim was lost meanwhile.
+def still_held(units: Iterable[WorkUnit]) -> list[WorkUnit]:
+    """Those of the units whose present claims still hold. Their rows stay locked until the transaction ends; call
+    inside one."""
+    fences = {unit.pk: unit.fence for unit in units}
+    rows = WorkUnit.objects.filter(pk__in=fences, state=State.LEASED).order_by("pk").select_for_update()
+    ours = {pk for pk, fence in rows.values_list("pk", "fence") if fences[pk] == fence}
+    return [unit for unit in units if unit.pk in ours]
 
-    Call inside the transaction that writes the unit's results, before writing them.
+
+def end(reasons: Mapping[WorkUnit, str]) -> list[WorkUnit]:
+    """Mark units done, those with a reason failed for it, and free the steps that wait for those that are done; the
+    units that were still held, which alone were changed.
+
+    Call inside the transaction that writes the units' results, before writing them.
     """
-    if not held(unit).update(state=State.DONE, lease_token=None, lease_until=None, finished_at=Now(), reason=""):
-        return False
-    WorkUnit.objects.filter(needs_id=unit.pk, state=State.BLOCKED).update(state=State.TODO)
-    return True
+    kept = still_held(reasons) if reasons else []
+    by_reason: dict[str, list[int]] = {}
+    for unit in kept:
+        by_reason.setdefault(reasons[unit], []).append(unit.pk)
+    for reason, ids in by_reason.items():
+        state = State.FAILED if reason else State.DONE
+        WorkUnit.objects.filter(pk__in=ids).update(
+            state=state, lease_token=None, lease_until=None, finished_at=Now(), reason=reason
+        )
+    if done := by_reason.get(""):
+        WorkUnit.objects.filter(needs_id__in=done, state=State.BLOCKED).update(state=State.TODO)
+    return kept
+
+
+def finish(unit: WorkUnit) -> bool:
+    """Mark the unit done; see :func:`end`. False when the claim was lost meanwhile."""
+    with transaction.atomic():
+        return bool(end({unit: ""}))
 
 
 def fail(unit: WorkUnit, reason: str) -> bool:
     """Mark the unit failed for a reason; false when the claim was lost meanwhile."""
-    return bool(
-        held(unit).update(state=State.FAILED, lease_token=None, lease_until=None, finished_at=Now(), reason=reason)
-    )
+    with transaction.atomic():
+        return bool(end({unit: reason}))
 
 
 def extend(units: Sequence[WorkUnit]) -> None:
     """Heartbeat: prolong the leases that are still held."""
     until = Now() + timedelta(seconds=settings.CONCORD_LEASE_SECONDS)
-    for unit in units:
-        held(unit).update(lease_until=until)
+    with transaction.atomic():
+        WorkUnit.objects.filter(pk__in=[unit.pk for unit in still_held(units)]).update(lease_until=until)
 
 
 def give_back(unit: WorkUnit, *, after_seconds: float = 0) -> bool:
-    """Return a claimed unit unharmed: its worker lived, so the try does not count towards a crash loop."""
+    """Return a claimed unit unharmed; see :func:`give_all_back`."""
+    return bool(give_all_back([unit], after_seconds=after_seconds))
+
+
+def give_all_back(units: Iterable[WorkUnit], *, after_seconds: float = 0) -> list[WorkUnit]:
+    """Return claimed units unharmed: their worker lived, so the try does not count towards a crash loop. Not to be
+    taken before ``after_seconds`` have passed; those of a cancelled run are skipped. The units that were still held.
+    """
     later = Now() + timedelta(seconds=after_seconds) if after_seconds else None
-    return bool(held(unit).update(state=State.TODO, lease_token=None, lease_until=None, tries=0, not_before=later))
+    free = {"lease_token": None, "lease_until": None, "tries": 0}
+    units = list(units)
+    if not units:
+        return []
+    with transaction.atomic():
+        kept = still_held(units)
+        rows = WorkUnit.objects.filter(pk__in=[unit.pk for unit in kept])
+        cancelled = rows.filter(run__state=Run.State.CANCELLED).values_list("pk", flat=True)
+        rows.filter(pk__in=list(cancelled)).update(state=State.SKIPPED, reason="cancelled", **free)
+        rows.filter(state=State.LEASED).update(state=State.TODO, not_before=later, **free)
+    return kept
 
 
-def mark_unsent(unit: WorkUnit) -> None:
-    """Say that the attempt written with the claim was never sent, so that it cost nothing for certain."""
-    attempt = Attempt.objects.filter(unit=unit, fence=unit.fence, number=1, reply__isnull=True).first()
-    if attempt:
-        Reply.objects.create(attempt=attempt, outcome="not_sent", cost=0)
+def mark_unsent(attempts: Iterable[int]) -> None:
+    """Say that attempts written with a claim were never sent, so that they cost nothing for certain."""
+    Reply.objects.bulk_create(
+        [Reply(attempt_id=pk, outcome="not_sent", cost=0) for pk in attempts], ignore_conflicts=True
+    )
 
 
 def crash_looping() -> QuerySet[WorkUnit]:
     """Units whose claims never ended although they were tried often enough."""
-    return WorkUnit.objects.filter(state=State.LEASED, lease_until__lt=Now(), tries__gte=MAX_TRIES)
+    return WorkUnit.objects.filter(lapsed(), tries__gte=MAX_TRIES)
 
 
 def open_units(run_id: int) -> QuerySet[WorkUnit]:

@@ -10,6 +10,8 @@ import numpy as np
 from review.agreement.statistic import Array, Indices
 
 CHUNK_CELLS = 2_000_000  # numbers held at once per array: 16 MB
+CONTENT_CELLS = 8_000_000  # largest table of what every group holds: 64 MB
+KIND_DIGITS = 12  # contents that differ by less differ by rounding only
 FEW_GROUPS = 20  # below this the interval carries a warning
 
 
@@ -86,6 +88,36 @@ def _merged_strata(group: Indices, strata: Sequence[Hashable]) -> Indices:
         parent[root(stratum)] = root(first.setdefault(member, stratum))
     number: dict[Hashable, int] = {}
     return np.array([number.setdefault(root(first[member]), len(number)) for member in sorted(first)], dtype=np.int64)
+
+
+def resampled_weights(
+    plan: Resampler, item_weight: Array, cell: Indices, cells: int, resampling: Resampling, widest: int = 0
+) -> Iterator[Array]:
+    """The weight of every cell in each resample, shape (some resamples, cells); ``item_weight`` and ``cell`` are
+    aligned with the plan's items, ``widest`` is the largest array per resample that the caller makes of them.
+
+    Groups of one stratum that hold the same are interchangeable, so that only how many of each kind are drawn matters:
+    that number is multinomial. Ten thousand answers of a short scale become a few dozen kinds. Where the table of
+    contents would be too large every group is drawn by itself.
+    """
+    resamples = resampling.resamples
+    chunk = max(1, CHUNK_CELLS // max(len(cell), cells, widest, 1))
+    if plan.groups * cells > CONTENT_CELLS:
+        for counts in plan.multiplicities(resamples, resampling.seed, chunk):
+            yield folded(counts, plan.group, item_weight, cell, cells)
+        return
+    content = np.bincount(plan.group * cells + cell, weights=item_weight, minlength=plan.groups * cells)
+    rows = np.column_stack([plan.stratum, np.round(content.reshape(plan.groups, cells), KIND_DIGITS)])
+    kinds, frequency = np.unique(rows, axis=0, return_counts=True)
+    random = np.random.default_rng(resampling.seed)
+    for start in range(0, resamples, chunk):
+        size = min(chunk, resamples - start)
+        drawn = np.zeros((size, len(kinds)))
+        for stratum in np.unique(kinds[:, 0]):
+            of = kinds[:, 0] == stratum
+            total = int(frequency[of].sum())
+            drawn[:, of] = random.multinomial(total, frequency[of] / total, size)
+        yield np.asarray(drawn @ kinds[:, 1:])
 
 
 def folded(multiplicities: Array, group: Indices, item_weight: Array, cell: Indices, cells: int) -> Array:

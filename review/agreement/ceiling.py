@@ -7,27 +7,33 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluation.scales import Scale
+from review.agreement.bootstrap import Resampler, Resampling
 from review.agreement.catalogue import NAMES
 from review.agreement.consensus import consensus
+from review.agreement.intervals import Interval
+from review.agreement.jointly import joint_intervals
+from review.agreement.layout import Layout, lay_out
 from review.agreement.pair import PairAgreement, compare
-from review.agreement.rating import Item, Rating, by_item, raters_of
+from review.agreement.rating import Item, Items, raters_of, weights_of
 
 AVERAGED = tuple(name for name in NAMES if name != "bias")  # biases of experts among themselves cancel out
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """Each expert, and the judge where there is one, against the mean of the other experts, on the same items."""
+    """Each expert, and the judge where there is one, against the mean of the other experts, on the same items.
+    ``intervals`` are those of the means over the left-out experts, by ``expert`` and ``judge``."""
 
     experts: Mapping[str, PairAgreement]
     judge: Mapping[str, PairAgreement]
+    intervals: Mapping[str, Mapping[str, Interval]]
 
     def to_dict(self) -> dict[str, Any]:
         """``expert`` and ``judge``: each statistic's mean over the left-out experts, weighted by their items, null
-        where it is undefined for all; ``raters``: each left-out expert's own comparison."""
+        where it is undefined for all, with ``intervals``; ``raters``: each left-out expert's own comparison."""
         return {
-            "expert": averaged(list(self.experts.values())),
-            "judge": averaged(list(self.judge.values())),
+            "expert": self._side("expert", self.experts),
+            "judge": self._side("judge", self.judge),
             "raters": {
                 rater: {
                     "expert": self.experts[rater].to_dict(),
@@ -36,6 +42,23 @@ class Ceiling:
                 for rater in self.experts
             },
         }
+
+    def _side(self, name: str, found: Mapping[str, PairAgreement]) -> dict[str, Any]:
+        ends = self.intervals.get(name, {})
+        return {**averaged(list(found.values())), "intervals": {key: list(pair) for key, pair in ends.items()}}
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of the comparison with the others' mean: its values, item by item."""
+
+    agreements: dict[str, PairAgreement]
+    layouts: list[Layout]
+
+    def intervals(self, scale: Scale, drawn: Resampler, resampling: Resampling) -> dict[str, Interval]:
+        means = averaged(list(self.agreements.values()))
+        names = [name for name in AVERAGED if means[name] is not None]
+        return joint_intervals(self.layouts, scale, names, drawn, resampling)[0] if names else {}
 
 
 def averaged(agreements: Sequence[PairAgreement]) -> dict[str, float | int | None]:
@@ -50,29 +73,42 @@ def averaged(agreements: Sequence[PairAgreement]) -> dict[str, float | int | Non
 
 
 def ceiling(
-    ratings: Sequence[Rating],
+    items: Items,
     scale: Scale,
     judge: Mapping[Item, float | str] | None = None,
     bins: Sequence[float] = (),
+    weights: Mapping[Item, float] | None = None,
+    *,
+    resampling: Resampling | None = None,
+    drawn: Resampler | None = None,
 ) -> Ceiling:
     """Leave out one expert at a time and compare with the mean (classes: majority) of the others.
 
     With a ``judge`` only the items it scored count, for the experts too: like with like. Items with a single rating
-    are left out.
+    are left out. ``drawn`` resamples the items for intervals.
     """
-    items = by_item(ratings)
-    experts: dict[str, PairAgreement] = {}
-    judged: dict[str, PairAgreement] = {}
+    experts, judged = _Side({}, []), _Side({}, [])
+    every = weights_of(items, weights)
     for rater in raters_of(items):
-        shared = {
-            item: values
+        others = {
+            item: consensus([v for r, v in values.items() if r != rater], scale)
             for item, values in items.items()
             if rater in values and len(values) > 1 and (judge is None or item in judge)
         }
-        if not shared:
+        if not others:
             continue
-        others = [consensus([v for r, v in values.items() if r != rater], scale) for values in shared.values()]
-        experts[rater] = compare([values[rater] for values in shared.values()], others, scale, bins=bins)
+        sides = [(experts, {item: items[item][rater] for item in others})]
         if judge is not None:
-            judged[rater] = compare([judge[item] for item in shared], others, scale, bins=bins)
-    return Ceiling(experts, judged)
+            sides.append((judged, {item: judge[item] for item in others}))
+        for side, own in sides:
+            ours, theirs = list(own.values()), list(others.values())
+            side.agreements[rater] = compare(ours, theirs, scale, weights_of(others, weights), bins=bins)
+            if drawn is not None:
+                full = [own.get(item) for item in items], [others.get(item) for item in items]
+                side.layouts.append(lay_out(*full, scale, every, bins))
+    intervals: dict[str, Mapping[str, Interval]] = {}
+    if drawn is not None and resampling is not None:
+        intervals = {
+            name: side.intervals(scale, drawn, resampling) for name, side in (("expert", experts), ("judge", judged))
+        }
+    return Ceiling(experts.agreements, judged.agreements, intervals)

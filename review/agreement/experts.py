@@ -11,15 +11,17 @@ import numpy as np
 
 from evaluation.scales import Scale
 from review.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
-from review.agreement.bootstrap import CHUNK_CELLS, FEW_GROUPS, Resampler, Resampling, percentile_interval, resampler
+from review.agreement.bootstrap import FEW_GROUPS, Resampler, Resampling, resampled_weights, resampler
 from review.agreement.catalogue import NAMES, OF_COINCIDENCES, OF_YES_NO, inapplicable
-from review.agreement.ceiling import Ceiling, averaged, ceiling
+from review.agreement.ceiling import AVERAGED, Ceiling, averaged, ceiling
 from review.agreement.coincidences import of_units
-from review.agreement.intervals import LARGEST_UNDEFINED_SHARE, Interval
+from review.agreement.intervals import Interval, intervals_of, joined
+from review.agreement.jointly import joint_intervals
+from review.agreement.layout import Layout, lay_out
 from review.agreement.pair import FEW_GROUPS_WARNING, PairAgreement, compare
-from review.agreement.rating import Item, Rating, by_item, raters_of
-from review.agreement.statistic import Array, Statistic, Undefined
-from review.agreement.units import Units, reliability, units
+from review.agreement.rating import Item, Items, Rating, by_item, raters_of, weights_of
+from review.agreement.statistic import Array, Indices, Statistic, Undefined
+from review.agreement.units import Units, distinct, reliability, units
 
 OVER_ALL = (*OF_COINCIDENCES, "fleiss_kappa")
 
@@ -31,7 +33,8 @@ class ExpertAgreement:
     ``n``: items with two or more ratings; the others are counted in ``excluded`` and tell AC and Fleiss' kappa how
     frequent a category is, as Gwet defines it, but nothing about agreement. ``statistics``: alphas, AC and
     Fleiss' kappa over all raters with gaps; the others are means over the pairs of raters, weighted by the items a
-    pair shares. ``coincidences[k][l]``: pairable values, each item entering with as many as it has ratings.
+    pair shares. Intervals resample the same groups everywhere, those of pairs and of the
+    ceiling too. ``coincidences[k][l]``: pairable values, each item entering with as many as it has ratings.
     """
 
     n: int
@@ -90,32 +93,34 @@ def compare_experts(
     """
     items = by_item(ratings)
     several = sum(len(values) > 1 for values in items.values())
-    found = units(items, scale, tuple(bins))
+    found, kind = distinct(units(items, scale, tuple(bins)))
     weight = _weights(items, weights)
-    pairs = _pairs(items, scale, bins)
-    statistics = _statistics(found, scale, bool(bins), weight, list(pairs.values()))
-    points = [name for name in OVER_ALL if statistics[name].value is not None]
+    pairs = _pairs(items, scale, weights, bins)
+    statistics = _statistics(found, scale, bool(bins), _of_kinds(weight, kind, found), list(pairs.values()))
+    drawn = resampler_of(items, groups, resampling) if resampling is not None and items else None
     intervals: dict[str, Interval] = {}
-    reasons: dict[str, str] = {}
-    warnings: tuple[str, ...] = ()
-    if resampling is not None and points:
-        drawn = _resampler(items, groups, resampling)
-        intervals, reasons = _intervals(found, scale, points, weight, drawn, resampling)
-        warnings = (FEW_GROUPS_WARNING,) if drawn.groups < FEW_GROUPS else ()
+    reasons: dict[str, Undefined] = {}
+    if resampling is not None and drawn is not None:
+        over_all = [name for name in OVER_ALL if statistics[name].value is not None]
+        intervals, reasons = _intervals(found, kind, scale, over_all, weight, drawn, resampling)
+        by_pair = [name for name in AVERAGED if name not in OVER_ALL and statistics[name].value is not None]
+        layouts = pair_layouts(items, scale, weights, bins)
+        more, missing = joint_intervals(layouts, scale, by_pair, drawn, resampling) if by_pair else ({}, {})
+        intervals, reasons = intervals | more, reasons | missing
     return ExpertAgreement(
         n=several,
         ratings=len(ratings),
         raters=tuple(raters_of(items)),
         excluded={"single_rating": len(items) - several} if len(items) > several else {},
         statistics=statistics,
-        coincidences=_coincidences(found, weight),
+        coincidences=_coincidences(found, _of_kinds(weight, kind, found)),
         labels=found.labels,
         intervals=intervals,
-        interval_reasons=reasons,
+        interval_reasons={name: str(reason) for name, reason in reasons.items()},
         pairs=pairs,
-        ceiling=ceiling(ratings, scale, judge, bins),
+        ceiling=ceiling(items, scale, judge, bins, weights, resampling=resampling, drawn=drawn),
         alternative_annotator=None if judge is None else alternative_annotator_test(ratings, judge, scale),
-        warnings=warnings,
+        warnings=(FEW_GROUPS_WARNING,) if drawn is not None and drawn.groups < FEW_GROUPS else (),
     )
 
 
@@ -126,17 +131,35 @@ def _weights(items: Mapping[Item, object], weights: Mapping[Item, float] | None)
     return np.asarray(chosen / chosen.mean())
 
 
+def _of_kinds(weight: Array, kind: Indices, found: Units) -> Array:
+    """The weight of each distinct unit."""
+    return np.bincount(kind, weights=weight, minlength=len(found.raters)).astype(np.float64)
+
+
 def _pairs(
-    items: Mapping[Item, Mapping[str, float | str]], scale: Scale, bins: Sequence[float]
+    items: Items, scale: Scale, weights: Mapping[Item, float] | None, bins: Sequence[float]
 ) -> dict[str, PairAgreement]:
     """Every pair of raters that shares an item, under ``first-second`` in the order of their names."""
     pairs: dict[str, PairAgreement] = {}
     for first, second in combinations(raters_of(items), 2):
-        shared = [values for values in items.values() if first in values and second in values]
+        shared = {item: values for item, values in items.items() if first in values and second in values}
         if shared:
-            ours, theirs = [values[second] for values in shared], [values[first] for values in shared]
-            pairs[f"{first}-{second}"] = compare(ours, theirs, scale, bins=bins)
+            ours, theirs = ([values[who] for values in shared.values()] for who in (second, first))
+            pairs[f"{first}-{second}"] = compare(ours, theirs, scale, weights_of(shared, weights), bins=bins)
     return pairs
+
+
+def pair_layouts(
+    items: Items, scale: Scale, weights: Mapping[Item, float] | None, bins: Sequence[float]
+) -> list[Layout]:
+    """The pairs of :func:`_pairs`, laid out from all items, so that they can be resampled together."""
+    found = []
+    for first, second in combinations(raters_of(items), 2):
+        both = [(v[second], v[first]) if first in v and second in v else (None, None) for v in items.values()]
+        if any(ours is not None for ours, _ in both):
+            ours, theirs = [one for one, _ in both], [other for _, other in both]
+            found.append(lay_out(ours, theirs, scale, weights_of(items, weights), bins))
+    return found
 
 
 def _statistics(
@@ -174,34 +197,29 @@ def _coincidences(found: Units, weight: Array) -> tuple[tuple[float, ...], ...] 
     return tuple(tuple(float(cell) for cell in row) for row in counts.tolist())
 
 
-def _resampler(
+def resampler_of(
     items: Mapping[Item, object], groups: Mapping[Item, Hashable] | None, resampling: Resampling
 ) -> Resampler:
+    """How all items are resampled: by their groups, or each by itself."""
     by_order = list(items) if groups is None else [groups[item] for item in items]
     plan = Resampling(resampling.resamples, resampling.seed, by_order)
     return resampler(len(items), plan, np.arange(len(items), dtype=np.int64))
 
 
 def _intervals(
-    found: Units, scale: Scale, names: list[str], weight: Array, drawn: Resampler, resampling: Resampling
-) -> tuple[dict[str, Interval], dict[str, str]]:
-    if drawn.groups < 2:
-        return {}, dict.fromkeys(names, str(Undefined.TOO_FEW_GROUPS))
-    chunk = max(1, CHUNK_CELLS // max(len(weight), 1))
+    found: Units,
+    kind: Indices,
+    scale: Scale,
+    names: list[str],
+    weight: Array,
+    drawn: Resampler,
+    resampling: Resampling,
+) -> tuple[dict[str, Interval], dict[str, Undefined]]:
+    if drawn.groups < 2 or not names:
+        return {}, dict.fromkeys(names, Undefined.TOO_FEW_GROUPS)
+    size, widest = len(found.raters), len(found.labels) ** 2
     batches = [
-        reliability(found, scale, names, multiplicities[:, drawn.group] * weight)
-        for multiplicities in drawn.multiplicities(resampling.resamples, resampling.seed, chunk)
+        reliability(found, scale, names, resampled)
+        for resampled in resampled_weights(drawn, weight, kind, size, resampling, widest)
     ]
-    intervals: dict[str, Interval] = {}
-    reasons: dict[str, str] = {}
-    for name in names:
-        values = np.concatenate([batch[name].values[batch[name].defined] for batch in batches])
-        if len(values) < (1.0 - LARGEST_UNDEFINED_SHARE) * resampling.resamples:
-            reasons[name] = str(Undefined.OFTEN_UNDEFINED)
-            continue
-        low, high = percentile_interval(values, resampling.confidence)
-        if high - low > 1e-12:
-            intervals[name] = (low, high)
-        else:
-            reasons[name] = str(Undefined.NO_VARIATION)
-    return intervals, reasons
+    return intervals_of({name: joined([batch[name] for batch in batches]) for name in names}, resampling.confidence)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from evaluation.scales import Scale
@@ -12,6 +14,7 @@ from review.agreement.bootstrap import (
     bca_interval,
     folded,
     percentile_interval,
+    resampled_weights,
 )
 from review.agreement.catalogue import PROPORTIONS, figures
 from review.agreement.clopper_pearson import clopper_pearson
@@ -19,6 +22,7 @@ from review.agreement.layout import Layout
 from review.agreement.statistic import Array, Figures, Undefined
 
 LARGEST_UNDEFINED_SHARE = 0.05  # with more undefined resamples than this an interval would describe the rest only
+NARROWEST = 1e-12  # below it the resamples are all alike but for rounding
 
 Interval = tuple[float, float]
 
@@ -50,6 +54,24 @@ def bootstrap_intervals(
     return found, missing
 
 
+def intervals_of(resampled: dict[str, Figures], confidence: float) -> tuple[dict[str, Interval], dict[str, Undefined]]:
+    """The percentile interval of each resampled statistic, and the reason for each one that has none."""
+    intervals: dict[str, Interval] = {}
+    reasons: dict[str, Undefined] = {}
+    for name, values in resampled.items():
+        outcome = _interval(values, 0.0, None, confidence)
+        if isinstance(outcome, Undefined):
+            reasons[name] = outcome
+        else:
+            intervals[name] = outcome
+    return intervals, reasons
+
+
+def joined(batches: Sequence[Figures]) -> Figures:
+    """Batches of one statistic after each other."""
+    return Figures(np.concatenate([b.values for b in batches]), np.concatenate([b.defined for b in batches]))
+
+
 def _interval(resampled: Figures, point: float, jackknife: Figures | None, confidence: float) -> Interval | Undefined:
     values = resampled.values[resampled.defined]
     if len(values) < (1.0 - LARGEST_UNDEFINED_SHARE) * len(resampled.values):
@@ -58,27 +80,25 @@ def _interval(resampled: Figures, point: float, jackknife: Figures | None, confi
         low, high = percentile_interval(values, confidence)
     else:
         low, high = bca_interval(values, point, jackknife.values[jackknife.defined], confidence)
-    return (low, high) if high - low > 1e-12 else Undefined.NO_VARIATION
+    return (low, high) if high - low > NARROWEST else Undefined.NO_VARIATION
 
 
 def _resampled(
     layout: Layout, scale: Scale, names: list[str], resampler: Resampler, resampling: Resampling, *, jackknife: bool
 ) -> dict[str, Figures]:
-    chunk = max(1, CHUNK_CELLS // max(len(layout.kept), len(layout.category_values) ** 2, 1))
-    batches = (
-        resampler.leave_one_out(chunk)
-        if jackknife
-        else resampler.multiplicities(resampling.resamples, resampling.seed, chunk)
-    )
+    cells, widest = len(layout.judge), len(layout.category_values) ** 2
+    batches: Iterator[Array]
+    if jackknife:
+        chunk = max(1, CHUNK_CELLS // max(len(layout.kept), widest, 1))
+        left_out = resampler.leave_one_out(chunk)
+        batches = (folded(one, resampler.group, layout.item_weight, layout.cell, cells) for one in left_out)
+    else:
+        batches = resampled_weights(resampler, layout.item_weight, layout.cell, cells, resampling, widest)
     collected: dict[str, list[Figures]] = {name: [] for name in names}
-    for multiplicities in batches:
-        weight = folded(multiplicities, resampler.group, layout.item_weight, layout.cell, len(layout.judge))
+    for weight in batches:
         for name, batch in figures(layout, scale, names, weight).items():
             collected[name].append(batch)
-    return {
-        name: Figures(np.concatenate([b.values for b in found]), np.concatenate([b.defined for b in found]))
-        for name, found in collected.items()
-    }
+    return {name: joined(found) for name, found in collected.items()}
 
 
 def _effective_groups(layout: Layout, resampler: Resampler, name: str) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 Item = Hashable
+Items = Mapping[Item, Mapping[str, float | str]]  # item -> rater -> value
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,11 @@ def by_item(ratings: Sequence[Rating]) -> dict[Item, dict[str, float | str]]:
     return found
 
 
-def raters_of(items: Mapping[Item, Mapping[str, float | str]]) -> list[str]:
+def raters_of(items: Items) -> list[str]:
     """All raters, by name."""
     return sorted({rater for values in items.values() for rater in values})
+
+
+def weights_of(items: Iterable[Item], weights: Mapping[Item, float] | None) -> list[float] | None:
+    """The weights of the items in their order; ``None`` where all count the same."""
+    return None if weights is None else [weights[item] for item in items]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from review.agreement.fleiss_kappa import fleiss_kappa
 from review.agreement.krippendorff_alpha import interval_alpha_of_reals
 from review.agreement.layout import Categories
 from review.agreement.rating import Item
-from review.agreement.statistic import Array, Figures
+from review.agreement.statistic import Array, Figures, Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,16 @@ def units(items: Mapping[Item, Mapping[str, float | str]], scale: Scale, bins: t
         category_values=categories.values,
         labels=categories.labels,
     )
+
+
+def distinct(found: Units) -> tuple[Units, Indices]:
+    """The units without repetition, and which of them each unit is: thousands of items rated on a short scale are a
+    few dozen different ones."""
+    rows = np.column_stack([found.counts, found.raters, found.total, found.squares])
+    kinds, place = np.unique(rows, axis=0, return_inverse=True)
+    size = found.counts.shape[1]
+    counts, raters, total, squares = kinds[:, :size], kinds[:, size], kinds[:, size + 1], kinds[:, size + 2]
+    return replace(found, counts=counts, raters=raters, total=total, squares=squares), place.reshape(-1)
 
 
 def _number(value: float | str, scale: Scale) -> float:

@@ -19,42 +19,68 @@ from review.api.shapes import LARGEST_ID, NothingBody
 from review.comparing.choosing import MOST
 from review.comparing.whole import compare, comparison_json
 from review.exposures import expose
+from review.gating import GateAsked, gate_of, gates_of
+from review.measures import By
 from review.measures_kept import kept_agreement
+from review.pages.plan import plan_json
+from review.pages.report_pictures import agreement_pictures
+from review.planner.ahead import next_review
 from review.reporting.exporting import FORMATS, export
-from review.reporting.three_ways import three_ways
+from review.reporting.gate import GateOn
+from review.reporting.gathering import gather
+from review.reporting.three_ways import three_ways_from
 
 MOST_RESAMPLES = 10_000
 OBJECT = OpenApiTypes.OBJECT
 
 
-class ReportQuery(StrictSerializer):
-    """How a report is written."""
+class GateQuery(StrictSerializer):
+    """What a gate asks of a run."""
+
+    fail_under = serializers.FloatField(required=False, allow_null=True, default=None, min_value=-1e6, max_value=1e6)
+    max_drop = serializers.FloatField(required=False, allow_null=True, default=None, min_value=0, max_value=1e6)
+    gate_on = serializers.ChoiceField(choices=[str(one) for one in GateOn], required=False, default="")
+    strict = serializers.BooleanField(required=False, default=False)
+
+
+class ReportQuery(GateQuery):
+    """How a report is written, and the gate it tells of."""
 
     format = serializers.CharField(required=False, default="json", max_length=20, help_text=", ".join(FORMATS))
+    baseline = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID
+    )
 
 
 class ReportView(Endpoint):
     """The report of a run as a file."""
 
     serializer_class = NothingBody
-    query = ("format",)
+    query = ("format", "fail_under", "baseline", "max_drop", "gate_on", "strict")
 
     @extend_schema(parameters=[ReportQuery], responses={(200, "application/json"): OBJECT, (200, "text/csv"): OBJECT})
     def get(self, request: Request, pk: int) -> StreamingHttpResponse:
         """The report in the asked format; it tells the judge's values, so that reviewers who read it are recorded."""
         run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-        asked = _checked(ReportQuery, request)["format"]
-        made = export(run, asked)
+        asked = _checked(ReportQuery, request)
+        made = export(run, asked["format"], gate_of(run, _gate(request, asked)), pictures=agreement_pictures)
         expose(request.user, run, "report")
         response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
         response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
         return response
 
 
-class AgreementQuery(StrictSerializer):
-    """How intervals are made, and whether categories are told apart."""
+def _gate(request: Request, asked: dict[str, Any]) -> GateAsked:
+    """The gate that the parameters ask for; the baseline must be a run that the caller may see."""
+    found = asked["baseline"]
+    baseline = None if found is None else access.fetch(Run.objects.all(), request.user, Action.VIEW, found)
+    return GateAsked(asked["fail_under"], baseline, asked["max_drop"], asked["gate_on"], asked["strict"])
 
-    by = serializers.ChoiceField(choices=["category"], required=False, default="")
+
+class AgreementQuery(StrictSerializer):
+    """How intervals are made, and whether categories or periods of rating are told apart."""
+
+    by = serializers.ChoiceField(choices=[str(By.CATEGORY), str(By.PERIOD)], required=False, default="")
     seed = serializers.IntegerField(required=False, default=0, min_value=0, max_value=LARGEST_ID)
     resamples = serializers.IntegerField(required=False, default=2000, min_value=0, max_value=MOST_RESAMPLES)
 
@@ -70,9 +96,7 @@ class AgreementView(Endpoint):
         """``judges`` by author and metric, ``experts`` by metric, as the ``agreement`` command prints them."""
         run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
         asked = _checked(AgreementQuery, request)
-        return Response(
-            kept_agreement(run, resamples=asked["resamples"], seed=asked["seed"], by_category=asked["by"] == "category")
-        )
+        return Response(kept_agreement(run, resamples=asked["resamples"], seed=asked["seed"], by=By(asked["by"])))
 
 
 class CorrectionQuery(StrictSerializer):
@@ -89,14 +113,17 @@ class CorrectionView(Endpoint):
 
     @extend_schema(parameters=[CorrectionQuery], responses=OBJECT)
     def get(self, request: Request, pk: int) -> Response:
-        """The three estimates of the overall score and of each metric, as the ``correct`` command prints them."""
+        """The three estimates of the overall score and of each metric, as the ``correct`` command prints them, and what
+        reviewing more would bring."""
         run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
         asked = _checked(CorrectionQuery, request)
-        return Response(three_ways(run, by_category=asked["by"] == "category").to_dict())
+        basis = gather(run)
+        found = three_ways_from(basis, by_category=asked["by"] == "category").to_dict()
+        return Response({**found, "next_review": plan_json(next_review(basis))})
 
 
-class CompareQuery(StrictSerializer):
-    """Which runs to put side by side."""
+class CompareQuery(GateQuery):
+    """Which runs to put side by side, and the gate of those after the first."""
 
     runs = serializers.RegexField(r"^[0-9]{1,18}(,[0-9]{1,18})*$", help_text="ids, separated by commas")
 
@@ -115,18 +142,20 @@ class CompareView(Endpoint):
     """Several runs compared: each with the first, and all in order."""
 
     serializer_class = NothingBody
-    query = ("runs",)
+    query = ("runs", "fail_under", "max_drop", "gate_on", "strict")
 
     @extend_schema(
-        parameters=[OpenApiParameter("runs", str, required=True, description="ids, separated by commas")],
+        parameters=[OpenApiParameter("runs", str, required=True, description="ids, separated by commas"), GateQuery],
         responses=OBJECT,
     )
     def get(self, request: Request) -> Response:
         """Scores of each run, versions in which they differ, differences from the first run, and the ranking. It tells
         how judges scored single questions, so that reviewers who read it are recorded."""
-        wanted = _checked(CompareQuery, request)["runs"]
-        runs = [access.fetch(Run.objects.all(), request.user, Action.VIEW, pk) for pk in wanted]
-        found = comparison_json(compare(runs))
+        asked = _checked(CompareQuery, request)
+        runs = [access.fetch(Run.objects.all(), request.user, Action.VIEW, pk) for pk in asked["runs"]]
+        compared = compare(runs)
+        gate = GateAsked(asked["fail_under"], None, asked["max_drop"], asked["gate_on"], asked["strict"])
+        found = comparison_json(compared, gates_of(compared, gate))
         for run in runs:
             expose(request.user, run, "comparison")
         return Response(found)

@@ -54,7 +54,7 @@ class DraftView(Endpoint):
     def post(self, request: Request, pk: int) -> Response:
         """Replace the draft."""
         assignment, body = own_assignment(request.user, pk), self.body()
-        save_draft(assignment, payload_of(given_from(body["values"]), body["comment"]))
+        save_draft(assignment, payload_of(given_from(body["values"]), body["comment"], body["suggestion"]))
         return Response(status=204)
 
 
@@ -74,6 +74,7 @@ class SubmitView(Endpoint):
             by=person(request),
             active_ms=body["active_ms"],
             comment=body["comment"],
+            suggestion=body["suggestion"],
         )
         return Response(SubmittedShown(done).data)
 

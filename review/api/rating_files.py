@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from django.utils.translation import gettext
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -36,6 +37,14 @@ class RatingFileOptions(StrictSerializer):
         help_text="scales of unknown metrics, NAME=1..5 and the like, separated by semicolons",
     )
     sampled = serializers.ChoiceField(choices=[str(one) for one in Sampled], required=False, default="unknown")
+    layout = serializers.ChoiceField(choices=["concord", "label_studio"], required=False, default="concord")
+    annotators = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_DEFINITIONS,
+        help_text="of a Label Studio export: ID=LABEL of people, separated by semicolons",
+    )
     dry_run = serializers.BooleanField(required=False, default=False, help_text="only say what would be imported")
 
 
@@ -82,8 +91,20 @@ class RatingsView(UploadEndpoint, RatingListView):
             defines,
             options["sampled"],
             person(request),
+            annotators=_annotators(options["annotators"]) if options["layout"] == "label_studio" else None,
             dry_run=options["dry_run"],
         )
         stored = (done.human or done.judge) and not options["dry_run"]
         shown = asdict(done) | {"remarks": [problem_json(remark) for remark in done.remarks]}
         return Response(shown, status=201 if stored else 200)
+
+
+def _annotators(text: str) -> dict[str, str]:
+    """``ID=LABEL;ID=LABEL`` as a mapping.
+
+    :raises ValidationError: for a part that is not written like this.
+    """
+    pairs = [part.partition("=") for part in text.split(";") if part.strip()]
+    if any(not key.strip() or not label.strip() for key, _, label in pairs):
+        raise serializers.ValidationError({"annotators": [gettext("Write ID=LABEL, separated by semicolons.")]})
+    return {key.strip(): label.strip() for key, _, label in pairs}

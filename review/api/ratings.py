@@ -44,7 +44,11 @@ class RatingListView(Endpoint):
 
     def get_queryset(self) -> QuerySet[Rating]:
         """What the caller may see."""
-        return ratings_of(self.request.user).select_related("answer__question", "metric", "reviewer", "rubric_version")
+        return (
+            ratings_of(self.request.user)
+            .select_related("answer__question", "metric", "reviewer", "rubric_version")
+            .prefetch_related("rated_parts")
+        )
 
     @extend_schema(responses=RatingShown(many=True))
     def get(self, request: Request) -> Response:

@@ -24,6 +24,7 @@ from review.models.queues import Assignment, ReviewQueue
 from review.queues.leases import next_assignment
 from review.queues.making import close, make_queue, reopen
 from review.queues.progress import own_progress, queue_progress
+from review.queues.sharing import Sharing
 
 _SETTINGS = (
     *("name", "metrics", "strategy", "size", "seed", "reviews_needed", "mode", "reveal", "reveal_threshold"),
@@ -48,9 +49,11 @@ class QueueListView(Endpoint):
         """Make a queue on a draw from each run."""
         body = self.body()
         runs = [access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk) for pk in body["runs"]]
+        project = runs[0].project_id
         made = make_queue(
             runs,
-            reviewers=_people(body["reviewers"], runs[0].project_id),
+            reviewers=_people(body["reviewers"], project),
+            sharing=_sharing(body, project),
             params=design_from(body),
             by=person(request),
             **{name: body[name] for name in _SETTINGS},
@@ -147,6 +150,13 @@ class ReopenView(Endpoint):
 def _held(queue: ReviewQueue, request: Request) -> QuerySet[Assignment]:
     mine = Assignment.objects.filter(item__queue=queue, reviewer=person(request))
     return mine.select_related("item__answer__question")
+
+
+def _sharing(body: dict[str, Any], project_id: int) -> Sharing:
+    fields = {tag: _people(names, project_id) for tag, names in body["people_of_tags"].items()}
+    answers = body["people_of_answers"].items()
+    named = {int(pk): _people(names, project_id) for pk, names in answers if pk.isascii() and pk.isdigit()}
+    return Sharing(body["distribution"], body["overlap_share"], body["repeat_share"], fields, named)
 
 
 def _people(names: list[str], project_id: int) -> list[User]:

@@ -7,9 +7,11 @@ from typing import Any
 from rest_framework import serializers
 
 from evaluation.api.endpoints import StrictSerializer
-from review.given import Change, FlagKind, Given
+from review.given import Change, FlagKind, Given, PartGiven
 from review.models.queues import ReviewQueue
+from review.parts import LONGEST_PART
 from review.queues.making import MOST_REVIEWS
+from review.queues.sharing import MOST_REPEATS, Distribution
 from review.sampling.member import DrawParams, Strategy
 
 LARGEST_ID = 2**63 - 1
@@ -27,12 +29,27 @@ def row_id() -> serializers.IntegerField:
     return serializers.IntegerField(min_value=1, max_value=LARGEST_ID)
 
 
+class PartBody(StrictSerializer):
+    """A verdict on the offered part of that number, or with ``text`` on one that was missed."""
+
+    number = serializers.IntegerField(min_value=0, max_value=10_000, required=False, default=0)
+    text = optional_text(LONGEST_PART)
+    verdict = serializers.CharField(max_length=40)
+
+
+def some_parts() -> serializers.ListField:
+    """Verdicts on parts, for metrics that are rated by them."""
+    return serializers.ListField(child=PartBody(), required=False, default=list, max_length=1_000)
+
+
 class GivenBody(StrictSerializer):
-    """What was given for one metric: one of value, label and cannot_judge."""
+    """What was given for one metric: one of value, label, parts and cannot_judge, the last with why where one likes."""
 
     value = serializers.FloatField(required=False, allow_null=True, default=None)
     label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
     cannot_judge = serializers.BooleanField(required=False, default=False)
+    reason_code = optional_text(40)
+    parts = some_parts()
     comment = optional_text()
 
 
@@ -42,6 +59,7 @@ class SubmitBody(StrictSerializer):
     values = serializers.DictField(child=GivenBody(), allow_empty=False)
     idempotency_key = serializers.CharField(max_length=200)
     comment = optional_text()
+    suggestion = optional_text()
     active_ms = serializers.IntegerField(
         required=False, allow_null=True, default=None, min_value=0, max_value=A_DAY_IN_MS
     )
@@ -52,6 +70,7 @@ class DraftBody(StrictSerializer):
 
     values = serializers.DictField(child=GivenBody(), required=False, default=dict)
     comment = optional_text()
+    suggestion = optional_text()
 
 
 class ChangeBody(StrictSerializer):
@@ -60,6 +79,7 @@ class ChangeBody(StrictSerializer):
     value = serializers.FloatField(required=False, allow_null=True, default=None)
     label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
     reason_code = optional_text(40)
+    parts = some_parts()
     comment = optional_text()
 
 
@@ -88,6 +108,24 @@ class NothingBody(StrictSerializer):
     """No field at all."""
 
 
+class AdjudicateBody(StrictSerializer):
+    """A value or label that settles a dispute. ``seen`` is the number of the newest decision the caller had in view,
+    0 for none; given, of two who decide at once one is refused."""
+
+    metric = serializers.CharField(max_length=100)
+    value = serializers.FloatField(required=False, allow_null=True, default=None)
+    label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
+    reason = optional_text()
+    seen = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=0, max_value=LARGEST_ID)
+
+
+class RulingBody(StrictSerializer):
+    """Whether a flag or an escalation is upheld, and why."""
+
+    upheld = serializers.BooleanField()
+    reason = optional_text()
+
+
 class OverrideBody(StrictSerializer):
     """A value or label above everything said before, or with ``revert`` the newest one taken back."""
 
@@ -96,6 +134,17 @@ class OverrideBody(StrictSerializer):
     label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
     reason = optional_text()
     revert = serializers.BooleanField(required=False, default=False)
+
+
+class ManyOverridesBody(StrictSerializer):
+    """One value or label with one reason for many answers of a run; with ``dry_run`` only what it would do."""
+
+    metric = serializers.CharField(max_length=100)
+    answers = serializers.ListField(child=row_id(), allow_empty=False, max_length=10_000)
+    value = serializers.FloatField(required=False, allow_null=True, default=None)
+    label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
+    reason = optional_text()
+    dry_run = serializers.BooleanField(required=False, default=False)
 
 
 class DesignBody(StrictSerializer):
@@ -118,7 +167,8 @@ class DrawBody(DesignBody):
 
 
 class QueueBody(DesignBody):
-    """A queue over one or several runs. ``reviewers`` are user names."""
+    """A queue over one or several runs. ``reviewers`` are user names. ``overlap_share`` of the items are rated by
+    ``reviews_needed`` people, the others by one; ``repeat_share`` of a reviewer's items come again, unmarked."""
 
     runs = serializers.ListField(child=row_id(), min_length=1, max_length=50)
     name = optional_text(200)
@@ -131,18 +181,37 @@ class QueueBody(DesignBody):
     reveal_share = serializers.FloatField(min_value=0, max_value=1, default=0.1)
     guideline = optional_text()
     hide_system = serializers.BooleanField(default=True)
+    overlap_share = serializers.FloatField(min_value=0, max_value=1, default=1.0)
+    repeat_share = serializers.FloatField(min_value=0, max_value=MOST_REPEATS, default=0.0)
+    distribution = serializers.ChoiceField(choices=ReviewQueue.Distribution.choices, default=Distribution.POOL)
+    people_of_tags = serializers.DictField(
+        child=serializers.ListField(child=serializers.CharField(max_length=150), max_length=500),
+        required=False,
+        default=dict,
+        help_text="For by_tag: tag or category -> user names.",
+    )
+    people_of_answers = serializers.DictField(
+        child=serializers.ListField(child=serializers.CharField(max_length=150), min_length=1, max_length=MOST_REVIEWS),
+        required=False,
+        default=dict,
+        help_text="For per_item: id of an answer -> user names.",
+    )
     lease_minutes = serializers.IntegerField(min_value=1, max_value=1440, default=30)
     deadline = serializers.DateTimeField(required=False, allow_null=True, default=None)
 
 
 def given_from(values: dict[str, dict[str, Any]]) -> dict[str, Given]:
     """The validated values of a rating."""
-    return {metric: Given(**given) for metric, given in values.items()}
+    return {metric: Given(**_with_parts(given)) for metric, given in values.items()}
 
 
 def changes_from(values: dict[str, dict[str, Any]]) -> dict[str, Change]:
     """The validated changes after a reveal."""
-    return {metric: Change(**change) for metric, change in values.items()}
+    return {metric: Change(**_with_parts(change)) for metric, change in values.items()}
+
+
+def _with_parts(given: dict[str, Any]) -> dict[str, Any]:
+    return {**given, "parts": tuple(PartGiven(**part) for part in given["parts"])}
 
 
 def design_from(body: dict[str, Any]) -> DrawParams:

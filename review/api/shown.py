@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from evaluation.messages import explain_reason
 from evaluation.samples import Status
+from review.api.shown_parts import ClaimShown, OfferedPartShown, PartGivenShown, PartRatedShown, VerdictShown
 from review.models.queues import ReviewQueue
 from review.models.ratings import Rating
 from review.reveals import JudgeSaid
@@ -21,6 +22,8 @@ class GivenShown(serializers.Serializer[Any]):
     label = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # a field, not the caption of one
     cannot_judge = serializers.BooleanField()
     comment = serializers.CharField()
+    reason_code = serializers.CharField()
+    parts = PartGivenShown(many=True)
 
 
 class LevelShown(serializers.Serializer[Any]):
@@ -43,6 +46,9 @@ class MetricShown(serializers.Serializer[Any]):
     question = serializers.CharField()
     levels = LevelShown(many=True)
     language = serializers.CharField()
+    verdicts = VerdictShown(many=True)
+    parts = OfferedPartShown(many=True)
+    adds = serializers.BooleanField()
 
 
 class PassageShown(serializers.Serializer[Any]):
@@ -51,6 +57,7 @@ class PassageShown(serializers.Serializer[Any]):
     number = serializers.IntegerField()
     source = serializers.CharField()  # type: ignore[assignment]  # a field, not where one is read
     text = serializers.CharField()
+    link = serializers.CharField()
 
 
 class JudgeSaidShown(serializers.Serializer[Any]):
@@ -69,6 +76,11 @@ class JudgeSaidShown(serializers.Serializer[Any]):
     own_label = serializers.CharField(source="own.label", allow_null=True, default=None)
     differs = serializers.SerializerMethodField()
     levels_apart = serializers.SerializerMethodField()
+    parts = serializers.SerializerMethodField()
+
+    def get_parts(self, one: JudgeSaid) -> list[dict[str, str]]:
+        """The judge's verdicts on the parts of a metric that is rated by them."""
+        return [{"text": text, "verdict": verdict} for text, verdict in one.parts]
 
     def get_status(self, one: JudgeSaid) -> str:
         """``scored``, ``failed``, ``not_applicable``, or ``none`` where the judge was not asked."""
@@ -113,6 +125,8 @@ class CardShown(serializers.Serializer[Any]):
     stale = serializers.BooleanField()
     system = serializers.CharField()
     judge = JudgeSaidShown(many=True, allow_null=True)
+    claims = ClaimShown(many=True)
+    suggestion = serializers.CharField()
 
 
 class SubmittedShown(serializers.Serializer[Any]):
@@ -234,6 +248,7 @@ class LedQueueShown(QueueShown):
         fields = (
             *QueueShown.Meta.fields,
             *("reveal", "reveal_threshold", "reveal_share", "hide_system", "seed", "reviewers", "draws"),
+            *("distribution", "overlap_share", "repeat_share"),
         )
 
     def get_reviewers(self, queue: ReviewQueue) -> list[str]:
@@ -295,11 +310,13 @@ class RatingShown(serializers.ModelSerializer[Rating]):
     metric_version = serializers.IntegerField(source="metric.version")
     reviewer = serializers.CharField(source="reviewer.username", default="")
     rubric = serializers.CharField(source="rubric_version", allow_null=True, default=None)
+    rated_parts = PartRatedShown(many=True, read_only=True)
 
     class Meta:
         model = Rating
         fields = (
             *("id", "answer", "question_id", "metric", "metric_version", "reviewer", "author", "source", "phase"),
             *("blind", "seq", "value", "label", "cannot_judge", "reason_code", "comment", "rubric", "active_ms"),
+            "rated_parts",
             "created_at",
         )

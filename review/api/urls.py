@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from review.api import draws, figures, items, overrides, rating_files, review_queues
+from review.api import adjudication, draws, figures, items, leading, overrides, rating_files, review_queues
 
 _ITEM_ACTIONS = {
     "draft": items.DraftView,
@@ -27,6 +27,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("review-queues/<int:pk>/items/", review_queues.QueueItemsView.as_view(), name="api-queue-items"),
     path("review-queues/<int:pk>/next/", review_queues.NextView.as_view(), name="api-queue-next"),
     path("review-queues/<int:pk>/progress/", review_queues.ProgressView.as_view(), name="api-queue-progress"),
+    path("review-queues/<int:pk>/export/", leading.ExportView.as_view(), name="api-queue-export"),
+    path("review-queues/<int:pk>/agreement/", leading.ReviewersView.as_view(), name="api-queue-agreement"),
+    path("review-queues/<int:pk>/reassign/", leading.ReassignView.as_view(), name="api-queue-reassign"),
+    path("review-queues/<int:pk>/release/", leading.ReleaseView.as_view(), name="api-queue-release"),
+    path("review-queues/<int:pk>/extend/", leading.ExtendView.as_view(), name="api-queue-extend"),
+    path("review-queues/<int:pk>/name-reviewers/", leading.NamesView.as_view(), name="api-queue-name-reviewers"),
+    path("review-queues/<int:pk>/deadline/", leading.DeadlineView.as_view(), name="api-queue-deadline"),
     path("review-queues/<int:pk>/close/", review_queues.CloseView.as_view(), name="api-queue-close"),
     path("review-queues/<int:pk>/reopen/", review_queues.ReopenView.as_view(), name="api-queue-reopen"),
     path("items/<int:pk>/", items.ItemView.as_view(), name="api-item"),
@@ -35,6 +42,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
         for action, view in _ITEM_ACTIONS.items()
     ),
     path("answers/<int:pk>/override/", overrides.OverrideView.as_view(), name="api-answer-override"),
+    path("answers/<int:pk>/adjudicate/", adjudication.AdjudicateView.as_view(), name="api-answer-adjudicate"),
+    path("adjudication/", adjudication.AdjudicationListView.as_view(), name="api-adjudication-list"),
+    path("adjudication/raised/<int:pk>/ruling/", adjudication.RulingView.as_view(), name="api-ruling"),
+    path("runs/<int:pk>/override/", overrides.ManyOverridesView.as_view(), name="api-run-override"),
     path("ratings/", rating_files.RatingsView.as_view(), name="api-rating-list"),
     path("runs/compare/", figures.CompareView.as_view(), name="api-run-compare"),
     path("runs/<int:pk>/report/", figures.ReportView.as_view(), name="api-run-report"),

@@ -12,8 +12,8 @@ MINUS = "\N{MINUS SIGN}"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A row: the difference as a share of the scale (-1 to 1) with its interval, and the texts that stand beside it.
-    Without a ``value`` there is a reason in ``withheld``."""
+    """A row: the difference (as a share of the scale, or in its units) with its interval, and the texts that stand
+    beside it. Without a ``value`` there is a reason in ``withheld``."""
 
     label: str
     value: float | None
@@ -45,10 +45,11 @@ class Differences:
     zero: str
 
 
-def differences(rows: Sequence[Difference]) -> Differences:
-    """Lay the rows out on one axis that holds the line at nothing, within -1 to 1."""
+def differences(rows: Sequence[Difference], reach: float = 1.0) -> Differences:
+    """Lay the rows out on one axis that holds the line at nothing, within ``-reach`` to ``reach``: 1 for shares of the
+    scale, the scale's width for differences in its units."""
     values = [v for row in rows if row.value is not None for v in (row.value, row.low, row.high) if v is not None]
-    axis = axis_around([0.0, *values], low=-1.0, high=1.0)
+    axis = axis_around([0.0, *values], low=-reach, high=reach)
     drawn = tuple(
         DrawnDifference(
             row,

@@ -26,6 +26,7 @@ from review.comparison.holm import holm
 from review.comparison.mcnemar import McNemar, mcnemar
 from review.comparison.paired import PairedDifference, PairedPart, paired_difference, paired_sum
 from review.correction.frame import Component
+from review.correction.outcome import Target
 from review.reporting.corrected import as_figure
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.report import MetricLine
@@ -74,9 +75,9 @@ class RunDifference:
     """This run minus the baseline, under this run's profile, on common parts and questions.
 
     ``overall`` is of judge-only scores, ``weight`` the share of the profile's weight its parts have, ``parts`` their
-    names. ``corrected`` is the difference of the corrected overall scores, or why there is none; ``passes`` counts
-    questions that pass in one run only, for profiles with a rule for it. ``worse`` and ``better`` are the largest
-    changes.
+    names. ``corrected`` is the difference of the corrected overall scores for questions like these, or why there is
+    none; ``corrected_this_run`` the same for these answers alone. ``passes`` counts questions that pass in one run
+    only, for profiles with a rule for it. ``worse`` and ``better`` are the largest changes.
     """
 
     run_id: int
@@ -86,6 +87,7 @@ class RunDifference:
     weight: float
     parts: tuple[str, ...]
     corrected: Figure
+    corrected_this_run: Figure
     passes: McNemar | None
     metrics: tuple[MetricDifference, ...]
     worse: tuple[QuestionChange, ...]
@@ -110,7 +112,8 @@ def difference(ours: Side, baseline: Side) -> RunDifference:
         overall=paired_sum(parts, groups, limit=1.0),
         weight=weight_compared(profile, names),
         parts=tuple(names),
-        corrected=_corrected_overall(ours, baseline),
+        corrected=_corrected_overall(ours, baseline, Target.QUESTIONS_LIKE_THESE),
+        corrected_this_run=_corrected_overall(ours, baseline, Target.THIS_RUN),
         passes=_passes(*passed) if all(passed) else None,
         metrics=_metrics(ours, baseline, groups, differing),
         worse=tuple(one for one in changes[:MOST_CHANGES] if one.change < 0),
@@ -167,21 +170,23 @@ def _corrected_metric(line: MetricLine, ours: Side, baseline: Side) -> Figure:
         metric = side.basis.said.metrics.get(one.metric_id) if one else None
         component = side.basis.correction.metric_component(metric) if metric else None
         found.append([component] if component else [])
-    return _corrected(*found)
+    return _corrected(found[0], found[1])
 
 
-def _corrected_overall(ours: Side, baseline: Side) -> Figure:
+def _corrected_overall(ours: Side, baseline: Side, target: Target) -> Figure:
     profile = ours.basis.profile
-    components = []
+    components: list[list[Component]] = []
     for side in (ours, baseline):
         score = machine_score(side, profile)
         if score.outcome.label is not Label.OVERALL_SCORE:
             return withheld(score.outcome.reason or str(score.outcome.label))
         components.append(side.basis.correction.components(profile, score))
-    return _corrected(*components)
+    return _corrected(components[0], components[1], target)
 
 
-def _corrected(ours: list[Component], baseline: list[Component]) -> Figure:
+def _corrected(
+    ours: list[Component], baseline: list[Component], target: Target = Target.QUESTIONS_LIKE_THESE
+) -> Figure:
     """The corrected difference, only where the same parts were rated in both: elsewhere it would compare experts with
     a judge."""
     rated = [{one.name for one in components if one.labels} for components in (ours, baseline)]
@@ -189,7 +194,7 @@ def _corrected(ours: list[Component], baseline: list[Component]) -> Figure:
         return withheld(Withheld.NOT_REVIEWED)
     if rated[0] != rated[1]:
         return withheld(Withheld.NOT_BOTH_RATED)
-    figure = as_figure(corrected_difference(ours, baseline))
+    figure = as_figure(corrected_difference(ours, baseline, target))
     if figure.low is not None and figure.high is not None and figure.high - figure.low <= _NO_WIDTH:
         return dataclasses.replace(figure, low=None, high=None, no_interval="no_variation")
     return figure

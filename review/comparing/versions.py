@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from evaluation.registry import Kind
+from evaluation.registry import JUDGED
 from review.comparing.choosing import Side
 from review.reporting.provenance import JudgeUsed
 from review.reporting.report import Report
@@ -31,7 +31,7 @@ def metric_differs(ours: Side, baseline: Side, name: str, differing: Differing) 
     """In what a metric of this name is not the same thing in two runs: its version, or who judged it by what."""
     one, other = (next((line for line in side.report.metrics if line.name == name), None) for side in (ours, baseline))
     found = ["metrics"] if one and other and one.metric_id != other.metric_id else []
-    if one and one.kind == Kind.JUDGE:
+    if one and one.kind in JUDGED:
         found += [kind for kind in ("judge", "rubric") if kind in differing]
     return tuple(found)
 

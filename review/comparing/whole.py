@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 from evaluation.runs.models import Run
 from review.comparing.choosing import Side, sides
 from review.comparing.difference import SCORE, MetricDifference, QuestionChange, RunDifference, difference
 from review.comparing.order import Order, order
+from review.comparing.verdict import corrected_verdict, judge_only_verdict
 from review.comparing.versions import differing_versions
 from review.comparison.mcnemar import McNemar
 from review.comparison.paired import PairedDifference
 from review.reporting.as_json import plain, summary_json
+from review.reporting.gate import Gate
+
+_NO_GATES: Mapping[int, Gate] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +37,24 @@ def compare(runs: Sequence[Run], *, resamples: int = 2000, seed: int = 0) -> Com
     return Comparison(tuple(chosen), differences, order(chosen, resamples=resamples, seed=seed))
 
 
-def comparison_json(found: Comparison) -> dict[str, Any]:
-    """``{"score", "runs": [...], "differs": {...}, "differences": [...], "ranking": {...} or null}``."""
+def comparison_json(found: Comparison, gates: Mapping[int, Gate] = _NO_GATES) -> dict[str, Any]:
+    """``{"score", "runs": [...], "differs": {...}, "differences": [...], "ranking": {...} or null, "gates": {...}}``;
+    ``gates`` are those of the runs they were asked of. Every run stands for its system, so that its ``classes`` and
+    ``spread`` are those tables of source 001 by system."""
     reports = [side.report for side in found.sides]
     runs = []
     for report in reports:
         summary = summary_json(report)
-        runs.append({key: summary[key] for key in ("run", "overall", "metrics", "by_category", "latency")})
+        shown = {key: summary[key] for key in ("run", "overall", "metrics", "by_category", "latency")}
+        beside = {key: summary["by_profile"][key] for key in ("classes", "spread") if key in summary["by_profile"]}
+        runs.append(shown | beside)
     return {
         "score": SCORE,
         "runs": runs,
         "differs": differing_versions(reports),
         "differences": [_difference(one) for one in found.differences],
         "ranking": None if found.order is None else _order(found.order),
+        "gates": {str(run): plain(gate.to_dict()) for run, gate in gates.items()},
     }
 
 
@@ -53,10 +63,15 @@ def _difference(one: RunDifference) -> dict[str, Any]:
         "run": one.run_id,
         "baseline": one.baseline_id,
         "differs": dict(one.differs),
+        "verdict": {
+            "judge_only": judge_only_verdict(one).to_dict(),
+            "corrected": corrected_verdict(one).to_dict(),
+        },
         "overall": _paired(one.overall),
         "weight": plain(one.weight),
         "parts": list(one.parts),
         "corrected": plain(one.corrected.to_dict()),
+        "corrected_this_run": plain(one.corrected_this_run.to_dict()),
         "mcnemar": _mcnemar(one.passes),
         "metrics": {metric.name: _metric(metric) for metric in one.metrics},
         "worse": [_change(change) for change in one.worse],

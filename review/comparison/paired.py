@@ -11,6 +11,7 @@ import numpy as np
 
 from review.agreement.statistic import Array, Indices
 from review.comparison.permutation import permutation_p
+from review.correction.group_freedom import group_freedom
 from review.correction.influence import t_quantile
 from review.correction.outcome import Target
 
@@ -87,8 +88,9 @@ def paired_difference(
     independent. ``None`` without a common question.
 
     The interval is t on the mean difference with the variance of the groups' sums, as many degrees of freedom as
-    groups less one, cut at ``limit``, the largest difference the scale allows. A difference that is the same
-    everywhere has no interval and no detectable difference, because nothing tells how it would vary.
+    groups less one (fewer where their sizes differ), cut at ``limit``, the largest difference the scale allows. A
+    difference that is the same everywhere has no interval and no detectable difference, because nothing tells how it
+    would vary.
     """
     return paired_sum([PairedPart(ours, baseline)], groups, limit=limit, confidence=confidence, seed=seed)
 
@@ -135,7 +137,8 @@ def _outcome(
     sums = np.bincount(member, weights=adds).astype(np.float64) * len(share)
     count = len(number)
     error = _standard_error(np.array(list(deviation.values()), dtype=np.float64), member, count)
-    half = None if error is None else t_quantile(0.5 + confidence / 2.0, count - 1) * error
+    freedom = group_freedom(np.bincount(member))
+    half = None if error is None else t_quantile(0.5 + confidence / 2.0, freedom) * error
     value, tie = math.fsum(share.values()), TIE / len(share)
     return PairedDifference(
         value=value,
@@ -148,7 +151,7 @@ def _outcome(
         losses=int((adds < -tie).sum()),
         ties=int((np.abs(adds) <= tie).sum()),
         p_value=permutation_p(sums, seed) if count > 1 else None,
-        detectable=_detectable(error, count, confidence),
+        detectable=_detectable(error, freedom, confidence),
         only_ours=only[0],
         only_baseline=only[1],
     )
@@ -171,7 +174,7 @@ def _standard_error(deviation: Array, member: Indices, groups: int) -> float | N
     return math.sqrt(variance) if variance > TIE**2 else None
 
 
-def _detectable(error: float | None, groups: int, confidence: float) -> float | None:
+def _detectable(error: float | None, freedom: float, confidence: float) -> float | None:
     if error is None:
         return None
-    return (t_quantile(0.5 + confidence / 2.0, groups - 1) + t_quantile(POWER, groups - 1)) * error
+    return (t_quantile(0.5 + confidence / 2.0, freedom) + t_quantile(POWER, freedom)) * error

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from review.agreement.statistic import Array
+from review.agreement.statistic import Array, Indices
 from review.correction.outcome import Method
 
 
@@ -50,9 +50,9 @@ def t_quantile(probability: float, freedom: float) -> float:
     return float(stdtrit(freedom, probability))
 
 
-def clustered_variance(population: Array, groups: list[Hashable]) -> tuple[float, int]:
-    """The cluster-robust variance ``G / (G - 1) sum_g (sum_{i in g} psi_i)^2`` and G. An answer without a group
-    (``None``) is its own."""
+def clustered_variance(population: Array, groups: list[Hashable]) -> tuple[float, Indices]:
+    """The cluster-robust variance ``G / (G - 1) sum_g (sum_{i in g} psi_i)^2``, and how many answers each of the G
+    groups has. An answer without a group (``None``) is its own."""
     number: dict[Hashable, int] = {}
     member = [
         number.setdefault(("alone", position) if group is None else ("group", group), len(number))
@@ -60,4 +60,5 @@ def clustered_variance(population: Array, groups: list[Hashable]) -> tuple[float
     ]
     sums = np.bincount(member, weights=population, minlength=len(number))
     count = len(number)
-    return (float(np.square(sums).sum()) * count / (count - 1) if count > 1 else 0.0), count
+    sizes = np.bincount(member, minlength=len(number))
+    return (float(np.square(sums).sum()) * count / (count - 1) if count > 1 else 0.0), sizes

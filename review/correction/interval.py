@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from review.correction.group_freedom import group_freedom
 from review.correction.influence import Influence, clustered_variance, t_quantile
 from review.correction.outcome import Target
 
@@ -33,16 +34,17 @@ def interval(
     """The interval, clipped to ``bounds``; ``None`` for questions like these with fewer than two groups.
 
     ``this_run``: design variance, t with the estimate's degrees of freedom. ``questions_like_these``: variance of
-    the groups' summed influence, t with one less than the groups (those with a label, where labels were used) and
-    not more than the estimate's own.
+    the groups' summed influence, t with one less than the groups (fewer where their sizes differ, and not more than
+    those with a label, where labels were used) and not more than the estimate's own.
     """
-    if target is Target.THIS_RUN:
-        variance, freedom, count = influence.design_variance, influence.freedom, 0
-    else:
-        variance, count = clustered_variance(influence.population, list(groups))
+    freedom: float | None = influence.freedom
+    variance, count = influence.design_variance, 0
+    if target is Target.QUESTIONS_LIKE_THESE:
+        variance, sizes = clustered_variance(influence.population, list(groups))
+        count = len(sizes)
         if count < 2:
             return None
-        freedom = _group_freedom(influence, groups, labelled, count)
+        freedom = _group_freedom(influence, groups, labelled, group_freedom(sizes))
     half = t_quantile(0.5 + confidence / 2, max(1, freedom or 1)) * math.sqrt(variance) if variance > 0 else 0.0
     low, high = influence.value - half - influence.below, influence.value + half + influence.above
     return Ends(
@@ -53,12 +55,14 @@ def interval(
     )
 
 
-def _group_freedom(influence: Influence, groups: Sequence[Hashable], labelled: Sequence[bool], count: int) -> int:
+def _group_freedom(
+    influence: Influence, groups: Sequence[Hashable], labelled: Sequence[bool], of_groups: float
+) -> float:
     if influence.freedom is None:
-        return count - 1
+        return of_groups
     with_label = {
         (at if group is None else ("group", group))
         for at, (group, has) in enumerate(zip(groups, labelled, strict=True))
         if has
     }
-    return max(1, min(count - 1, len(with_label) - 1, influence.freedom))
+    return max(1.0, min(of_groups, len(with_label) - 1, influence.freedom))

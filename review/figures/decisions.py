@@ -18,10 +18,14 @@ class Decision:
     kind: str
 
 
-def standing_decisions(answer_set_id: int, answer_ids: Collection[int] | None = None) -> dict[Key, Decision]:
+def standing_decisions(answer_set_id: int | None, answer_ids: Collection[int] | None = None) -> dict[Key, Decision]:
     """The newest decision of each answer and metric that stands; a revert takes back the newest one that stands
-    before it. One query."""
-    rows = Override.objects.filter(answer__answer_set_id=answer_set_id)
+    before it. Without an answer set, of the answers named. One query."""
+    rows = (
+        Override.objects.all()
+        if answer_set_id is None
+        else Override.objects.filter(answer__answer_set_id=answer_set_id)
+    )
     if answer_ids is not None:
         rows = rows.filter(answer_id__in=answer_ids)
     standing: dict[Key, list[Decision]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import QuerySet
 
@@ -16,7 +17,8 @@ FIRST_OCCASION = 1
 @dataclass(frozen=True, slots=True)
 class ExpertRating:
     """One row of the table of ratings. ``rater`` names the person without telling who it is (imported: the author's
-    label). ``occasion`` is above 1 for hidden repeats, ``queue_id`` 0 for imported ratings."""
+    label). ``occasion`` is above 1 for hidden repeats, ``queue_id`` 0 for imported ratings; ``at`` is when
+    it was given."""
 
     pk: int
     answer_id: int
@@ -34,6 +36,7 @@ class ExpertRating:
     assignment_id: int
     queue_id: int
     example: bool
+    at: datetime
 
     @property
     def key(self) -> Key:
@@ -64,6 +67,7 @@ _FIELDS = (
     "assignment__item__occasion",
     "assignment__item__queue_id",
     "assignment__item__queue__example",
+    "created_at",
 )
 
 
@@ -94,6 +98,7 @@ def read(ratings: QuerySet[Rating]) -> list[ExpertRating]:
             assignment_id=assignment_id or 0,
             queue_id=queue_id or 0,
             example=bool(example),
+            at=at,
         )
         for (
             pk,
@@ -113,8 +118,14 @@ def read(ratings: QuerySet[Rating]) -> list[ExpertRating]:
             occasion,
             queue_id,
             example,
+            at,
         ) in ratings.order_by("id").values_list(*_FIELDS)
     ]
+
+
+def has_examples(answer_set_id: int) -> bool:
+    """Whether some of the ratings were made for show."""
+    return ratings_of(answer_set_id).filter(assignment__item__queue__example=True).exists()
 
 
 def effective_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:

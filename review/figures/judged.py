@@ -16,13 +16,15 @@ Key = tuple[int, int]  # answer, metric
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A scorer's value of one metric for one answer: the mean over the repeats that are scored (classes: their
-    majority), ``value`` or ``label`` exactly where ``status`` is scored, else the ``reason``."""
+    majority), ``value`` or ``label`` exactly where ``status`` is scored, else the ``reason``. ``each`` holds the
+    repeats' values where there are several."""
 
     status: Status
     value: float | None = None
     label: str | None = None
     reason: str = ""
     repeats: int = 1
+    each: tuple[float, ...] = ()
 
     @property
     def answer(self) -> float | str | None:
@@ -52,7 +54,8 @@ def folded(repeats: Sequence[ScoreRow]) -> Judged:
         return Judged(Status(first.status), reason=first.reason, repeats=len(repeats))
     values = [row.value for row in scored if row.value is not None]
     if values:
-        return Judged(Status.SCORED, value=math.fsum(values) / len(values), repeats=len(repeats))
+        each = tuple(values) if len(values) > 1 else ()
+        return Judged(Status.SCORED, value=math.fsum(values) / len(values), repeats=len(repeats), each=each)
     label = majority(row.label for row in scored if row.label is not None)
     if label is None:
         return Judged(Status.FAILED, reason=REPEATS_TIED, repeats=len(repeats))

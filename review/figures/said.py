@@ -11,6 +11,7 @@ from review.figures.answers import RunAnswer, run_answers
 from review.figures.decisions import Decision, standing_decisions
 from review.figures.experts import ExpertRating, ratings_of, read
 from review.figures.judged import Judged, Key
+from review.figures.removed import removed_answers
 from review.figures.sampling import Samples, samples_of
 from review.figures.scorers import Scorer, scorers_of, values_of_run
 
@@ -18,7 +19,8 @@ from review.figures.scorers import Scorer, scorers_of, values_of_run
 @dataclass(frozen=True, slots=True)
 class Said:
     """What was said about the answers of a run. ``metrics`` holds every metric that anybody gave a value for, by
-    primary key; ``scored`` are the values of the rules and primary judges, ``computed`` the metrics they belong to."""
+    primary key; ``scored`` are the values of the rules and primary judges, ``computed`` the metrics they belong to.
+    ``removed`` are answers that a lead took out of all means."""
 
     answers: dict[int, RunAnswer]
     scorers: list[Scorer]
@@ -27,6 +29,7 @@ class Said:
     decisions: dict[Key, Decision]
     metrics: dict[int, MetricDefinition]
     computed: frozenset[int]
+    removed: frozenset[int] = frozenset()
 
     @property
     def names(self) -> dict[int, str]:
@@ -39,16 +42,21 @@ class Said:
 
 
 def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
-    """Read everything about the run's answers, or some of them, in six queries."""
-    answers = {answer.answer_id: answer for answer in run_answers(run, answer_ids)}
+    """Read everything about the run's answers, or some of them, in seven queries. Over a whole run the answers that a
+    lead took out are left out, and named in ``removed``."""
+    asked = run_answers(run, answer_ids)
+    removed = removed_answers(run.answer_set_id) & {answer.answer_id for answer in asked}
+    kept = asked if answer_ids is not None else [one for one in asked if one.answer_id not in removed]
+    answers = {answer.answer_id: answer for answer in kept}
     scorers = scorers_of(run, answer_ids)
     rows = read(ratings_of(run.answer_set_id, answer_ids))
     ratings = [row for row in rows if row.answer_id in answers]
     decisions = {k: d for k, d in standing_decisions(run.answer_set_id, answer_ids).items() if k[0] in answers}
-    scored = values_of_run(scorers)
+    scored = {key: one for key, one in values_of_run(scorers).items() if key[0] in answers}
     keys = [*(key for one in scorers for key in one.said), *(row.key for row in ratings), *decisions]
     metrics = MetricDefinition.objects.in_bulk({metric for _, metric in keys})
-    return Said(answers, scorers, scored, ratings, decisions, metrics, frozenset(metric for _, metric in scored))
+    computed = frozenset(metric for _, metric in scored)
+    return Said(answers, scorers, scored, ratings, decisions, metrics, computed, removed)
 
 
 def samples_behind(run: Run, said: Said) -> Samples:

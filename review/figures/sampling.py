@@ -61,6 +61,16 @@ class Samples:
         found += _made_elsewhere([r for r in ratings if r.imported and r.metric_id == metric_id], self.answers)
         return {answer: _joined([m[answer] for m in found if answer in m]) for answer in _covered(found)}
 
+    @property
+    def drawn(self) -> frozenset[int]:
+        """Answers that any draw with probabilities took."""
+        return frozenset(
+            answer
+            for draw in self.draws
+            for answer, member in draw.members.items()
+            if member.sampled and member.probability is not None
+        )
+
     def silent_for(self, metric_id: int) -> frozenset[int]:
         """Answers that a reviewer was served for the metric and did not rate."""
         queues = self.queues_of.get(metric_id, frozenset())
@@ -92,7 +102,7 @@ def _queues_by_metric(queues: Collection[int]) -> dict[int, frozenset[int]]:
 
 def _silent(queues: Collection[int]) -> dict[int, frozenset[int]]:
     states = [Assignment.State.SKIPPED, Assignment.State.FLAGGED]
-    rows = Assignment.objects.filter(item__queue_id__in=queues, state__in=states)
+    rows = Assignment.objects.filter(item__queue_id__in=queues, item__occasion=1, state__in=states)
     found: dict[int, set[int]] = {}
     for queue_id, answer_id in rows.values_list("item__queue_id", "item__answer_id"):
         found.setdefault(queue_id, set()).add(answer_id)

@@ -18,9 +18,11 @@ _FIELDS = ("answer_id", "metric_id", "status", "value", "label", "reason")
 @dataclass(frozen=True, slots=True)
 class Scorer:
     """One scorer with what it said. ``author`` is ``name@version``, an imported judge's label, or ``rules``;
-    ``primary`` marks the scorer whose values are the run's."""
+    ``rubric`` the version of the rubric it judged by, empty without one; ``primary`` marks the scorer whose values are
+    the run's."""
 
     author: str
+    rubric: str
     primary: bool
     baseline: bool
     imported: bool
@@ -59,6 +61,7 @@ def _scorer(who: _Who, judge: RunJudge | None, names: dict[int, str], rows: dict
     author = who[2]
     return Scorer(
         author=names[judge.pk] if judge else author or RULES,
+        rubric=str(judge.rubric_version) if judge else "",
         primary=judge.primary if judge else not author,
         baseline=bool(judge and judge.judge_version.is_baseline),
         imported=bool(author),

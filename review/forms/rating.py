@@ -7,10 +7,12 @@ from typing import Any
 
 from django.http import QueryDict
 
-from review.given import Change, Given
+from review.given import Change, Given, PartGiven
 from review.models.queues import QueueMetric
+from review.parts import is_by_parts
 
 CANNOT_JUDGE = "cannot_judge"
+MOST_DIGITS = 4  # of a part's number
 LONGEST_LOOK = 24 * 3600 * 1000  # milliseconds; a longer time was not spent looking
 
 
@@ -19,12 +21,34 @@ def read_given(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, Giv
     which the engine refuses with the metric's name."""
     found = {}
     for row in metrics:
-        text = data.get(f"value:{row.metric.name}", "").strip()
-        if data.get(f"cannot:{row.metric.name}"):
+        name = row.metric.name
+        text = data.get(f"value:{name}", "").strip()
+        if data.get(f"cannot:{name}"):
             text = CANNOT_JUDGE
-        if text:
-            found[row.metric.name] = _given(text, labelled=bool(row.metric.read_scale().labels))
+        if text == CANNOT_JUDGE:
+            found[name] = Given(cannot_judge=True, reason_code=data.get(f"why:{name}", ""))
+        elif is_by_parts(row.metric):
+            parts = read_parts(data, name)
+            if parts or data.get(f"parts:{name}") == "none":
+                found[name] = Given(parts=parts)
+        elif text:
+            found[name] = _given(text, labelled=bool(row.metric.read_scale().labels))
     return found
+
+
+def read_parts(data: QueryDict, metric: str) -> tuple[PartGiven, ...]:
+    """The verdicts on a metric's parts: ``part:<metric>:<number>``, and ``added:<metric>:<n>`` beside
+    ``added-text:<metric>:<n>`` for parts that were missed. An added line without text is passed over."""
+    offered, added = [], []
+    for field, verdict in data.items():
+        kind, _, place = field.rpartition(":")
+        if not place.isascii() or not place.isdigit() or len(place) > MOST_DIGITS or not isinstance(verdict, str):
+            continue
+        if kind == f"part:{metric}" and verdict:
+            offered.append(PartGiven(verdict, int(place)))
+        elif kind == f"added-text:{metric}" and verdict.strip():
+            added.append((int(place), PartGiven(data.get(f"added:{metric}:{place}", ""), 0, verdict.strip())))
+    return (*sorted(offered, key=lambda part: part.number), *(part for _, part in sorted(added, key=_first)))
 
 
 def read_changes(data: QueryDict, metrics: Sequence[QueueMetric], *, keep: bool) -> dict[str, Change]:
@@ -34,24 +58,51 @@ def read_changes(data: QueryDict, metrics: Sequence[QueueMetric], *, keep: bool)
         name = row.metric.name
         text = "" if keep else data.get(f"value:{name}", "").strip()
         given = _given(text, labelled=bool(row.metric.read_scale().labels)) if text else Given()
+        parts = read_parts(data, name) if not keep and is_by_parts(row.metric) else ()
         reason, comment = data.get(f"reason:{name}", ""), data.get(f"comment:{name}", "").strip()
-        if text or reason or comment:
-            found[name] = Change(given.value, given.label, reason, comment)
+        if text or reason or comment or parts:
+            found[name] = Change(given.value, given.label, reason, comment, parts)
     return found
+
+
+def held_fields(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, dict[str, str]]:
+    """What a form of changes held for each metric, as it was typed: value, reason and comment."""
+    parts = ("value", "reason", "comment")
+    return {row.metric.name: {part: data.get(f"{part}:{row.metric.name}", "") for part in parts} for row in metrics}
 
 
 def draft_payload(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, Any]:
     """The draft that brings the form back as it was left."""
     values = {name: given.as_json() for name, given in read_given(data, metrics).items()}
-    return {"values": values, "comment": data.get("comment", "")}
+    return {"values": values, "comment": data.get("comment", ""), "suggestion": data.get("suggestion", "")}
 
 
 def entered(payload: Mapping[str, Any]) -> dict[str, str]:
     """The text that stands in each metric's field according to a draft."""
+    return {name: field_text(one) for name, one in _values(payload).items()}
+
+
+def entered_parts(payload: Mapping[str, Any]) -> dict[str, tuple[PartGiven, ...]]:
+    """The verdicts on parts according to a draft."""
+    return {
+        name: tuple(
+            PartGiven(str(part.get("verdict", "")), int(part.get("number") or 0), str(part.get("text", "")))
+            for part in one.get("parts") or ()
+            if isinstance(part, Mapping)
+        )
+        for name, one in _values(payload).items()
+    }
+
+
+def entered_why(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Why metrics were left unjudged according to a draft."""
+    return {name: str(one.get("reason_code", "")) for name, one in _values(payload).items()}
+
+
+def _values(payload: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     values = payload.get("values")
-    if not isinstance(values, Mapping):
-        return {}
-    return {str(name): field_text(one) for name, one in values.items() if isinstance(one, Mapping)}
+    held = values if isinstance(values, Mapping) else {}
+    return {str(name): one for name, one in held.items() if isinstance(one, Mapping)}
 
 
 def field_text(given: Mapping[str, Any]) -> str:
@@ -67,6 +118,10 @@ def read_active_ms(data: QueryDict) -> int | None:
     """The time looked at the item as the browser measured it, in milliseconds; ``None`` where it did not."""
     text = data.get("active_ms", "")
     return min(int(text), LONGEST_LOOK) if text.isascii() and text.isdigit() else None
+
+
+def _first(placed: tuple[int, PartGiven]) -> int:
+    return placed[0]
 
 
 def _given(text: str, *, labelled: bool) -> Given:

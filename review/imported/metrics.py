@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from django.db.models import Q
 
 from evaluation.canonical import content_hash
+from evaluation.criteria.models import Criterion
+from evaluation.criteria.standing import active
 from evaluation.errors import Refused
 from evaluation.registry import Direction, Kind, ReviewForm
 from evaluation.runs.models import Run
@@ -23,9 +25,12 @@ def known_metrics(run: Run, scales: Mapping[str, Scale]) -> tuple[dict[str, Metr
     than before becomes the next version of its name; without a definition the version that the run's answers have
     values of is meant, else the newest.
 
-    :raises Refused: ``metric_known`` for a scale that contradicts a shipped metric.
+    :raises Refused: ``metric_known`` for a scale that contradicts a shipped metric or a criterion,
+        ``criterion_name_taken`` for the name of one that is not in force here.
     """
     shipped = declared()
+    criteria = {event.metric.name: event.metric for event in active(run.project_id) if event.metric}
+    _check_criteria(criteria, scales)
     for name in sorted(scales.keys() & shipped.keys()):
         if shipped[name].scale != scales[name]:
             raise Refused("metric_known", metric=name, scale=str(shipped[name].scale), given=str(scales[name]))
@@ -34,11 +39,23 @@ def known_metrics(run: Run, scales: Mapping[str, Scale]) -> tuple[dict[str, Metr
     used = Q(pk__in=rated) | Q(pk__in=Score.objects.filter(run=run).values("metric_id"))
     found = {row.name: row for row in imported} | {row.name: row for row in imported.filter(used)}
     found |= {name: define(spec) for name, spec in shipped.items()}
+    custom = MetricDefinition.objects.filter(used, kind=Kind.CUSTOM).order_by("version")
+    found |= criteria | {row.name: row for row in custom}
     new = []
-    for name in scales.keys() - shipped.keys():
+    for name in scales.keys() - shipped.keys() - criteria.keys():
         found[name], made = _imported(name, scales[name])
         new += [name] if made else []
     return found, tuple(sorted(new))
+
+
+def _check_criteria(criteria: Mapping[str, MetricDefinition], scales: Mapping[str, Scale]) -> None:
+    """A file may not give a criterion another scale, and no import may take a criterion's name."""
+    for name, metric in sorted(criteria.items()):
+        if name in scales and scales[name] != metric.read_scale():
+            raise Refused("metric_known", metric=name, scale=metric.scale, given=str(scales[name]))
+    idle = Criterion.objects.filter(name__in=scales.keys() - criteria.keys())
+    if taken := sorted(idle.values_list("name", flat=True)):
+        raise Refused("criterion_name_taken", name=", ".join(taken))
 
 
 def _imported(name: str, scale: Scale) -> tuple[MetricDefinition, bool]:

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from django.utils.translation import gettext as _
 
-from evaluation.messages import explain_reason
 from review.comparing.difference import RunDifference
 from review.comparing.order import Order
 from review.comparing.versions import differing_versions
 from review.comparing.whole import Comparison
 from review.comparison.paired import PairedDifference
 from review.management.results_tables import short
+from review.management.systems_tables import systems_sheets
 from review.management.tables import NOTHING, Sheet, number
+from review.reporting.beside import why_withheld
 from review.reporting.figure import Figure
 from review.reporting.report import Report
 
@@ -22,6 +23,7 @@ def comparison_sheets(found: Comparison) -> Iterator[Sheet]:
     """Overall scores and metric means side by side, what differs, then the tests, then the ranking."""
     reports = [side.report for side in found.sides]
     yield _side_by_side(reports)
+    yield from systems_sheets(reports)
     if differing := differing_versions(reports):
         rows = [(kind, *values) for kind, values in differing.items()]
         header = (_("what"), *(f"{_('run')} {r.header.run_id}" for r in reports))
@@ -90,7 +92,7 @@ def _paired(one: PairedDifference | None, p_holm: float | None) -> tuple[str, ..
 
 def _corrected(figure: Figure) -> str:
     if figure.value is None:
-        return explain_reason(figure.withheld)
+        return why_withheld(figure)
     return f"{figure.value:+.3f}" + ("" if figure.low is None else f" ({figure.low:+.3f} – {figure.high:+.3f})")
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 
-from evaluation.messages import explain_reason
 from evaluation.profiles.arithmetic import Label
 from review.management.tables import NOTHING, Sheet, number
+from review.reporting.beside import why_withheld
 from review.reporting.figure import Figure
 from review.reporting.report import CategoryLine, Coverage, Latency, Report
 
@@ -35,11 +35,11 @@ def results_sheets(report: Report) -> Iterator[Sheet]:
     yield Sheet(_("Categories"), _category_header(report), _categories(report))
 
 
-def short(figure: Figure) -> str:
-    """The value, with bounds in brackets where results failed; a dash without one."""
-    text = number(figure.value)
+def short(figure: Figure, factor: float = 1.0) -> str:
+    """The value times a factor, with bounds in brackets where results failed; a dash without one."""
+    text = number(None if figure.value is None else figure.value * factor)
     if figure.worst is not None and figure.best is not None:
-        text += f" [{figure.worst:.3f}, {figure.best:.3f}]"
+        text += f" [{figure.worst * factor:.3f}, {figure.best * factor:.3f}]"
     return text
 
 
@@ -73,7 +73,7 @@ def _overall(report: Report) -> Iterator[tuple[str, ...]]:
 
 def _figure_row(name: str, figure: Figure) -> tuple[str, ...]:
     interval = NOTHING if figure.low is None else f"{figure.low:.3f} – {figure.high:.3f}"
-    note = explain_reason(figure.withheld) if figure.withheld else ""
+    note = why_withheld(figure) if figure.withheld else ""
     if not note and figure.target == "questions_like_these":
         note = _("variation over questions, not judge error")
     return name, short(figure), interval, str(figure.n), note
@@ -83,9 +83,9 @@ def _metrics(report: Report) -> Iterator[tuple[str, ...]]:
     for line in report.metrics:
         yield (
             line.report_name,
-            _seconds(line.latency) if line.latency else short(line.judge_only),
-            short(line.reviewed),
-            short(line.corrected),
+            _seconds(line.latency) if line.latency else short(line.judge_only, line.report_factor),
+            short(line.reviewed, line.report_factor),
+            short(line.corrected, line.report_factor),
             *_counts(line.coverage),
         )
 
@@ -103,10 +103,15 @@ def _category_header(report: Report) -> tuple[str, ...]:
 
 
 def _categories(report: Report) -> Iterator[tuple[str, ...]]:
-    weighted = [line.name for line in report.metrics if line.weight]
+    weighted = [(line.name, line.report_factor) for line in report.metrics if line.weight]
     for line in report.categories:
-        yield (line.name or NOTHING, str(line.answers), short(line.judge_only), *(_cell(line, n) for n in weighted))
+        yield (
+            line.name or NOTHING,
+            str(line.answers),
+            short(line.judge_only),
+            *(_cell(line, *one) for one in weighted),
+        )
 
 
-def _cell(line: CategoryLine, metric: str) -> str:
-    return short(line.metrics[metric][0]) if metric in line.metrics else NOTHING
+def _cell(line: CategoryLine, metric: str, factor: float) -> str:
+    return short(line.metrics[metric][0], factor) if metric in line.metrics else NOTHING

@@ -1,20 +1,45 @@
 """All tables of the human half, for Django alone; code imports the module that defines a table."""
 
 from review.models.draws import Draw, FrameMember
-from review.models.queues import Assignment, Draft, ItemEvent, QueueMember, QueueMetric, ReviewItem, ReviewQueue
-from review.models.ratings import Exposure, Override, Rating
+from review.models.kept import KeptFigures
+from review.models.pairs import Pair, PairMember, PairSet, Preference
+from review.models.practice import PracticeProgress
+from review.models.queues import (
+    Assignment,
+    Draft,
+    EventRuling,
+    ItemEvent,
+    QueueMember,
+    QueueMetric,
+    Reminder,
+    Reservation,
+    ReviewItem,
+    ReviewQueue,
+)
+from review.models.ratings import Exposure, Override, Rating, RatingPart, SuggestedAnswer
 
 __all__ = [
     "Assignment",
     "Draft",
     "Draw",
+    "EventRuling",
     "Exposure",
     "FrameMember",
     "ItemEvent",
+    "KeptFigures",
     "Override",
+    "Pair",
+    "PairMember",
+    "PairSet",
+    "PracticeProgress",
+    "Preference",
     "QueueMember",
     "QueueMetric",
     "Rating",
+    "RatingPart",
+    "Reminder",
+    "Reservation",
     "ReviewItem",
     "ReviewQueue",
+    "SuggestedAnswer",
 ]

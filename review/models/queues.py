@@ -18,8 +18,11 @@ class ReviewQueue(Row, Authored):
     """Answers waiting for experts, and the rules under which they rate.
 
     ``reveal_threshold`` is the distance on the metric's scale from which a difference is shown; ``reveal_share``
-    the share of the others that is shown at random. ``seed`` fixes the order and that share. ``example`` marks
-    ratings made for show.
+    the share of the others that is shown at random. ``adjudicate_from`` is the distance in levels between two first
+    ratings from which a lead decides, 0 for never. ``seed`` fixes the order and that share. ``example`` marks ratings
+    made for show. ``distribution`` says whom an item is for; ``overlap_share`` the share of the items that all
+    ``reviews_needed`` reviewers rate, the others are rated once; ``repeat_share`` the share of a reviewer's items that
+    come again after at least ``repeat_gap`` others, chosen by chance among the first ``repeat_until``.
     """
 
     class Mode(models.TextChoices):
@@ -31,6 +34,13 @@ class ReviewQueue(Row, Authored):
         ALWAYS = "always", _("always")
         NEVER = "never", _("never")
 
+    class Distribution(models.TextChoices):
+        POOL = "pool", _("whoever is free")
+        ROUND_ROBIN = "round_robin", _("in turn")
+        BALANCED = "balanced", _("to whoever has least to do")
+        PER_ITEM = "per_item", _("named answer by answer")
+        BY_TAG = "by_tag", _("by tag or category of the question")
+
     class State(models.TextChoices):
         OPEN = "open", _("open")
         CLOSED = "closed", _("closed")
@@ -40,11 +50,19 @@ class ReviewQueue(Row, Authored):
     guideline = models.TextField(_("guideline"), blank=True)
     mode = models.CharField(_("mode"), max_length=10, choices=Mode.choices, default=Mode.BLIND)
     reviews_needed = models.PositiveIntegerField(_("reviewers per answer"), default=1)
+    overlap_share = models.FloatField(_("share rated by all of these"), default=1)
+    repeat_share = models.FloatField(_("share of hidden repeats"), default=0)
+    repeat_gap = models.PositiveIntegerField(_("answers before a hidden repeat"), default=0)
+    repeat_until = models.PositiveIntegerField(_("answers among which repeats are chosen"), default=0)
+    distribution = models.CharField(
+        _("given to"), max_length=15, choices=Distribution.choices, default=Distribution.POOL
+    )
     reveal = models.CharField(_("show the judge"), max_length=15, choices=Reveal.choices, default=Reveal.ON_DIFFERENCE)
     reveal_threshold = models.FloatField(_("difference that shows the judge"), default=2)
     reveal_share = models.FloatField(_("share shown by chance"), default=0.1)
     hide_system = models.BooleanField(_("hide the system"), default=True)
     lease_minutes = models.PositiveIntegerField(_("minutes an answer stays reserved"), default=30)
+    adjudicate_from = models.FloatField(_("difference between reviewers that goes to a lead"), default=2)
     example = models.BooleanField(_("example"), default=False)
     deadline = models.DateTimeField(_("deadline"), null=True, blank=True)
     seed = models.PositiveBigIntegerField(_("seed"), default=0)
@@ -57,6 +75,10 @@ class ReviewQueue(Row, Authored):
             models.CheckConstraint(condition=Q(reviews_needed__gte=1, reviews_needed__lte=10), name="sane_overlap"),
             models.CheckConstraint(condition=Q(lease_minutes__gte=1), name="sane_lease"),
             models.CheckConstraint(condition=Q(reveal_share__gte=0, reveal_share__lte=1), name="share_in_range"),
+            models.CheckConstraint(
+                condition=Q(overlap_share__gte=0, overlap_share__lte=1, repeat_share__gte=0, repeat_share__lte=0.5),
+                name="shares_of_items_in_range",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -80,11 +102,12 @@ class QueueMetric(Row):
 
 
 class QueueMember(Row):
-    """A person who may rate the queue's items."""
+    """A person who may rate the queue's items. ``served`` counts what they were handed out."""
 
     queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="members")
     reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="queue_memberships")
     offset = models.PositiveBigIntegerField(default=0)
+    served = models.PositiveIntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["queue", "reviewer"], name="one_membership")]
@@ -97,7 +120,8 @@ class ReviewItem(Row):
     """An answer in a queue. ``run`` is the run whose judge is shown after the rating. ``shuffle_key`` is random:
     a reviewer walks the ring of keys from an offset of their own, so that order tells nothing.
 
-    ``occasion`` is 1 for the first time an answer stands in the queue and higher for hidden repeats.
+    ``occasion`` is 1 for the first time an answer stands in the queue and higher for hidden repeats. ``reserved``:
+    only people with a reservation are served it.
     """
 
     class State(models.TextChoices):
@@ -110,15 +134,70 @@ class ReviewItem(Row):
     answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="items")
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="items")
     occasion = models.PositiveIntegerField(default=1)
+    reviews_needed = models.PositiveIntegerField(default=1)
+    reserved = models.BooleanField(default=False)
     shuffle_key = models.PositiveBigIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["queue", "answer", "occasion"], name="one_item_per_occasion")]
-        indexes = [models.Index(fields=["queue", "state", "shuffle_key"], name="next_items")]
+        constraints = [
+            models.UniqueConstraint(fields=["queue", "answer", "occasion"], name="one_item_per_occasion"),
+            models.CheckConstraint(
+                condition=Q(reviews_needed__gte=1, reviews_needed__lte=10), name="sane_overlap_of_item"
+            ),
+            models.CheckConstraint(
+                condition=Q(occasion=1) | Q(occasion__gt=1, reviews_needed=1, reserved=True),
+                name="repeat_is_for_one_person",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["queue", "state", "shuffle_key"], name="next_items"),
+            models.Index(fields=["queue", "occasion", "reserved"], name="items_set_apart"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.queue_id}/{self.pk}"
+
+
+class Reservation(Row):
+    """A person an item is kept for; ``after`` is how many items they are handed out first."""
+
+    item = models.ForeignKey(ReviewItem, on_delete=models.CASCADE, related_name="reservations")
+    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="reservations")
+    after = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "reviewer"], name="one_reservation_per_reviewer")]
+        indexes = [models.Index(fields=["reviewer", "after"], name="reservations_of_reviewer")]
+
+    def __str__(self) -> str:
+        return f"{self.item_id}/{self.reviewer_id}"
+
+
+class Reminder(Row):
+    """A mail about a queue's deadline: one for each person, deadline and number of hours before it. ``problem`` says
+    why it could not be sent."""
+
+    class State(models.TextChoices):
+        SENDING = "sending", _("being sent")
+        SENT = "sent", _("sent")
+        FAILED = "failed", _("failed")
+
+    queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="reminders")
+    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="reminders")
+    deadline = models.DateTimeField()
+    hours = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.SENDING)
+    tries = models.PositiveIntegerField(default=1)
+    problem = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["queue", "reviewer", "deadline", "hours"], name="one_reminder_each")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue_id}/{self.reviewer_id} {self.hours}"
 
 
 class Assignment(Row):
@@ -188,3 +267,25 @@ class ItemEvent(AppendOnly):
 
     def __str__(self) -> str:
         return f"{self.assignment_id} {self.verb}"
+
+
+class EventRuling(AppendOnly):
+    """What a lead made of a flag or an escalation: upheld or dismissed, and why. The highest ``seq`` counts.
+
+    An upheld flag of a bad question or reference takes the answer out of all means.
+    """
+
+    event = models.ForeignKey(ItemEvent, on_delete=models.PROTECT, related_name="rulings")
+    seq = models.PositiveIntegerField()
+    upheld = models.BooleanField()
+    reason = models.TextField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["event", "seq"], name="one_ruling_per_turn"),
+            models.CheckConstraint(condition=~Q(reason=""), name="ruling_says_why"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_id} {self.upheld}"

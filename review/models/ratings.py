@@ -78,6 +78,44 @@ class Rating(AppendOnly):
         return f"{self.answer_id}/{self.metric_id}"
 
 
+class RatingPart(AppendOnly):
+    """One part behind a rating: a claim, statement, nugget or passage and the expert's verdict on it.
+
+    ``context`` is the position of the passage, from 0; ``added`` marks a part the expert found missing.
+    """
+
+    rating = models.ForeignKey(Rating, on_delete=models.PROTECT, related_name="rated_parts")
+    position = models.PositiveIntegerField()
+    kind = models.CharField(max_length=20)
+    text = models.TextField()
+    verdict = models.CharField(max_length=40)
+    context = models.PositiveIntegerField(null=True)
+    added = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["rating", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["rating", "position"], name="one_part_per_place"),
+            models.CheckConstraint(condition=~Q(verdict=""), name="part_has_a_verdict"),
+        ]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
+class SuggestedAnswer(AppendOnly):
+    """What an expert would have answered, given with a rating; the newest of an assignment counts."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="suggestions")
+    text = models.TextField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=~Q(text=""), name="suggestion_has_text")]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
 class Override(AppendOnly):
     """A decision above the ratings: an override, an adjudication, or the revert of the newest one before it."""
 

@@ -1,22 +1,26 @@
-"""Agreement in detail: for each metric every statistic of every judge, beside the experts among themselves."""
+"""Agreement in detail: for each metric every statistic of every judge, beside the experts and a constant guess."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import get_language, gettext
 
 from evaluation.messages import explain_reason
 from evaluation.runs.models import Run
-from review.agreement.experts import ExpertAgreement
-from review.agreement.pair import PairAgreement
-from review.measures import Agreement, ExpertsMeasure, JudgeMeasure
+from evaluation.scales import Scale
 from review.pages import numbers
+from review.pages.agreement_plots import JudgePlots, judge_plots
+from review.pages.ceiling_table import CeilingRow, ceiling_rows
 from review.pages.statistic_names import FIRST, STATISTICS
+from review.pages.variation import VariationCard, variation_cards
 
 PERCENT = {"exact", "within_one"}
-HIDDEN = {"yes_no_only", "classes_have_no_order"}  # statistics that do not exist on a scale need no line
+HIDDEN = {"yes_no_only", "classes_have_no_order", "needs_binning"}  # what does not exist on a scale needs no line
+MOST_COLUMNS = 8  # with more scorers the table is turned, one line for each
+Figures = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,121 +43,129 @@ class StatisticRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Confusion:
-    """How often experts (rows) and judge (columns) gave which level; a cell is its text and whether both agree."""
-
-    title: str
-    labels: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[tuple[str, bool], ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Column:
-    """A scorer: a judge or the experts among themselves. ``n`` counts the answers compared."""
+    """A scorer: a judge, the best constant guess, or the experts among themselves. ``n`` counts the answers compared,
+    ``detail`` says more about it; ``values`` are its figures of the first rows, for the turned table."""
 
     title: str
+    detail: str
     n: int
-    weighted: bool
     notes: tuple[str, ...]
+    values: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MetricAgreement:
-    """One metric: columns, rows and a confusion matrix for each judge."""
+    """One metric: columns and rows (``turned`` where there are too many columns), what the experts themselves reach,
+    and plots for each judge."""
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[StatisticRow, ...]
-    confusions: tuple[Confusion, ...]
+    turned: bool
+    ceiling: tuple[CeilingRow, ...]
+    plots: tuple[JudgePlots, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnchoringRow:
+    """What became of a metric's first ratings after the judge was shown: counts, mean values and distances."""
+
+    title: str
+    n: int
+    kept: int
+    towards: int
+    away: int
+    initial: str
+    final: str
+    judge: str
+    before: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementPage:
-    """All metrics of a run that experts have rated."""
+    """All metrics of a run that experts have rated. ``waiting``: intervals are still to be fetched."""
 
     run_id: int
     name: str
     metrics: tuple[MetricAgreement, ...]
     examples: bool
+    waiting: bool
+    variation: tuple[VariationCard, ...]
+    anchoring: tuple[AnchoringRow, ...]
 
 
-def agreement_page(run: Run, agreement: Agreement) -> AgreementPage:
-    """The page of a run's agreement figures."""
-    metrics = []
-    for experts in agreement.experts:
-        judges = [one for one in agreement.judges if one.metric == experts.metric]
-        metrics.append(_metric(experts, sorted(judges, key=lambda one: (not one.primary, one.author))))
-    return AgreementPage(run.pk, str(run), tuple(metrics), agreement.examples)
-
-
-def scorer_title(one: JudgeMeasure) -> str:
-    """Who is compared; the baseline always by that word."""
-    if one.baseline:
-        return gettext("offline baseline")
-    return gettext("rule") if one.author == "rules" else one.author
-
-
-def _metric(experts: ExpertsMeasure, judges: Sequence[JudgeMeasure]) -> MetricAgreement:
-    sides: list[PairAgreement | ExpertAgreement] = [*(one.agreement for one in judges), experts.agreement]
-    columns = [_column(scorer_title(one), one.agreement, one.sampling, one.left_out) for one in judges]
-    columns.append(_column(gettext("experts among themselves"), experts.agreement, experts.sampling, experts.left_out))
-    rows = [row for name in STATISTICS if (row := _row(name, sides))]
-    return MetricAgreement(
-        title=experts.title.in_language(get_language() or "en"),
-        columns=tuple(columns),
-        rows=tuple(rows),
-        confusions=tuple(found for one in judges if (found := _confusion(one))),
+def agreement_page(run: Run, found: Figures, *, examples: bool, waiting: bool) -> AgreementPage:
+    """The page of a run's agreement figures in the form of the contract, told apart by category."""
+    metrics = tuple(
+        _metric(experts, [(author, of[name]) for author, of in found["judges"].items() if name in of])
+        for name, experts in found["experts"].items()
     )
+    variation = variation_cards(found.get("variance", {}))
+    moved = tuple(_anchoring(one) for one in found.get("anchoring", {}).values())
+    return AgreementPage(run.pk, str(run), metrics, examples, waiting, variation, moved)
 
 
-def _column(title: str, agreement: PairAgreement | ExpertAgreement, sampling: str, left_out: int) -> Column:
-    notes = []
-    if sampling == "weighted":
-        notes.append(gettext("weighted by the probability of being drawn"))
-    if sampling == "unknown":
-        notes.append(gettext("unweighted: it is not known how the answers were chosen"))
-    if left_out:
-        notes.append(gettext("%(count)d answers of unknown sampling left out") % {"count": left_out})
-    if agreement.warnings:
-        notes.append(gettext("fewer than 20 independent questions: the intervals are rough"))
-    return Column(title, agreement.n, sampling == "weighted", tuple(notes))
+def _anchoring(one: Figures) -> AnchoringRow:
+    title = one["title"]["ko" if get_language() == "ko" else "en"]
+    means = (numbers.plain(one[name]) for name in ("initial", "final", "judge", "before", "after"))
+    return AnchoringRow(title, one["n"], one["kept"], one["towards"], one["away"], *means)
 
 
-def _row(name: str, sides: Sequence[PairAgreement | ExpertAgreement]) -> StatisticRow | None:
-    found = [side.statistics.get(name) for side in sides]
-    if all(one is None or one.reason in HIDDEN for one in found):
+def scorer_title(author: str, *, baseline: bool) -> str:
+    """Who is compared; the baseline always by that word."""
+    if baseline:
+        return gettext("offline baseline")
+    return gettext("rule") if author == "rules" else author
+
+
+def _metric(experts: Figures, judges: list[tuple[str, Figures]]) -> MetricAgreement:
+    ranked = sorted(judges, key=lambda one: (not one[1]["primary"], one[0]))
+    titled = [(scorer_title(author, baseline=of["baseline"]), of) for author, of in ranked]
+    sides: list[tuple[str, str, Figures]] = [(title, of["rubric"], of) for title, of in titled]
+    if guess := next((of["constant_guess"] for _, of in titled if of["constant_guess"]), None):
+        scale = Scale.parse(experts["scale"])
+        always = gettext("always “%(value)s”") % {"value": numbers.on_scale(guess["value"], scale)}
+        sides.append((gettext("best constant guess"), always, guess))
+    sides.append((gettext("experts among themselves"), "", experts))
+    rows = [row for name in STATISTICS if (row := _row(name, [of for _, _, of in sides]))]
+    first = [row for row in rows if row.first]
+    columns = tuple(
+        Column(title, detail, of["n"], tuple(_notes(of)), tuple(row.values[at] for row in first))
+        for at, (title, detail, of) in enumerate(sides)
+    )
+    title = experts["title"]["ko" if get_language() == "ko" else "en"]
+    plots = tuple(judge_plots(who, of, unfolded=at == 0) for at, (who, of) in enumerate(titled))
+    return MetricAgreement(title, columns, tuple(rows), len(columns) > MOST_COLUMNS, tuple(ceiling_rows(titled)), plots)
+
+
+def _notes(of: Figures) -> Iterator[str]:
+    if of.get("sampling") == "weighted":
+        yield gettext("weighted by the probability of being drawn")
+    if of.get("sampling") == "unknown":
+        yield gettext("unweighted: it is not known how the answers were chosen")
+    if of.get("left_out"):
+        yield gettext("%(count)d answers of unknown sampling left out") % {"count": of["left_out"]}
+    if of.get("warnings"):
+        yield gettext("fewer than 20 independent questions: the intervals are rough")
+
+
+def _row(name: str, sides: list[Figures]) -> StatisticRow | None:
+    if all(side.get(name) is None and side.get("undefined", {}).get(name, "") in HIDDEN | {""} for side in sides):
         return None
     title, meaning = STATISTICS[name]
-    values = tuple(_value(name, side) for side in sides)
-    return StatisticRow(str(title), str(meaning), values, name in FIRST)
+    return StatisticRow(str(title), str(meaning), tuple(_value(name, side) for side in sides), name in FIRST)
 
 
-def _value(name: str, side: PairAgreement | ExpertAgreement) -> Value:
-    found = side.statistics.get(name)
-    if found is None:
-        return Value("–", "", "")
-    if found.value is None:
-        return Value("–", "", explain_reason(found.reason))
-    low, high = side.intervals.get(name, (None, None))
+def _value(name: str, side: Figures) -> Value:
+    value = side.get(name)
+    if value is None:
+        reason = side.get("undefined", {}).get(name, "")
+        return Value("–", "", explain_reason(reason) if reason and reason not in HIDDEN else "")
+    low, high = side.get("intervals", {}).get(name, (None, None))
     if name in PERCENT:
         ends = "" if low is None or high is None else f"{numbers.share(low)}–{numbers.share(high)}"
-        return Value(numbers.share(found.value), ends, "")
-    text = numbers.signed(found.value) if name == "bias" else numbers.plain(found.value)
+        return Value(numbers.share(value), ends, "")
+    text = numbers.signed(value) if name == "bias" else numbers.plain(value)
     return Value(text, numbers.interval(low, high), "")
-
-
-def _confusion(one: JudgeMeasure) -> Confusion | None:
-    matrix = one.agreement.confusion
-    if matrix is None:
-        return None
-    labels = tuple(_label(label) for label in one.agreement.labels)
-    decimals = 1 if one.sampling == "weighted" else 0
-    rows = tuple(
-        (labels[i], tuple((numbers.plain(cell, decimals), i == j) for j, cell in enumerate(row)))
-        for i, row in enumerate(matrix)
-    )
-    return Confusion(scorer_title(one), labels, rows)
-
-
-def _label(label: object) -> str:
-    return f"{label:g}" if isinstance(label, int | float) else str(label)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.criteria.standing import rubric_of
 from evaluation.errors import UnknownName
-from evaluation.judging.rubric import shipped_rubric
+from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
 from evaluation.runs.models import Answer, Run
@@ -22,7 +23,7 @@ from review.pages.choices import MetricField, metric_field
 from review.pages.history import Line, history_lines
 from review.pages.marked import Piece, Span, pieces
 from review.pages.review_card import PassageView, Text, text
-from review.queues.card import CardMetric, LevelText
+from review.queues.card import CardMetric, card_metric
 
 STATUS = {"failed": _("failed"), "not_applicable": _("not applicable")}
 MARKS = {Source.OVERRIDE: "expert", Source.REVIEW: "expert", Source.JUDGE: "judge", Source.RULE: "rule"}
@@ -198,24 +199,16 @@ def _score(row: Score, metric: MetricDefinition) -> ScoreView:
 
 
 def as_asked(metric: MetricDefinition, language: str) -> CardMetric:
-    """The metric with question and level texts of the shipped rubric, where it has one."""
-    scale = metric.read_scale()
+    """The metric with question and level texts of the criterion's or the shipped rubric, where it has one."""
+    stored = rubric_of(metric, language)
+    if stored is not None:
+        rubric = Rubric.model_validate(stored.spec)
+        return card_metric(metric, rubric.metric(metric.name), language, rubric.language)
     try:
-        rubric = shipped_rubric(metric.rubric_family, language).metric(metric.name) if metric.rubric_family else None
+        asked = shipped_rubric(metric.rubric_family, language).metric(metric.name) if metric.rubric_family else None
     except UnknownName:
-        rubric = None
-    return CardMetric(
-        name=metric.name,
-        title=metric.title.get(language) or metric.name,
-        review_form=metric.review_form,
-        kind=scale.kind.value,
-        low=scale.low,
-        high=scale.high,
-        labels=scale.labels,
-        question=rubric.question.strip() if rubric else "",
-        levels=tuple(LevelText(level.value, level.text) for level in rubric.levels) if rubric else (),
-        language=language,
-    )
+        asked = None
+    return card_metric(metric, asked, language, language)
 
 
 def _spans(findings: Iterable[Finding]) -> list[Span]:
@@ -232,6 +225,6 @@ def _keywords(question: QuestionSpec) -> tuple[str, ...]:
 
 def _contexts(answer: Answer) -> tuple[PassageView, ...]:
     return tuple(
-        PassageView(row.position + 1, row.source or row.chunk_id, row.text, language_of(row.text))
+        PassageView(row.position + 1, row.source or row.chunk_id, row.text, language_of(row.text), "", ())
         for row in answer.contexts.all()
     )

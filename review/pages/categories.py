@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from django.utils.translation import get_language, gettext
 
+from evaluation.registry import JUDGED
 from review.charts.forest import Forest, Shape, forest
 from review.pages.figures import Cell, cell, row
+from review.reporting.category_tables import CategoryTable, category_tables
 from review.reporting.figure import Figure
 from review.reporting.report import CategoryLine, Coverage, MetricLine, Report
 
@@ -33,13 +35,33 @@ class CategoryRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreeRow:
+    """A category's judge-only, reviewed and corrected figure."""
+
+    name: str
+    answers: int
+    judge_only: Cell
+    reviewed: Cell
+    corrected: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class ThreeTable:
+    """The categories three ways by the figure named ``title``."""
+
+    title: str
+    rows: tuple[ThreeRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CategoryCard:
-    """The table of categories and metrics, and a plot of the figure named ``plotted``."""
+    """The table of categories and metrics, a plot of the figure named ``plotted``, and the categories three ways."""
 
     columns: tuple[str, ...]
     rows: tuple[CategoryRow, ...]
     plotted: str
     chart: Forest | None
+    tables: tuple[ThreeTable, ...]
 
 
 def category_card(report: Report) -> CategoryCard:
@@ -55,7 +77,23 @@ def category_card(report: Report) -> CategoryCard:
         for category in report.categories
     ]
     plotted, chart = _plot(report, lines, language)
-    return CategoryCard(tuple(line.title.in_language(language) for line in lines), tuple(rows), plotted, chart)
+    columns = tuple(line.title.in_language(language) for line in lines)
+    tables = tuple(_three(table) for table in category_tables(report, language))
+    return CategoryCard(columns, tuple(rows), plotted, chart, tables)
+
+
+def _three(table: CategoryTable) -> ThreeTable:
+    rows = (
+        ThreeRow(
+            one.name,
+            one.answers,
+            cell(one.judge_only, table.scale),
+            cell(one.reviewed, table.scale),
+            cell(one.corrected, table.scale),
+        )
+        for one in table.rows
+    )
+    return ThreeTable(table.title, tuple(rows))
 
 
 def _cell(category: CategoryLine, line: MetricLine, title: str) -> CategoryCell:
@@ -78,7 +116,7 @@ def _plot(report: Report, lines: list[MetricLine], language: str) -> tuple[str, 
     if any(category.reviewed.value is not None for category in report.categories):
         figures = [(category, category.reviewed) for category in report.categories]
         return gettext("Overall score"), _forest(figures, 0, 1, bool(report.overall.reviewed_answers))
-    by_weight = sorted(lines, key=lambda line: (-line.weight, line.kind != "judge"))
+    by_weight = sorted(lines, key=lambda line: (-line.weight, line.kind not in JUDGED))
     for line in by_weight:
         found = [(c, c.metrics[line.name][1]) for c in report.categories if line.name in c.metrics]
         held = [(category, figure) for category, figure in found if figure.value is not None]

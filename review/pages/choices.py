@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
+from evaluation.markdown import language_of
 from evaluation.scales import Scale, ScaleKind
+from review.given import PartGiven, WhyNot
+from review.pages.claims import verdict_title
 from review.queues.card import CardMetric
 
+WHY_NOT = {
+    WhyNot.NOT_MY_FIELD: _("not my field"),
+    WhyNot.EVIDENCE_MISSING: _("evidence missing"),
+    WhyNot.QUESTION_AMBIGUOUS: _("question ambiguous"),
+    WhyNot.ANSWER_UNCLEAR: _("answer unclear"),
+    WhyNot.NOTHING_TO_JUDGE: _("nothing to judge here"),
+    WhyNot.OTHER: _("another reason"),
+}
 MOST_LEVELS = 11  # a scale with more levels is asked for as a number
 
 
@@ -24,9 +37,25 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class PartField:
+    """A part to be decided: its field, its number, and the verdicts with the chosen one. An added part has a field for
+    its ``text``, ``passage`` is the number of the passage that it is."""
+
+    name: str
+    number: int
+    text: str
+    language: str
+    passage: int | None
+    approximate: bool
+    added: bool
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MetricField:
-    """A metric on the review screen. Without ``choices`` a number between ``low`` and ``high`` is asked for.
-    ``entered`` is what stands in the field now."""
+    """A metric on the review screen. Without ``choices`` a number between ``low`` and ``high`` is asked for, or, with
+    ``by_parts``, a verdict on each of ``parts``. ``entered`` is what stands in the field now; ``why_not`` are the
+    reasons for which it may be left unjudged, with the chosen one."""
 
     name: str
     title: str
@@ -38,10 +67,22 @@ class MetricField:
     entered: str
     cannot_judge: bool
     missing: bool
+    why_not: tuple[tuple[str, str, bool], ...] = ()
+    by_parts: bool = False
+    parts: tuple[PartField, ...] = ()
+    legend: tuple[Choice, ...] = ()
 
 
-def metric_field(metric: CardMetric, entered: str, *, missing: bool = False) -> MetricField:
-    """The field of a metric with what was entered before."""
+def metric_field(
+    metric: CardMetric,
+    entered: str,
+    *,
+    missing: bool = False,
+    why_not: str = "",
+    decided: Sequence[PartGiven] = (),
+    blank: int = 1,
+) -> MetricField:
+    """The field of a metric with what was entered before; ``blank`` lines are there for parts that were missed."""
     scale = Scale(ScaleKind(metric.kind), metric.low, metric.high, metric.labels)
     return MetricField(
         name=metric.name,
@@ -54,13 +95,61 @@ def metric_field(metric: CardMetric, entered: str, *, missing: bool = False) -> 
         entered=entered,
         cannot_judge=entered == "cannot_judge",
         missing=missing,
+        why_not=tuple((why.value, str(title), why.value == why_not) for why, title in WHY_NOT.items()),
+        by_parts=bool(metric.verdicts),
+        parts=_parts(metric, decided, blank) if metric.verdicts else (),
+        legend=_verdicts(metric, ""),
+    )
+
+
+def _parts(metric: CardMetric, decided: Sequence[PartGiven], blank: int) -> tuple[PartField, ...]:
+    """The offered parts, then those that were added, then blank ones where parts may be added."""
+    chosen = {part.number: part.verdict for part in decided if part.number}
+    fields = [
+        PartField(
+            name=f"part:{metric.name}:{part.number}",
+            number=part.number,
+            text=part.text,
+            language=language_of(part.text),
+            passage=None if part.context is None else part.context + 1,
+            approximate=part.approximate,
+            added=False,
+            choices=_verdicts(metric, chosen.get(part.number, "")),
+        )
+        for part in metric.parts
+    ]
+    more = [part for part in decided if not part.number] if metric.adds else []
+    empty = [PartGiven("")] * (blank if metric.adds else 0)
+    fields += [
+        PartField(
+            name=f"added:{metric.name}:{place}",
+            number=len(metric.parts) + place,
+            text=part.text,
+            language=language_of(part.text),
+            passage=None,
+            approximate=False,
+            added=True,
+            choices=_verdicts(metric, part.verdict),
+        )
+        for place, part in enumerate([*more, *empty], start=1)
+    ]
+    return tuple(fields)
+
+
+def _verdicts(metric: CardMetric, chosen: str) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(one.name, verdict_title(one.name), _key(place), one.text, one.name == chosen)
+        for place, one in enumerate(metric.verdicts, start=1)
     )
 
 
 def _choices(metric: CardMetric, scale: Scale, entered: str) -> tuple[Choice, ...]:
+    if metric.verdicts:
+        return ()
     if scale.labels:
+        texts_of = dict(zip(scale.labels, metric.label_texts, strict=False))  # metrics without a rubric have none
         named = enumerate(scale.labels, start=1)
-        return tuple(Choice(label, label, _key(i), "", label == entered) for i, label in named)
+        return tuple(Choice(label, label, _key(i), texts_of.get(label, ""), label == entered) for i, label in named)
     texts = {level.value: level.text for level in metric.levels}
     values = [float(level) for level in scale.levels] or sorted(texts)  # a real scale is asked for by its anchors
     if not 0 < len(values) <= MOST_LEVELS:

@@ -10,6 +10,7 @@ from review.comparing.versions import differing_versions
 from review.comparing.whole import Comparison
 from review.pages.comparison_order import OrderCard, order_card
 from review.pages.comparison_pair import KINDS, PairCard, pair_card
+from review.pages.comparison_systems import SystemsCard, systems_card
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class ComparePage:
     names: tuple[tuple[int, str], ...]
     pairs: tuple[PairCard, ...]
     order: OrderCard | None
+    systems: SystemsCard
 
 
 def compare_page(found: Comparison, others: Sequence[Run]) -> ComparePage:
@@ -55,6 +57,7 @@ def compare_page(found: Comparison, others: Sequence[Run]) -> ComparePage:
         names=names,
         pairs=tuple(pair_card(one, by_id[one.run_id], by_id[one.baseline_id]) for one in found.differences),
         order=order_card(found.order, dict(names)) if found.order else None,
+        systems=systems_card([side.report for side in found.sides]),
     )
 
 

@@ -12,13 +12,14 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.markdown import language_of
-from evaluation.messages import explain_reason
 from review.charts.differences import Difference, Differences, differences
 from review.comparing.choosing import Side
 from review.comparing.difference import MetricDifference, QuestionChange, RunDifference
+from review.comparing.said import corrected_sentence, judge_only_sentence
 from review.comparison.mcnemar import McNemar
 from review.comparison.paired import PairedDifference
 from review.pages import numbers
+from review.reporting.beside import why_withheld
 from review.reporting.figure import Figure
 
 KINDS: dict[str, str | Promise] = {
@@ -67,10 +68,12 @@ class ChangeLink:
 
 @dataclass(frozen=True, slots=True)
 class PairCard:
-    """One run beside the baseline. ``verdict`` says in a sentence what the overall difference shows."""
+    """One run beside the baseline. ``verdict`` says in a sentence what the overall difference shows, ``corrected`` what
+    the corrected scores say, empty where nobody rated."""
 
     title: str
     verdict: str
+    corrected: str
     chart: Differences
     rows: tuple[Row, ...]
     n: int
@@ -86,7 +89,8 @@ def pair_card(one: RunDifference, ours: Side, baseline: Side) -> PairCard:
     overall = _row(gettext("Overall score"), "", one.overall, None, one.passes, one.corrected, (), plus=True)
     return PairCard(
         title=gettext("%(run)s minus %(baseline)s") % names,
-        verdict=_verdict(one.overall, names),
+        verdict=judge_only_sentence(one, names),
+        corrected=corrected_sentence(one, names),
         chart=_chart(one),
         rows=(overall, *(_metric_row(metric) for metric in one.metrics)),
         n=one.overall.n if one.overall else 0,
@@ -94,23 +98,6 @@ def pair_card(one: RunDifference, ours: Side, baseline: Side) -> PairCard:
         weight="" if one.weight > 1 - 1e-9 else numbers.plain(one.weight),
         worse=tuple(_change(change, one) for change in one.worse),
         better=tuple(_change(change, one) for change in one.better),
-    )
-
-
-def _verdict(overall: PairedDifference | None, names: dict[str, str]) -> str:
-    if overall is None:
-        return gettext("The runs have no question of any part of the score in common.")
-    if overall.low is None or overall.high is None:
-        return gettext("The scores differ in the same way everywhere, so nothing tells how sure that is.")
-    ends = {"low": numbers.plain(min(abs(overall.low), abs(overall.high)), 3)}
-    ends["high"] = numbers.plain(max(abs(overall.low), abs(overall.high)), 3)
-    if overall.low > 0:
-        return gettext("%(run)s is better by %(low)s to %(high)s on questions like these.") % {**names, **ends}
-    if overall.high < 0:
-        return gettext("%(run)s is worse by %(low)s to %(high)s on questions like these.") % {**names, **ends}
-    least = {"least": numbers.plain(overall.detectable or 0.0, 3)}
-    return (
-        gettext("No difference is shown. One of %(least)s or more would be found in 4 of 5 such comparisons.") % least
     )
 
 
@@ -177,7 +164,7 @@ def _row(
         passes=f"+{passes.gained} / {numbers.plain(-passes.lost, 0)}, {_p(passes.p_value)}" if passes else "",
         corrected=numbers.signed(corrected.value, 3) if corrected.value is not None else "",
         corrected_interval=numbers.interval(corrected.low, corrected.high, 3),
-        corrected_reason="" if corrected.value is not None else explain_reason(corrected.withheld),
+        corrected_reason="" if corrected.value is not None else why_withheld(corrected),
         flags=", ".join(flags),
         sure=p is not None and p < SURE,
     )

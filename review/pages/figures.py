@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from django.utils.translation import gettext
 
-from evaluation.messages import explain_reason
 from evaluation.scales import Scale
 from review.charts import forest as charts
 from review.pages import numbers
+from review.reporting.beside import why_withheld
 from review.reporting.figure import Figure
+
+_NO_TITLES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +27,12 @@ class Cell:
     reason: str
 
 
-def cell(figure: Figure, scale: Scale | None = None) -> Cell:
-    """The figure as text; on a scale of seconds with its unit."""
+def cell(figure: Figure, scale: Scale | None = None, titles: Mapping[str, str] = _NO_TITLES) -> Cell:
+    """The figure as text; on a scale of seconds with its unit. ``titles`` are the metrics' by name, for what is
+    missing."""
     bounds = bounds_text(figure)
     if figure.value is None:
-        return Cell("", "", bounds, explain_reason(figure.withheld))
+        return Cell("", "", bounds, why_withheld(figure, titles))
     value = numbers.plain(figure.value)
     if scale and scale.kind == "seconds":
         value = numbers.seconds(figure.value)
@@ -43,11 +48,18 @@ def bounds_text(figure: Figure) -> str:
 
 
 def row(
-    label: str, shape: charts.Shape, figure: Figure, *, note: str = "", count: int | None = None, href: str = ""
+    label: str,
+    shape: charts.Shape,
+    figure: Figure,
+    *,
+    note: str = "",
+    count: int | None = None,
+    href: str = "",
+    titles: Mapping[str, str] = _NO_TITLES,
 ) -> charts.ForestRow:
     """The figure as a row of a plot; a withheld one says why, with its bounds where it has any."""
     if figure.value is None:
-        reason = " ".join(part for part in (explain_reason(figure.withheld), bounds_text(figure)) if part)
+        reason = " ".join(part for part in (why_withheld(figure, titles), bounds_text(figure)) if part)
         return charts.ForestRow(label, shape, None, note=note, count=count, withheld=reason, href=href)
     drawn = charts.Figure(figure.value, figure.low, figure.high)
     return charts.ForestRow(label, shape, drawn, note=note, count=count, href=href)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.utils.translation import gettext, ngettext
@@ -9,6 +10,7 @@ from django.utils.translation import gettext, ngettext
 from review.charts.forest import Forest, Shape, forest
 from review.pages import numbers
 from review.pages.figures import row
+from review.reporting.beside import notes
 from review.reporting.figure import Figure
 from review.reporting.report import ThreeScores
 
@@ -24,10 +26,17 @@ class OverallCard:
     examples: bool
 
 
-def overall_card(scores: ThreeScores) -> OverallCard:
-    """Corrected first, then reviewed, then judge-only; a figure of some parts only stands in a row of its own."""
+def overall_card(scores: ThreeScores, titles: Mapping[str, str]) -> OverallCard:
+    """Corrected first, then reviewed, then judge-only; a figure of some parts only stands in a row of its own.
+    ``titles`` are the metrics' by name."""
     rows = [
-        row(gettext("Corrected"), Shape.CORRECTED, scores.corrected, note=gettext("what experts would say of all")),
+        row(
+            gettext("Corrected"),
+            Shape.CORRECTED,
+            scores.corrected,
+            note=gettext("what experts would say of all"),
+            titles=titles,
+        ),
         row(gettext("Reviewed"), Shape.EXPERT, scores.reviewed, note=gettext("experts where they rated")),
         row(gettext("Judge only"), Shape.JUDGE, scores.judge_only, note=gettext("as it came")),
     ]
@@ -35,15 +44,16 @@ def overall_card(scores: ThreeScores) -> OverallCard:
         note = gettext("weight %(weight)s of the profile") % {"weight": numbers.plain(scores.weight)}
         title = gettext("Rules only") if scores.label == "rules_only" else gettext("Parts only")
         rows = [row(title, Shape.PLAIN, scores.part_only, note=note)]
-    return OverallCard(forest(rows, tall=True), tuple(_remarks(scores)), scores.examples)
+    return OverallCard(forest(rows, tall=True), tuple(_remarks(scores, titles)), scores.examples)
 
 
-def _remarks(scores: ThreeScores) -> list[str]:
+def _remarks(scores: ThreeScores, titles: Mapping[str, str]) -> list[str]:
     found = []
     corrected, judge = scores.corrected.value, scores.judge_only.value
     if corrected is not None and judge is not None and abs(judge - corrected) >= NOTICEABLE:
         found.append(_generosity(judge - corrected))
     found += _labels(scores.corrected)
+    found += notes(scores.corrected, titles)
     if scores.mean_shift is not None and abs(scores.mean_shift) >= NOTICEABLE:
         shift = {"shift": numbers.signed(scores.mean_shift)}
         found.append(gettext("After seeing the judge, experts moved by %(shift)s of the scale on average.") % shift)

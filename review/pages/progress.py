@@ -12,13 +12,15 @@ from django.utils.translation import gettext
 from evaluation.messages import explain_reason
 from evaluation.runs.models import Run
 from evaluation.runs.progress import Progress
+from evaluation.runs.watching import Calls
 from review.pages import numbers
 from review.pages.state import StateChip, state_chip
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressPage:
-    """The fragment. ``live`` asks for it again; ``cost`` is empty where nothing was called."""
+    """The fragment. ``live`` asks for it again; ``cost`` is empty where nothing was called,
+    ``calls`` where none is open, ``resting`` where no endpoint rests. ``troubles`` are the bad ends of calls."""
 
     run_id: int
     chip: StateChip
@@ -35,10 +37,13 @@ class ProgressPage:
     left: str
     until: str
     cost: str
+    calls: str
+    resting: str
+    troubles: tuple[str, ...]
 
 
-def progress_page(run: Run, now: Progress) -> ProgressPage:
-    """The progress of a run; pace and estimate only while it runs."""
+def progress_page(run: Run, now: Progress, calls: Calls) -> ProgressPage:
+    """The progress of a run; pace, estimates and open calls only while it runs."""
     live = run.state in {Run.State.RUNNING, Run.State.PREFLIGHT}
     left = now.seconds_left if live else None
     return ProgressPage(
@@ -56,8 +61,28 @@ def progress_page(run: Run, now: Progress) -> ProgressPage:
         pace=_pace(now.pace) if live and now.pace else "",
         left=numbers.about(left) if left is not None else "",
         until=time_format(timezone.localtime() + timedelta(seconds=left)) if left is not None else "",
-        cost=numbers.money(now.cost, at_least=now.unknown_costs > 0) if now.calls else "",
+        cost=_cost(now, calls if live else None) if now.calls else "",
+        calls=_calls(calls) if live and (calls.in_flight or calls.pace) else "",
+        resting=time_format(timezone.localtime(calls.resting_until), "H:i:s") if live and calls.resting_until else "",
+        troubles=tuple(f"{numbers.plain(count, 0)} × {explain_reason(why)}" for why, count in calls.troubles.items()),
     )
+
+
+def _cost(now: Progress, calls: Calls | None) -> str:
+    """So far, and in the end where that is known."""
+    unknown = now.unknown_costs > 0
+    so_far = numbers.money(now.cost, at_least=unknown)
+    if calls is None or calls.expected is None or calls.expected == now.cost:
+        return so_far
+    figures = {"so_far": so_far, "expected": numbers.money(calls.expected, at_least=unknown)}
+    return gettext("%(so_far)s so far, %(expected)s in the end") % figures
+
+
+def _calls(calls: Calls) -> str:
+    figures = {"pace": _pace(calls.pace), "open": calls.in_flight, "limit": calls.limit}
+    if calls.limit is None:
+        return gettext("calls: %(pace)s, %(open)d in flight") % figures
+    return gettext("calls: %(pace)s, %(open)d in flight of at most %(limit)d") % figures
 
 
 def _pace(pace: float) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 
+from evaluation.judging.calls import Rung
+from evaluation.runs.costs import Spending
 from review.pages import numbers
 from review.pages.strategies import strategy_title
 from review.pages.trust import judge_title
-from review.reporting.provenance import DrawUsed, JudgeUsed, Provenance, Versioned
+from review.reporting.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
 
 HASH_SHOWN = 12
 
@@ -32,8 +35,10 @@ def provenance_facts(source: Provenance) -> tuple[Fact, ...]:
         _version(gettext("System"), source.system),
         _version(gettext("Profile"), source.profile),
         *(_judge(judge) for judge in source.judges),
+        *(_pinned(one) for one in source.preflights),
+        *_embedded(source),
         *(_draw(draw) for draw in source.draws),
-        _cost(source),
+        *_costs(source),
         Fact(gettext("Answers"), source.answers_source, source.answers_hash[:HASH_SHOWN]),
         Fact(gettext("Configuration"), f"k = {source.k} · {source.evaluation_type}", source.config_hash[:HASH_SHOWN]),
         Fact(gettext("Seed"), str(source.seed)),
@@ -57,6 +62,36 @@ def _judge(judge: JudgeUsed) -> Fact:
     return Fact(term, f"{judge_title(judge)} · {rubric} · {repeats}", models)
 
 
+def _pinned(found: PinnedJudge) -> Fact:
+    """What the preflight found out."""
+    told = [found.judge, rung_title(found.rung), gettext("answered by %(model)s") % {"model": found.model_returned}]
+    told.append(gettext("tells tokens") if found.usage else gettext("tells no tokens"))
+    if found.logprobs is not None:
+        told.append(gettext("log probabilities") if found.logprobs else gettext("no log probabilities"))
+    return Fact(gettext("Preflight"), " · ".join(told), found.judge_hash[:HASH_SHOWN])
+
+
+def rung_title(rung: str) -> str:
+    """How a judge is asked for its verdict."""
+    titles = {
+        Rung.JSON_SCHEMA: gettext("strict JSON schema"),
+        Rung.TOOL: gettext("forced tool call"),
+        Rung.JSON_OBJECT: gettext("JSON object"),
+        Rung.TEXT: gettext("last line of the text"),
+    }
+    return titles[Rung(rung)] if rung else ""
+
+
+def _embedded(source: Provenance) -> Iterator[Fact]:
+    """What texts and tokens were embedded with; nothing where the run needed no embeddings or had none."""
+    if found := source.embeddings:
+        digest = "" if found.endpoint else f" {found.sha256[:HASH_SHOWN]}"
+        yield Fact(gettext("Embeddings"), found.endpoint or gettext("local model"), f"{found.model}{digest}")
+    if tokens := source.token_model:
+        layer = gettext("local model, layer %(layer)d") % {"layer": tokens.layer}
+        yield Fact("BERTScore", layer, tokens.sha256[:HASH_SHOWN])
+
+
 def _draw(draw: DrawUsed) -> Fact:
     sizes = {
         "sampled": draw.sampled,
@@ -68,10 +103,23 @@ def _draw(draw: DrawUsed) -> Fact:
     return Fact(gettext("Draw"), text, gettext("seed %(seed)s") % {"seed": draw.seed})
 
 
-def _cost(source: Provenance) -> Fact:
-    cost = source.cost
-    if not cost.calls:
-        return Fact(gettext("Cost"), gettext("no calls"))
+def _costs(source: Provenance) -> list[Fact]:
+    """The cost in all, and by rubric where there are several."""
+    if not source.cost.calls:
+        return [Fact(gettext("Cost"), gettext("no calls"))]
+    parts = source.cost_by_rubric if len(source.cost_by_rubric) > 1 else {}
+    by_rubric = [Fact(gettext("Cost: %(rubric)s") % {"rubric": name}, _cost(part)) for name, part in parts.items()]
+    return [Fact(gettext("Cost"), _cost(source.cost)), *by_rubric]
+
+
+def _cost(cost: Spending) -> str:
     counts = {"calls": cost.calls, "tokens_in": cost.tokens_in, "tokens_out": cost.tokens_out}
-    calls = gettext("%(calls)d calls, %(tokens_in)d tokens in, %(tokens_out)d out") % counts
-    return Fact(gettext("Cost"), f"{numbers.money(cost.known, at_least=cost.at_least)} · {calls}")
+    said = [
+        numbers.money(cost.known, at_least=cost.at_least),
+        gettext("%(calls)d calls, %(tokens_in)d tokens in, %(tokens_out)d out") % counts,
+    ]
+    if cost.tokens_cached:
+        said.append(gettext("%(count)d of them cached") % {"count": cost.tokens_cached})
+    if cost.tokens_reasoning:
+        said.append(gettext("%(count)d for reasoning") % {"count": cost.tokens_reasoning})
+    return " · ".join(said)

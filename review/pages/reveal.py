@@ -11,14 +11,17 @@ from types import MappingProxyType
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
 from evaluation.scales import ScaleKind
 from review.charts.scale_line import ScaleLine, scale_line
 from review.forms.rating import field_text
-from review.given import MOVED, OverrideReason
+from review.given import MOVED, OverrideReason, PartGiven
 from review.pages import numbers
 from review.pages.choices import MetricField, metric_field
-from review.pages.review_card import Pace, Text, pace, text
+from review.pages.claims import ClaimView, claim_views, verdict_title
+from review.pages.keys import Keys
+from review.pages.review_card import Pace, PassageView, Text, numbered, pace, passages, text
 from review.queues.card import Card, CardMetric
 from review.queues.progress import OwnProgress
 from review.reveals import JudgeSaid
@@ -35,6 +38,18 @@ REASONS = {
     OverrideReason.MANIPULATION: _("Manipulation suspected"),
     OverrideReason.POLICY: _("Policy"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class PartCompared:
+    """A part with both verdicts; empty where one of the two did not judge it."""
+
+    number: int
+    text: str
+    language: str
+    own: str
+    judge: str
+    same: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,7 @@ class Comparison:
     far: bool
     chart: ScaleLine | None
     field: MetricField
+    parts: tuple[PartCompared, ...]
     reasons: tuple[tuple[str, str, bool], ...]
     comment: str
 
@@ -68,21 +84,34 @@ class RevealPage:
     queue_name: str
     question: Text
     answer: Text
+    contexts: tuple[PassageView, ...] | None
+    claims: tuple[ClaimView, ...]
     differences: tuple[Comparison, ...]
     others: tuple[Comparison, ...]
     pace: Pace
+    keys: Keys
     error: str
 
 
 Entered = Mapping[str, Mapping[str, str]]
+Decided = Mapping[str, Sequence[PartGiven]]
 
 
 def reveal_page(
-    card: Card, said: Sequence[JudgeSaid], own: OwnProgress, *, entered: Entered = MappingProxyType({}), error: str = ""
+    card: Card,
+    said: Sequence[JudgeSaid],
+    own: OwnProgress,
+    keys: Keys,
+    *,
+    entered: Entered = MappingProxyType({}),
+    decided: Decided = MappingProxyType({}),
+    error: str = "",
 ) -> RevealPage:
-    """The screen; ``entered`` keeps what a refused form held: metric -> ``value``, ``reason``, ``comment``."""
+    """The screen; ``entered`` keeps what a refused form held: metric -> ``value``, ``reason``, ``comment``, and
+    ``decided`` its verdicts on parts."""
     metrics = {metric.name: metric for metric in card.metrics}
-    compare = partial(_comparison, entered=entered)
+    first = {name: given.parts for name, given in card.given.items()}
+    compare = partial(_comparison, entered=entered, decided={**first, **decided})
     furthest = sorted(said, key=lambda one: -one.distance)
     compared = [compare(one, metrics[one.metric.name]) for one in furthest]
     return RevealPage(
@@ -90,15 +119,47 @@ def reveal_page(
         queue_id=card.queue_id,
         queue_name=card.queue_name,
         question=text(card.question),
-        answer=text(card.answer),
+        answer=numbered(card),
+        contexts=passages(card),
+        claims=claim_views(card.claims),
         differences=tuple(one for one in compared if one.differs),
         others=tuple(one for one in compared if not one.differs),
         pace=pace(own),
+        keys=keys,
         error=error,
     )
 
 
-def _comparison(one: JudgeSaid, metric: CardMetric, entered: Entered) -> Comparison:
+def reason_choices(chosen: str) -> tuple[tuple[str, str, bool], ...]:
+    """The closed list of reasons: value, title and whether chosen."""
+    return tuple((reason.value, str(title), reason.value == chosen) for reason, title in REASONS.items())
+
+
+def _parts(one: JudgeSaid, metric: CardMetric, given: Sequence[PartGiven]) -> tuple[PartCompared, ...]:
+    """Both verdicts on every part that either of the two judged."""
+    own = {part.number: part.verdict for part in given if part.number}
+    rows = []
+    for part in metric.parts:
+        # A nugget's name stands before its alternatives; the judge's row has the name alone.
+        judge = next((v for text_, v in one.parts if part.text == text_ or part.text.startswith(f"{text_} / ")), "")
+        mine = own.get(part.number, "")
+        rows.append((part.number, part.text, mine, judge))
+    added = [part for part in given if not part.number]
+    rows += [(number, part.text, part.verdict, "") for number, part in enumerate(added, start=len(rows) + 1)]
+    return tuple(
+        PartCompared(
+            number,
+            what,
+            language_of(what),
+            verdict_title(mine) if mine else "–",
+            verdict_title(judge) if judge else "–",
+            mine == judge,
+        )
+        for number, what, mine, judge in rows
+    )
+
+
+def _comparison(one: JudgeSaid, metric: CardMetric, entered: Entered, decided: Decided) -> Comparison:
     scale, said, own = one.metric.read_scale(), one.said, one.own
     first = (
         "" if own is None else field_text({"value": own.value, "label": own.label, "cannot_judge": own.cannot_judge})
@@ -117,8 +178,9 @@ def _comparison(one: JudgeSaid, metric: CardMetric, entered: Entered) -> Compari
         differs=one.distance > 0,
         far=one.distance >= MOVED or math.isinf(one.distance),
         chart=_chart(one),
-        field=metric_field(metric, kept.get("value", "") or first),
-        reasons=tuple((r.value, str(title), r.value == kept.get("reason", "")) for r, title in REASONS.items()),
+        field=metric_field(metric, kept.get("value", "") or first, decided=decided.get(metric.name, ()), blank=0),
+        parts=_parts(one, metric, decided.get(metric.name, ())) if metric.verdicts else (),
+        reasons=reason_choices(kept.get("reason", "")),
         comment=kept.get("comment", ""),
     )
 

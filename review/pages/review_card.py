@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.canonical import content_hash
 from evaluation.markdown import language_of, render
+from review.forms.rating import entered, entered_parts, entered_why
 from review.given import FlagKind
 from review.pages import numbers
 from review.pages.choices import MetricField, metric_field
+from review.pages.claims import ClaimView, claim_views, numbered_html, quoted_pieces, raw_pieces
+from review.pages.keys import Keys
+from review.pages.marked import Piece
 from review.queues.card import Card
+from review.queues.claims import CLAIM_METRIC
 from review.queues.progress import OwnProgress
 
 FLAGS = {
@@ -36,12 +45,15 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class PassageView:
-    """A retrieved passage by its number."""
+    """A retrieved passage by its number. ``pieces`` are its text with the words that decide claims marked, where the
+    judge may be seen; ``link`` leads to its document."""
 
     number: int
     source: str
     text: str
     language: str
+    link: str
+    pieces: tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +69,8 @@ class Pace:
 @dataclass(frozen=True, slots=True)
 class ReviewPage:
     """Everything on the review screen. ``form_key`` makes two submits of one form one decision; ``undo`` is the
-    assignment that ``z`` takes back, ``None`` where there is none."""
+    assignment that can be taken back, ``None`` where there is none. ``draft_store`` names the browser's own copy of
+    the draft: item and rubric. ``lease_seconds`` is how long the item stays reserved from now."""
 
     assignment_id: int
     queue_id: int
@@ -67,34 +80,49 @@ class ReviewPage:
     history: tuple[Text, ...]
     question: Text
     answer: Text
+    raw: tuple[Piece, ...]
     references: tuple[Text, ...]
     contexts: tuple[PassageView, ...] | None
+    claims: tuple[ClaimView, ...]
     system: str
+    judge: tuple[JudgeLine, ...]
     fields: tuple[MetricField, ...]
     comment: str
+    suggestion: str
     form_key: str
     pace: Pace
     stale: bool
     undo: int | None
     error: str
     flags: tuple[tuple[str, str], ...]
+    keys: Keys
+    draft_store: str
+    lease_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeLine:
+    """What the judge said of a metric, in assisted mode."""
+
+    title: str
+    value: str
+    why: str
+    why_language: str
 
 
 def review_page(
     card: Card,
     own: OwnProgress,
     *,
-    entered: Mapping[str, str],
-    comment: str = "",
+    draft: Mapping[str, Any],
+    keys: Keys,
     undo: int | None = None,
     error: str = "",
     form_key: str = "",
     missing: Collection[str] = (),
 ) -> ReviewPage:
     """The screen with what was entered so far; after a refused submit with the error and the same ``form_key``."""
-    contexts = None
-    if card.contexts is not None:
-        contexts = tuple(PassageView(p.number, p.source, p.text, language_of(p.text)) for p in card.contexts)
+    values, parts, why = entered(draft), entered_parts(draft), entered_why(draft)
     return ReviewPage(
         assignment_id=card.id,
         queue_id=card.queue_id,
@@ -103,19 +131,75 @@ def review_page(
         category=card.category,
         history=tuple(text(turn) for turn in card.history),
         question=text(card.question),
-        answer=text(card.answer),
+        answer=numbered(card),
+        raw=raw_pieces(card.answer, card.claims),
         references=tuple(text(reference) for reference in card.references),
-        contexts=contexts,
+        contexts=passages(card),
+        claims=claim_views(card.claims) if card.judge is not None or not _asks_for_claims(card) else (),
         system=card.system,
-        fields=tuple(metric_field(m, entered.get(m.name, ""), missing=m.name in missing) for m in card.metrics),
-        comment=comment,
+        judge=judge_lines(card),
+        fields=tuple(
+            metric_field(
+                metric,
+                values.get(metric.name, ""),
+                missing=metric.name in missing,
+                why_not=why.get(metric.name, ""),
+                decided=parts.get(metric.name, ()),
+            )
+            for metric in card.metrics
+        ),
+        comment=str(draft.get("comment", "")),
+        suggestion=str(draft.get("suggestion", "")),
         form_key=form_key or uuid.uuid4().hex,
         pace=pace(own),
         stale=card.stale,
         undo=undo,
         error=error,
         flags=tuple((kind.value, str(title)) for kind, title in FLAGS.items()),
+        keys=keys,
+        draft_store=f"concord.draft.{card.id}.{content_hash([asdict(m) for m in card.metrics])[:12]}",
+        lease_seconds=max(0, int((card.lease_until - timezone.now()).total_seconds())),
     )
+
+
+def _asks_for_claims(card: Card) -> bool:
+    """Whether the claims stand among the criteria already."""
+    return any(metric.name == CLAIM_METRIC and metric.verdicts for metric in card.metrics)
+
+
+def numbered(card: Card) -> Text:
+    """The answer with the numbers of its claims."""
+    return Text(card.answer, numbered_html(card.answer, card.claims), language_of(card.answer))
+
+
+def passages(card: Card) -> tuple[PassageView, ...] | None:
+    """The passages, with the judge's deciding words where the card holds them."""
+    if card.contexts is None:
+        return None
+    return tuple(
+        PassageView(
+            one.number,
+            one.source,
+            one.text,
+            language_of(one.text),
+            one.link,
+            quoted_pieces(one.text, one.number, card.claims),
+        )
+        for one in card.contexts
+    )
+
+
+def judge_lines(card: Card) -> tuple[JudgeLine, ...]:
+    """What the judge said of each metric; none while it is hidden."""
+    titles = {metric.name: metric.title for metric in card.metrics}
+    found = []
+    for one in card.judge or ():
+        said = one.said
+        value = None if said is None else (said.label if said.value is None else said.value)
+        shown = gettext("no value") if value is None else numbers.on_scale(value, one.metric.read_scale())
+        why = said.reason if said and value is not None else ""
+        found.append(JudgeLine(titles[one.metric.name], shown, why, language_of(why)))
+    return tuple(found)
 
 
 def text(raw: str) -> Text:

@@ -6,18 +6,22 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.translation import get_language
+
 from evaluation.accounts.roles import Action, Role, allowed
-from evaluation.messages import explain_reason
+from evaluation.messages import advise, explain_doubt, explain_reason
 from evaluation.runs.models import Run
 from review.pages.categories import CategoryCard, category_card
 from review.pages.links import AnswerLink, DisagreementLink, disagreement_links, worst_links
 from review.pages.metric_table import MetricRow, metric_rows
 from review.pages.overall import OverallCard, overall_card
+from review.pages.plan import guess_note, plan_sentence
 from review.pages.profile_card import ProfileCard, profile_card
 from review.pages.progress import ProgressPage
 from review.pages.provenance import Fact, provenance_facts
 from review.pages.state import StateChip, state_chip
 from review.pages.trust import TrustCard, judge_title, trust_card
+from review.planner.ahead import ReviewPlan
 from review.reporting.exporting import FORMATS
 from review.reporting.report import Report
 
@@ -37,12 +41,15 @@ class RunActions:
 @dataclass(frozen=True, slots=True)
 class RunPage:
     """Everything that ``review/run.html`` shows. ``headline`` is false while the run has no score to show: it is not
-    finished, or incomplete, and then ``reason`` says why."""
+    finished, or incomplete, and then ``reason`` says why; ``advice`` is what a person has to do before it can go on,
+    ``doubts`` what makes its judge less to be trusted."""
 
     run_id: int
     name: str
     chip: StateChip
     reason: str
+    advice: str
+    doubts: tuple[str, ...]
     profile: str
     system: str
     question_set: str
@@ -63,6 +70,8 @@ class RunPage:
     disagreements: tuple[DisagreementLink, ...]
     facts: tuple[Fact, ...]
     formats: tuple[str, ...]
+    plan: str
+    plan_note: str
 
     @property
     def answers_shown(self) -> tuple[int, ...]:
@@ -76,16 +85,18 @@ def run_actions(state: str, roles: Collection[str], *, failed_units: bool) -> Ru
     ended = state in {Run.State.COMPLETED, Run.State.INCOMPLETE}
     return RunActions(
         start=evaluates and state == Run.State.DRAFT,
-        pause=evaluates and state == Run.State.RUNNING,
+        pause=evaluates and state in {Run.State.PREFLIGHT, Run.State.RUNNING},
         resume=evaluates and state == Run.State.PAUSED,
-        cancel=evaluates and state in {Run.State.DRAFT, Run.State.RUNNING, Run.State.PAUSED},
+        cancel=evaluates and state in {Run.State.DRAFT, Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED},
         retry=evaluates and failed_units and (ended or state == Run.State.PAUSED),
         queue=bool({Role.LEAD, Role.ADMIN} & set(roles)) and ended,
     )
 
 
-def run_page(report: Report, actions: RunActions, progress: ProgressPage | None) -> RunPage:
-    """The page of a report; ``progress`` stands on it until the run has ended."""
+def run_page(
+    report: Report, actions: RunActions, progress: ProgressPage | None, plan: ReviewPlan | None = None
+) -> RunPage:
+    """The page of a report; ``progress`` stands on it until the run has ended, ``plan`` says what to review next."""
     header = report.header
     primary = [judge for judge in report.provenance.judges if judge.primary]
     return RunPage(
@@ -93,6 +104,8 @@ def run_page(report: Report, actions: RunActions, progress: ProgressPage | None)
         name=header.name,
         chip=state_chip(header.state),
         reason=explain_reason(header.reason) if header.reason else "",
+        advice=advise(header.reason) if header.state == Run.State.PAUSED else "",
+        doubts=tuple(explain_doubt(one.code, one.params) for one in report.doubts),
         profile=header.profile,
         system=header.system,
         question_set=header.question_set,
@@ -104,7 +117,7 @@ def run_page(report: Report, actions: RunActions, progress: ProgressPage | None)
         headline=header.complete,
         actions=actions,
         progress=progress,
-        overall=overall_card(report.overall),
+        overall=overall_card(report.overall, _titles(report)),
         trust=trust_card(report),
         categories=category_card(report),
         metrics=metric_rows(report.metrics),
@@ -113,4 +126,11 @@ def run_page(report: Report, actions: RunActions, progress: ProgressPage | None)
         disagreements=disagreement_links(report),
         facts=provenance_facts(report.provenance),
         formats=tuple(FORMATS),
+        plan=plan_sentence(plan),
+        plan_note=guess_note(plan),
     )
+
+
+def _titles(report: Report) -> dict[str, str]:
+    language = get_language() or "en"
+    return {line.name: line.title.in_language(language) for line in report.metrics}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 PILOT_LABELS = 5  # with fewer ratings of a stratum its deviation is taken from all strata together
 
 
 def pilot_deviations(
-    residuals: Mapping[str, Sequence[float]], sizes: Mapping[Hashable, int], floor: float
+    residuals: Mapping[str, Sequence[float]], sizes: Mapping[str, int], floor: float
 ) -> dict[str, float]:
     """The standard deviation of the residuals (expert minus b times judge) of each stratum in ``sizes``.
 

@@ -7,19 +7,25 @@ unless a lead switched that off, no system. In assisted mode the judge is part o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from evaluation.judges.models import RubricVersion
-from evaluation.judging.rubric import Rubric, shipped_rubrics
+from evaluation.judging.rubric import Rubric, RubricMetric, shipped_rubrics
 from evaluation.runs.models import Answer
 from evaluation.scales import Scale
+from evaluation.scores.models import MetricDefinition
 from review.given import Given
 from review.models.queues import Assignment, Draft, QueueMetric, ReviewItem, ReviewQueue
+from review.parts import OfferedPart, is_by_parts, may_add, offered_parts, verdicts_of
+from review.queues.claims import Claim, claims_on_card
 from review.queues.settling import RATED
-from review.ratings import given_in, metrics_of
+from review.ratings import given_in, metrics_of, suggestion_of
 from review.reveals import JudgeSaid, judge_said
+
+LINKS = ("url", "link", "href", "source_url", "document_url")  # where systems put the address of a passage's document
+LONGEST_LINK = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +37,19 @@ class LevelText:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """A verdict on a part, and when it is right; the text is empty where no rubric says it."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class CardMetric:
     """A metric as it is asked for. ``question`` and ``levels`` come from the rubric, in ``language``; metrics without
-    one have a scale only. ``labels`` are the classes of a class scale."""
+    one have a scale only. ``labels`` are the classes of a class scale, ``label_texts`` what the rubric says of each. A
+    metric rated by its parts has ``verdicts`` to choose from and the ``parts`` to decide, and ``adds`` tells whether
+    missed ones may be added."""
 
     name: str
     title: str
@@ -45,15 +61,21 @@ class CardMetric:
     question: str
     levels: tuple[LevelText, ...]
     language: str
+    label_texts: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    parts: tuple[OfferedPart, ...] = ()
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A retrieved passage, numbered from 1 in the order the system used it; never with its score."""
+    """A retrieved passage, numbered from 1 in the order the system used it; never with its score. ``link`` leads to
+    its document where the system named an address."""
 
     number: int
     source: str
     text: str
+    link: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +104,8 @@ class Card:
     stale: bool
     system: str
     judge: tuple[JudgeSaid, ...] | None
+    claims: tuple[Claim, ...]
+    suggestion: str
 
 
 def card(assignment: Assignment, language: str) -> Card:
@@ -104,14 +128,16 @@ def card(assignment: Assignment, language: str) -> Card:
         question=question.text,
         references=question.references,
         answer=answer.text,
-        contexts=_passages(answer) if answer.retrieves else None,
-        metrics=card_metrics(metrics_of(queue), language),
+        contexts=passages_of(answer) if answer.retrieves else None,
+        metrics=card_metrics(metrics_of(queue), language, assignment.item),
         draft=draft.payload if draft else {},
         given=given_in(assignment) if rated else {},
         final=given_in(assignment, "final") if rated else {},
         stale=assignment.item.state == ReviewItem.State.WITHDRAWN,
         system="" if queue.hide_system else str(answer.answer_set.system_version),
         judge=tuple(judge_said(assignment)) if shows_judge(assignment) else None,
+        claims=claims_on_card(assignment.item, judged=shows_judge(assignment)),
+        suggestion=suggestion_of(assignment) if rated else "",
     )
 
 
@@ -121,8 +147,8 @@ def shows_judge(assignment: Assignment) -> bool:
     return assisted or assignment.revealed_at is not None
 
 
-def card_metrics(rows: Sequence[QueueMetric], language: str) -> tuple[CardMetric, ...]:
-    """The queue's metrics with question and level texts."""
+def card_metrics(rows: Sequence[QueueMetric], language: str, item: ReviewItem) -> tuple[CardMetric, ...]:
+    """The queue's metrics with question and level texts, and the item's parts where a metric is rated by them."""
     wanted = "ko" if language.startswith("ko") else "en"
     foreign = [r.rubric_version for r in rows if r.rubric_version and r.rubric_version.language != wanted]
     translated = (
@@ -135,26 +161,50 @@ def card_metrics(rows: Sequence[QueueMetric], language: str) -> tuple[CardMetric
         if foreign
         else {}
     )
-    return tuple(_metric(row, translated, wanted) for row in rows)
+    return tuple(_metric(row, translated, wanted, item) for row in rows)
 
 
-def _metric(row: QueueMetric, translated: Mapping[tuple[str, int], RubricVersion], language: str) -> CardMetric:
-    scale: Scale = row.metric.read_scale()
+def _metric(
+    row: QueueMetric, translated: Mapping[tuple[str, int], RubricVersion], language: str, item: ReviewItem
+) -> CardMetric:
     pinned = row.rubric_version
     shown = _in_language(pinned, translated, language) if pinned else None
     asked = next((m for m in shown.metrics if m.name == row.metric.name), None) if shown else None
+    found = card_metric(row.metric, asked, language, shown.language if shown else language)
+    if not is_by_parts(row.metric):
+        return found
+    return replace(
+        found,
+        verdicts=_verdicts(row.metric, asked),
+        parts=offered_parts(item, row.metric),
+        adds=may_add(row.metric),
+    )
+
+
+def card_metric(metric: MetricDefinition, asked: RubricMetric | None, language: str, written_in: str) -> CardMetric:
+    """A metric titled in ``language``, with question and levels where a rubric in the language ``written_in`` has
+    them."""
+    scale: Scale = metric.read_scale()
+    anchors = {label.label: label.text for label in asked.labels} if asked else {}
     return CardMetric(
-        name=row.metric.name,
-        title=row.metric.title.get(language) or row.metric.name,
-        review_form=row.metric.review_form,
+        name=metric.name,
+        title=metric.title.get(language) or metric.name,
+        review_form=metric.review_form,
         kind=scale.kind.value,
         low=scale.low,
         high=scale.high,
         labels=scale.labels,
         question=asked.question.strip() if asked else "",
         levels=tuple(LevelText(level.value, level.text) for level in asked.levels) if asked else (),
-        language=shown.language if shown else language,
+        language=written_in,
+        label_texts=tuple(anchors.get(label, "") for label in scale.labels),
     )
+
+
+def _verdicts(metric: MetricDefinition, asked: RubricMetric | None) -> tuple[Verdict, ...]:
+    """The metric's verdicts, with the rubric's words where it has them."""
+    texts = {label.label: label.text for label in asked.labels} if asked else {}
+    return tuple(Verdict(name, texts.get(name, "")) for name in verdicts_of(metric))
 
 
 def _in_language(pinned: RubricVersion, translated: Mapping[tuple[str, int], RubricVersion], language: str) -> Rubric:
@@ -168,6 +218,16 @@ def _in_language(pinned: RubricVersion, translated: Mapping[tuple[str, int], Rub
     return Rubric.model_validate((stored or pinned).spec)
 
 
-def _passages(answer: Answer) -> tuple[Passage, ...]:
-    rows = answer.contexts.order_by("position").values_list("source", "text")
-    return tuple(Passage(number, source, text) for number, (source, text) in enumerate(rows, start=1))
+def passages_of(answer: Answer) -> tuple[Passage, ...]:
+    """The passages of an answer in the order the system used them."""
+    rows = answer.contexts.order_by("position").values_list("source", "text", "metadata")
+    return tuple(
+        Passage(number, source, text, _link(metadata)) for number, (source, text, metadata) in enumerate(rows, start=1)
+    )
+
+
+def _link(metadata: object) -> str:
+    """The address of the passage's document, if the system named a whole one; nothing else may become a link."""
+    named = [metadata.get(key) for key in LINKS] if isinstance(metadata, Mapping) else []
+    found = next((one for one in named if isinstance(one, str) and one.lower().startswith(("http://", "https://"))), "")
+    return found if len(found) <= LONGEST_LINK else ""

@@ -9,6 +9,7 @@ from typing import Any
 from evaluation.errors import Refused
 from review.given import Given
 from review.models.queues import Assignment, Draft
+from review.queues.leases import renew
 from review.queues.settling import RATED
 
 DRAFT_LIMIT = 200_000  # characters of JSON
@@ -17,7 +18,8 @@ DRAFT_LIMIT = 200_000  # characters of JSON
 def save_draft(assignment: Assignment, payload: Mapping[str, Any]) -> None:
     """Keep what was entered so far, replacing what was kept before.
 
-    ``payload`` is the form's own: ``{"values": {metric: {value, label, cannot_judge, comment}}, "comment": text}``.
+    ``payload`` is the form's own: ``{"values": {metric: {value, label, cannot_judge, comment, reason_code, parts}},
+    "comment": text, "suggestion": text}``. Whoever still holds the item keeps it for the queue's time from now on.
 
     :raises Refused: ``already_rated``, or ``draft_too_large`` beyond 200,000 characters.
     """
@@ -26,6 +28,7 @@ def save_draft(assignment: Assignment, payload: Mapping[str, Any]) -> None:
     if len(json.dumps(payload, ensure_ascii=False)) > DRAFT_LIMIT:
         raise Refused("draft_too_large", limit=DRAFT_LIMIT)
     keep(assignment, payload)
+    renew(assignment)
 
 
 def keep(assignment: Assignment, payload: Mapping[str, Any]) -> None:
@@ -38,6 +41,7 @@ def keep(assignment: Assignment, payload: Mapping[str, Any]) -> None:
     )
 
 
-def payload_of(values: Mapping[str, Given], comment: str = "") -> dict[str, Any]:
+def payload_of(values: Mapping[str, Given], comment: str = "", suggestion: str = "") -> dict[str, Any]:
     """A draft that fills the form with these values."""
-    return {"values": {metric: given.as_json() for metric, given in values.items()}, "comment": comment}
+    held = {metric: given.as_json() for metric, given in values.items()}
+    return {"values": held, "comment": comment, "suggestion": suggestion}

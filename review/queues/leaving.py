@@ -34,7 +34,7 @@ def skip(assignment: Assignment, comment: str = "") -> None:
     with transaction.atomic():
         _leave(assignment, State.SKIPPED)
         _record(assignment, "skip", comment=comment)
-        settle(assignment.item, assignment.item.queue.reviews_needed)
+        settle(assignment.item)
 
 
 def flag(assignment: Assignment, kind: str, comment: str = "") -> None:
@@ -51,7 +51,7 @@ def flag(assignment: Assignment, kind: str, comment: str = "") -> None:
         if not _is_rated(assignment):
             _leave(assignment, State.FLAGGED)
         _record(assignment, "flag", kind=kind, comment=comment)
-        settle(assignment.item, assignment.item.queue.reviews_needed)
+        settle(assignment.item)
 
 
 def escalate(assignment: Assignment, comment: str = "") -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.conf import settings
@@ -11,8 +11,10 @@ from django.db.models import Exists, OuterRef
 
 from evaluation import audit
 from evaluation.accounts.models import RoleGrant, User
+from evaluation.criteria.standing import rubric_of
 from evaluation.errors import Refused, UnknownName
 from evaluation.judges.models import RubricVersion
+from evaluation.judging.criteria.terms import is_criterion
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import definitions
@@ -21,9 +23,11 @@ from review.draws import answers_to_review, frame_of, make_draw
 from review.models.queues import QueueMember, QueueMetric, ReviewItem, ReviewQueue
 from review.queues.naming import neutral_name
 from review.queues.order import new_seed, ring_offset, shuffle_keys
+from review.queues.sharing import Sharing, needs_of, repeat_window, reserve_items
 from review.sampling.member import DrawParams, Strategy
 
 MOST_REVIEWS = 10
+ParamsByRun = DrawParams | Mapping[int, DrawParams] | None  # the same for all runs, or each run's own by primary key
 
 
 @transaction.atomic
@@ -46,30 +50,32 @@ def make_queue(
     lease_minutes: int = 30,
     deadline: datetime | None = None,
     example: bool = False,
-    params: DrawParams | None = None,
+    sharing: Sharing | None = None,
+    params: ParamsByRun = None,
     by: User | None = None,
 ) -> ReviewQueue:
     """A queue on a draw from each run, its items in one random order. ``size`` answers in all are shared among the
-    runs by the size of their frames; an answer that two runs share is one item.
+    runs by the size of their frames; an answer that two runs share is one item. ``sharing`` says whom items are for;
+    without it, for whoever is free.
 
     :raises Refused: ``no_run``, ``several_projects``, ``no_metrics``, ``no_reviewers``, ``not_in_project``,
-        ``too_few_reviewers``, ``queue_rule`` or ``queue_name_tells``, and what the draw refuses.
+        ``too_few_reviewers``, ``queue_rule`` or ``queue_name_tells``, and what the draw and ``sharing`` refuse.
     :raises UnknownName: for a metric that nothing defines.
     """
-    chosen = [runs] if isinstance(runs, Run) else list(runs)
-    people = list(dict.fromkeys(reviewers))
-    _check_runs(chosen)
+    chosen, people, sharing = _chosen(runs), list(dict.fromkeys(reviewers)), sharing or Sharing()
     _check_people(people, chosen[0].project_id, reviews_needed)
     _check_rules(mode, reveal, reveal_threshold, reveal_share, lease_minutes)
+    sharing.check(people)
     defined = metrics_of(chosen, metrics)
-    seed = new_seed() if seed is None else seed
-    number = ReviewQueue.objects.filter(project=chosen[0].project_id).count() + 1
     queue = ReviewQueue.objects.create(
         project_id=chosen[0].project_id,
-        name=neutral_name(name, chosen, hide_system=hide_system, number=number),
+        name=neutral_name(name, chosen, hide_system=hide_system, number=_number(chosen[0])),
         guideline=guideline,
         mode=mode,
         reviews_needed=reviews_needed,
+        overlap_share=sharing.overlap_share,
+        repeat_share=sharing.repeat_share,
+        distribution=sharing.distribution,
         reveal=reveal,
         reveal_threshold=reveal_threshold,
         reveal_share=reveal_share,
@@ -77,14 +83,19 @@ def make_queue(
         lease_minutes=lease_minutes,
         deadline=deadline,
         example=example,
-        seed=seed,
+        seed=new_seed() if seed is None else seed,
         created_by=by,
     )
     _add_metrics(queue, chosen[0], defined)
     add_members(queue, people)
-    _add_items(queue, chosen, Strategy(strategy), size, params, by)
+    _give_out(queue, _drawn(queue, chosen, Strategy(strategy), size, params, by), people, sharing)
     audit.record(by, "queue_made", queue, runs=[run.pk for run in chosen], hide_system=hide_system, mode=str(mode))
     return queue
+
+
+def params_of(run: Run, params: ParamsByRun) -> DrawParams | None:
+    """What the draw from this run is told."""
+    return params if params is None or isinstance(params, DrawParams) else params.get(run.pk)
 
 
 def metrics_of(runs: Sequence[Run], names: Sequence[str]) -> list[MetricDefinition]:
@@ -135,39 +146,64 @@ def _add_metrics(queue: ReviewQueue, run: Run, metrics: Sequence[MetricDefinitio
         QueueMetric(
             queue=queue,
             metric=metric,
-            rubric_version=pinned.get(metric.rubric_family) or _shipped(metric.rubric_family),
+            rubric_version=pinned.get(metric.rubric_family) or _rubric(metric),
             position=position,
         )
         for position, metric in enumerate(metrics)
     )
 
 
-def _shipped(family: str) -> RubricVersion | None:
-    """The shipped rubric in the site's language; none for metrics without a rubric."""
+def _rubric(metric: MetricDefinition) -> RubricVersion | None:
+    """The criterion's or the shipped rubric in the site's language; none for metrics without a rubric."""
+    family, language = metric.rubric_family, settings.LANGUAGE_CODE
+    if is_criterion(family):
+        return rubric_of(metric, language)
     try:
-        return shipped_rubric_row(family, settings.LANGUAGE_CODE) if family else None
+        return shipped_rubric_row(family, language) if family else None
     except UnknownName:
         return None
 
 
-def _add_items(
-    queue: ReviewQueue, runs: Sequence[Run], strategy: Strategy, size: int, params: DrawParams | None, by: User | None
-) -> None:
+def _drawn(
+    queue: ReviewQueue, runs: Sequence[Run], strategy: Strategy, size: int, params: ParamsByRun, by: User | None
+) -> dict[int, int]:
+    """The answers to review, each with the run whose judge will be shown."""
     wanted: dict[int, int] = {}
     for run, share in zip(runs, shares(runs, size), strict=True):
         if share or strategy in {Strategy.ALL, Strategy.HAND_PICKED}:
-            made = make_draw(run, strategy, share, new_seed_of(queue, run), by, queue, params=params)
+            made = make_draw(run, strategy, share, new_seed_of(queue, run), by, queue, params=params_of(run, params))
             wanted |= {answer: run.pk for answer in answers_to_review(made) if answer not in wanted}
     if not wanted:
         raise Refused("empty_frame")
+    return wanted
+
+
+def _add_items(queue: ReviewQueue, wanted: Mapping[int, int], sharing: Sharing) -> list[ReviewItem]:
+    """The items in the order in which reviewers walk them."""
     keys = shuffle_keys(queue.seed, len(wanted))
-    ReviewItem.objects.bulk_create(
-        (
-            ReviewItem(queue=queue, answer_id=answer, run_id=run, shuffle_key=key)
-            for (answer, run), key in zip(sorted(wanted.items()), keys, strict=True)
-        ),
-        batch_size=2_000,
-    )
+    needs = needs_of(len(wanted), queue.reviews_needed, queue.overlap_share, queue.seed)
+    items = [
+        ReviewItem(
+            queue=queue,
+            answer_id=answer,
+            run_id=run,
+            shuffle_key=key,
+            reviews_needed=len(sharing.named.get(answer, ())) or need,
+            reserved=sharing.distribution != ReviewQueue.Distribution.POOL,
+        )
+        for (answer, run), key, need in zip(sorted(wanted.items()), keys, needs, strict=True)
+    ]
+    ReviewItem.objects.bulk_create(items, batch_size=2_000)
+    return sorted(items, key=lambda item: item.shuffle_key)
+
+
+def _give_out(queue: ReviewQueue, wanted: Mapping[int, int], people: Sequence[User], sharing: Sharing) -> None:
+    items = _add_items(queue, wanted, sharing)
+    ratings = sum(item.reviews_needed for item in items)
+    queue.repeat_gap, queue.repeat_until = repeat_window(queue.repeat_share, ratings, len(people))
+    if queue.repeat_gap:
+        queue.save(update_fields=["repeat_gap", "repeat_until"])
+    reserve_items(queue, items, people, sharing)
 
 
 def new_seed_of(queue: ReviewQueue, run: Run) -> int:
@@ -188,11 +224,18 @@ def shares(runs: Sequence[Run], size: int) -> list[int]:
     return counts
 
 
-def _check_runs(runs: Sequence[Run]) -> None:
-    if not runs:
+def _chosen(runs: Run | Sequence[Run]) -> list[Run]:
+    chosen = [runs] if isinstance(runs, Run) else list(dict.fromkeys(runs))
+    if not chosen:
         raise Refused("no_run")
-    if len({run.project_id for run in runs}) > 1:
+    if len({run.project_id for run in chosen}) > 1:
         raise Refused("several_projects")
+    return chosen
+
+
+def _number(run: Run) -> int:
+    """The number of the project's next queue."""
+    return ReviewQueue.objects.filter(project=run.project_id).count() + 1
 
 
 def _check_people(people: Sequence[User], project_id: int, reviews_needed: int) -> None:

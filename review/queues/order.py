@@ -34,5 +34,15 @@ def by_chance(share: float, seed: int, item_id: int, reviewer_id: int) -> bool:
     return _number("reveal", seed, item_id, reviewer_id) / 2**64 < share
 
 
+def repeated_by_chance(share: float, seed: int, item_id: int, reviewer_id: int) -> bool:
+    """Whether this item comes to this reviewer again."""
+    return _number("repeat", seed, item_id, reviewer_id) / 2**64 < share
+
+
+def repeat_key(seed: int, item_id: int) -> int:
+    """The key of a hidden repeat of an item."""
+    return _number("again", seed, item_id) >> (64 - KEY_BITS)
+
+
 def _number(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "big")

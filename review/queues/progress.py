@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Max, Q
+from django.core.cache import cache
+from django.db.models import Count, Max, Q, Sum
 
 from evaluation.accounts.models import User
-from review.models.queues import Assignment, ReviewItem, ReviewQueue
+from review.models.queues import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.models.ratings import Rating
 from review.queues.settling import RATED
 
@@ -19,7 +20,8 @@ State = Assignment.State
 
 @dataclass(frozen=True, slots=True)
 class OwnProgress:
-    """A reviewer's own part. ``items`` counts what the queue still serves or has finished; ``median_seconds`` is the
+    """A reviewer's own part. ``items`` counts what the queue has for them, given out or not, with the hidden repeats
+    that are to be expected; ``median_seconds`` is the
     own median time looked at an item, ``None`` without one."""
 
     items: int
@@ -66,19 +68,21 @@ def own_progress(queue: ReviewQueue, user: User) -> OwnProgress:
 
 
 def own_progresses(queues: Sequence[ReviewQueue], user: User) -> dict[int, OwnProgress]:
-    """The same for several queues, by primary key, in three queries."""
+    """The same for several queues, by primary key, in five queries. None of them walks a queue: a reviewer waits for
+    this with every item."""
     mine = Assignment.objects.filter(item__queue__in=queues, reviewer=user)
     states = Counter(mine.values_list("item__queue", "state"))
-    served = ReviewItem.objects.filter(queue__in=queues).exclude(state=ReviewItem.State.WITHDRAWN)
-    items = dict(served.order_by().values_list("queue").annotate(Count("pk")))
-    looked = Rating.objects.filter(assignment__in=mine, phase="initial", active_ms__isnull=False)
+    items = _own_items(queues, user)
+    looked = Rating.objects.filter(
+        reviewer=user, assignment__item__queue__in=queues, phase="initial", active_ms__isnull=False
+    )
     times: dict[int, list[int]] = {}
     rows = looked.values_list("assignment", "assignment__item__queue").annotate(Max("active_ms"))
     for _, queue_id, milliseconds in rows.order_by():
         times.setdefault(queue_id, []).append(milliseconds)
     return {
         queue.pk: OwnProgress(
-            items=items.get(queue.pk, 0),
+            items=items[queue.pk] + _repeats(queue, items[queue.pk]),
             rated=sum(states[queue.pk, state.value] for state in RATED),
             skipped=states[queue.pk, State.SKIPPED.value],
             flagged=states[queue.pk, State.FLAGGED.value],
@@ -88,22 +92,60 @@ def own_progresses(queues: Sequence[ReviewQueue], user: User) -> dict[int, OwnPr
     }
 
 
+def _own_items(queues: Sequence[ReviewQueue], user: User) -> dict[int, int]:
+    """Items for the person, without repeats and withdrawn ones: those kept for the person, and in a pool all others
+    that are not kept for somebody."""
+    withdrawn = ReviewItem.State.WITHDRAWN
+    # Conditions on the queue would let the database start from its items.
+    kept = Reservation.objects.filter(reviewer=user).values_list("item__queue", "item__occasion", "item__state")
+    own = Counter(pk for pk, occasion, state in kept if occasion == 1 and state != withdrawn)
+    pools = [queue for queue in queues if queue.distribution == ReviewQueue.Distribution.POOL]
+    items = ReviewItem.objects.filter(queue__in=pools).order_by()
+    # IN, because SQLite does not look up a bare boolean in an index.
+    set_apart = Counter(items.filter(occasion=1, reserved__in=[True]).values_list("queue", flat=True))
+    taken_out = items.filter(state=withdrawn).values_list("queue", "occasion", "reserved")
+    gone = Counter(pk for pk, occasion, reserved in taken_out if occasion == 1 and not reserved)
+    made = _items_made(pools)
+    return {queue.pk: own[queue.pk] + made.get(queue.pk, 0) - set_apart[queue.pk] - gone[queue.pk] for queue in queues}
+
+
+def _items_made(queues: Sequence[ReviewQueue]) -> dict[int, int]:
+    """How many items the queues were made with: no item is added later but repeats, so that it is counted once."""
+    keys = {queue.pk: f"items-made-{queue.pk}-{queue.created_at.timestamp()}" for queue in queues}
+    known = cache.get_many(keys.values())
+    unknown = [pk for pk, key in keys.items() if key not in known]
+    if unknown:
+        rows = ReviewItem.objects.filter(queue__in=unknown, occasion=1).order_by()
+        counted = dict(rows.values_list("queue").annotate(Count("pk")))
+        known |= {keys[pk]: counted.get(pk, 0) for pk in unknown}
+        cache.set_many({keys[pk]: known[keys[pk]] for pk in unknown}, timeout=24 * 3600)
+    return {pk: int(known[key]) for pk, key in keys.items()}
+
+
+def _repeats(queue: ReviewQueue, own: int) -> int:
+    """How many hidden repeats are to be expected: they count from the beginning, so that the number tells nothing."""
+    each = own if queue.distribution != ReviewQueue.Distribution.POOL else queue.repeat_gap + queue.repeat_until
+    return round(queue.repeat_share * each)
+
+
 def ratings_given(queues: Sequence[ReviewQueue]) -> dict[int, tuple[int, int]]:
     """Ratings given and needed of several queues, by primary key, in two queries."""
-    given = Assignment.objects.filter(item__queue__in=queues, state__in=RATED).order_by()
+    given = Assignment.objects.filter(item__queue__in=queues, item__occasion=1, state__in=RATED).order_by()
     rated = dict(given.values_list("item__queue").annotate(Count("pk")))
-    served = ReviewItem.objects.filter(queue__in=queues).exclude(state=ReviewItem.State.WITHDRAWN).order_by()
-    items = dict(served.values_list("queue").annotate(Count("pk")))
-    return {one.pk: (rated.get(one.pk, 0), items.get(one.pk, 0) * one.reviews_needed) for one in queues}
+    served = ReviewItem.objects.filter(queue__in=queues, occasion=1).exclude(state=ReviewItem.State.WITHDRAWN)
+    needed = dict(served.order_by().values_list("queue").annotate(Sum("reviews_needed")))
+    return {one.pk: (rated.get(one.pk, 0), needed.get(one.pk, 0)) for one in queues}
 
 
 def queue_progress(queue: ReviewQueue) -> QueueProgress:
     """The queue's progress for its lead."""
-    items = dict(queue.items.values("state").annotate(n=Count("pk")).values_list("state", "n"))
-    given = Assignment.objects.filter(item__queue=queue, state__in=RATED)
+    rows = queue.items.filter(occasion=1).values("state").annotate(n=Count("pk"), needed=Sum("reviews_needed"))
+    counts = {row["state"]: (row["n"], row["needed"]) for row in rows.order_by()}
+    items = {state: count for state, (count, _) in counts.items()}
+    given = Assignment.objects.filter(item__queue=queue, item__occasion=1, state__in=RATED)
     counted = given.aggregate(ratings=Count("pk"), reached=Count("item", distinct=True))
     total = sum(items.values())
-    served = total - items.get(ReviewItem.State.WITHDRAWN, 0)
+    needed = sum(needed for state, (_, needed) in counts.items() if state != ReviewItem.State.WITHDRAWN)
     return QueueProgress(
         items=total,
         open=items.get(ReviewItem.State.OPEN, 0),
@@ -112,7 +154,7 @@ def queue_progress(queue: ReviewQueue) -> QueueProgress:
         withdrawn=items.get(ReviewItem.State.WITHDRAWN, 0),
         reached=counted["reached"],
         ratings=counted["ratings"],
-        ratings_needed=served * queue.reviews_needed,
+        ratings_needed=needed,
         reviewers=tuple(_members(queue)),
     )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from review.models.queues import Assignment, ItemEvent, QueueMember, ReviewItem
+from review.models.queues import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem
 
 RATED = (Assignment.State.SUBMITTED, Assignment.State.REVEALED, Assignment.State.FINISHED)
 PASSED = (Assignment.State.SKIPPED, Assignment.State.FLAGGED)
 SKIPS = 3  # so many different people passing an item on make it a lead's matter
 
 
-def settle(item: ReviewItem, reviews_needed: int) -> bool:
+def settle(item: ReviewItem) -> bool:
     """Bring the item's state up to date with its assignments; whether it has all its ratings.
 
     It is in dispute when three people passed it on, when nobody is left who could still rate it, and from an
@@ -19,20 +19,27 @@ def settle(item: ReviewItem, reviews_needed: int) -> bool:
     row = ReviewItem.objects.select_for_update(no_key=True).get(pk=item.pk)
     states = list(Assignment.objects.filter(item=item).values_list("state", flat=True))
     rated = sum(state in RATED for state in states)
-    item.state = _state(row, reviews_needed, rated, sum(state in PASSED for state in states))
+    item.state = _state(row, rated, sum(state in PASSED for state in states))
     if item.state != row.state:
         ReviewItem.objects.filter(pk=row.pk).update(state=item.state)
-    return rated >= reviews_needed
+    return rated >= row.reviews_needed
 
 
-def _state(row: ReviewItem, needed: int, rated: int, passed: int) -> str:
+def _state(row: ReviewItem, rated: int, passed: int) -> str:
     if row.state == ReviewItem.State.WITHDRAWN or _escalated(row):
         return row.state
-    if rated >= needed:
+    if rated >= row.reviews_needed:
         return ReviewItem.State.DONE
-    if passed >= SKIPS or (passed and rated + passed >= QueueMember.objects.filter(queue=row.queue_id).count()):
+    if passed >= SKIPS or (passed and rated + passed >= _people(row)):
         return ReviewItem.State.DISPUTED
     return ReviewItem.State.OPEN
+
+
+def _people(row: ReviewItem) -> int:
+    """How many may rate the item at all."""
+    if row.reserved:
+        return Reservation.objects.filter(item=row.pk).count()
+    return QueueMember.objects.filter(queue=row.queue_id).count()
 
 
 def _escalated(row: ReviewItem) -> bool:

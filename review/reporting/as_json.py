@@ -9,6 +9,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
+from evaluation.runs.costs import Spending
 from review.effective import Effective
 from review.reporting.by_profile.as_json import section_json
 from review.reporting.report import CategoryLine, Latency, MetricLine, Report, RunHeader, ThreeScores
@@ -17,11 +18,16 @@ _NOTHING: Mapping[int, Any] = MappingProxyType({})
 DIGITS = 12  # values are exact to here and stay readable: 0.762 instead of 0.7619999999999999
 
 
-def report_json(report: Report, texts: Mapping[int, str], fields: Mapping[int, Any] = _NOTHING) -> dict[str, Any]:
+def report_json(
+    report: Report,
+    texts: Mapping[int, str],
+    fields: Mapping[int, Any] = _NOTHING,
+    costs: Mapping[int, Spending] = _NOTHING,
+) -> dict[str, Any]:
     """The whole report with one entry of ``evaluation.details`` per answer; ``texts`` are the answers' texts by id,
-    ``fields`` what they are in the terms of the profile's source."""
+    ``fields`` what they are in the terms of the profile's source, ``costs`` what their calls cost."""
     whole = summary_json(report)
-    whole["evaluation"]["details"] = list(details(report, texts, fields))
+    whole["evaluation"]["details"] = list(details(report, texts, fields, costs))
     return whole
 
 
@@ -38,11 +44,17 @@ def summary_json(report: Report) -> dict[str, Any]:
         "latency": _latency(report.latency),
         "agreement": plain(report.agreement),
         "gate": plain(report.gate),
-        "provenance": plain(asdict(report.provenance) | {"cost": _cost(report)}),
+        "doubts": [plain(asdict(one)) for one in report.doubts],
+        "provenance": plain(_provenance(report)),
     }
 
 
-def details(report: Report, texts: Mapping[int, str], fields: Mapping[int, Any] = _NOTHING) -> Iterator[dict[str, Any]]:
+def details(
+    report: Report,
+    texts: Mapping[int, str],
+    fields: Mapping[int, Any] = _NOTHING,
+    costs: Mapping[int, Spending] = _NOTHING,
+) -> Iterator[dict[str, Any]]:
     """One entry per answer: the judge's (or rule's) value of each metric, and the effective one with its source."""
     for line in report.answers:
         answer = line.answer
@@ -57,6 +69,7 @@ def details(report: Report, texts: Mapping[int, str], fields: Mapping[int, Any] 
             "latency_seconds": answer.latency_seconds,
             "score": None if line.score is None else round(line.score, DIGITS),
             "metrics": {name: _value(value) for name, value in line.values.items()},
+            **({"cost": plain(_spending(costs[answer.answer_id]))} if answer.answer_id in costs else {}),
             **({"source": plain(fields[answer.answer_id])} if answer.answer_id in fields else {}),
         }
 
@@ -130,6 +143,7 @@ def _category(line: CategoryLine) -> dict[str, Any]:
         "answers": line.answers,
         "judge_only": plain(line.judge_only.to_dict()),
         "reviewed": plain(line.reviewed.to_dict()),
+        "corrected": plain(line.corrected_overall.to_dict()),
         "metrics": {
             name: {
                 "judge_only": plain(ours.to_dict()),
@@ -147,9 +161,20 @@ def _latency(latency: Latency | None) -> dict[str, Any] | None:
     return None if latency is None else plain(asdict(latency))
 
 
+def _provenance(report: Report) -> dict[str, Any]:
+    source = asdict(report.provenance) | {"cost": _cost(report)}
+    del source["cost_by_rubric"]  # it stands within the cost
+    return source
+
+
 def _cost(report: Report) -> dict[str, Any]:
-    cost = report.provenance.cost
-    return asdict(cost) | {"at_least": cost.at_least, "currency": "USD"}
+    source = report.provenance
+    by_rubric = {name: _spending(part) for name, part in source.cost_by_rubric.items()}
+    return _spending(source.cost) | {"currency": "USD", "by_rubric": by_rubric}
+
+
+def _spending(cost: Spending) -> dict[str, Any]:
+    return asdict(cost) | {"at_least": cost.at_least}
 
 
 def plain(value: Any) -> Any:

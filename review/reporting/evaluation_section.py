@@ -7,7 +7,7 @@ from typing import Any
 
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import OVERALL, ProfileSpec
-from evaluation.registry import Kind
+from evaluation.registry import JUDGED
 from review.reporting.figure import Figure
 from review.reporting.report import CategoryLine, MetricLine, ThreeScores
 
@@ -51,7 +51,7 @@ def _rates(profile: ProfileSpec, shown: Sequence[MetricLine], figures: Mapping[s
     """Rule metrics at the top, judge metrics together under ``llm_judge``, as the source has them."""
     there = [line for line in shown if line.name in figures]
     values = {line.report_name: _shown(profile, line.name, figures[line.name].value) for line in there}
-    judged = {line.report_name for line in shown if line.kind == Kind.JUDGE}
+    judged = {line.report_name for line in shown if line.kind in JUDGED}
     rates: dict[str, Any] = {name: value for name, value in values.items() if name not in judged}
     rates["llm_judge"] = {name: value for name, value in values.items() if name in judged} or None
     return rates

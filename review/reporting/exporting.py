@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,32 +10,45 @@ from pathlib import Path
 
 from evaluation.errors import UnknownName
 from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
+from evaluation.runs.costs import Spending, spending_by_answer
 from evaluation.runs.models import Answer, Run
+from review.reporting.as_html import html_report
 from review.reporting.as_json import details, report_json
+from review.reporting.as_junit import junit_xml
+from review.reporting.as_markdown import markdown_summary
 from review.reporting.as_table import FIGURES, answer_header, answer_rows, figure_rows
 from review.reporting.by_profile.answers import Fields, answer_fields
+from review.reporting.gate import Gate
 from review.reporting.gathering import gather
 from review.reporting.making import report_of
 from review.reporting.report import Report
 
 Texts = dict[int, str]
+Pictures = Callable[[Run], str]  # the plots of a run as HTML; pages draw them, so entrances hand them in
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an export says of answers beside the report: their texts, and the fields of the profile's source."""
+    """What an export says beside the report: the answers' texts, their fields of the profile's source and what their
+    calls cost, the gate where one was asked for, and the ``pictures`` of a format that shows some."""
 
     texts: Texts
     fields: Mapping[int, Fields]
+    costs: Mapping[int, Spending]
+    gate: Gate | None = None
+    pictures: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """An export format: its media type, how a report becomes bytes, and whether it has the source's fields."""
+    """An export format: its media type, how a report becomes bytes, the ending of its files, and whether it has the
+    source's fields and the cost of each answer; ``pictured`` ones hold plots."""
 
     media_type: str
     write: Callable[[Report, Facts], Iterator[bytes]]
+    ending: str
     with_fields: bool = False
+    pictured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +63,37 @@ class Exported:
 def format_of(path: Path) -> str:
     """The format that a file's ending names.
 
-    :raises UnknownName: for an ending that is not among :data:`FORMATS`.
+    :raises UnknownName: for an ending that no format has.
     """
-    return _known(path.suffix.removeprefix(".").lower())
+    endings = {one.ending: name for name, one in FORMATS.items()}
+    ending = path.suffix.removeprefix(".").lower()
+    if ending not in endings:
+        raise UnknownName("ending of a report", ending, list(endings))
+    return endings[ending]
 
 
-def _known(format_name: str) -> str:
-    if format_name not in FORMATS:
-        raise UnknownName("report format", format_name, list(FORMATS))
-    return format_name
-
-
-def export(run: Run, format_name: str) -> Exported:
-    """The run's report in a format.
+def export(run: Run, format_name: str, gate: Gate | None = None, *, pictures: Pictures | None = None) -> Exported:
+    """The run's report in a format, with the outcome of a gate, and with pictures in a format that can hold them.
 
     :raises UnknownName: for a format that is not among :data:`FORMATS`.
     """
-    chosen, basis = FORMATS[_known(format_name)], gather(run)
-    facts = Facts(answer_texts(run), answer_fields(basis) if chosen.with_fields else {})
-    return Exported(f"run-{run.pk}.{format_name}", chosen.media_type, chosen.write(report_of(basis), facts))
+    if format_name not in FORMATS:
+        raise UnknownName("report format", format_name, list(FORMATS))
+    chosen, basis = FORMATS[format_name], gather(run)
+    report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None)
+    fields, costs = (answer_fields(basis), spending_by_answer(run)) if chosen.with_fields else ({}, {})
+    drawn = pictures(run) if pictures and chosen.pictured else ""
+    facts = Facts(answer_texts(run), fields, costs, gate, drawn)
+    return Exported(f"run-{run.pk}.{chosen.ending}", chosen.media_type, chosen.write(report, facts))
 
 
-def export_to(run: Run, path: Path) -> None:
+def export_to(run: Run, path: Path, gate: Gate | None = None, *, pictures: Pictures | None = None) -> None:
     """Write the run's report to a file whose ending names the format; the file appears whole or not at all.
 
     :raises UnknownName: for an unknown ending.
     :raises OSError: where the file cannot be written.
     """
-    made = export(run, format_of(path))
+    made = export(run, format_of(path), gate, pictures=pictures)
     unfinished = path.with_name(f".{path.name}.part")
     try:
         with unfinished.open("wb") as file:
@@ -92,12 +109,12 @@ def answer_texts(run: Run) -> Texts:
 
 
 def _json(report: Report, facts: Facts) -> Iterator[bytes]:
-    whole = report_json(report, facts.texts, facts.fields)
+    whole = report_json(report, facts.texts, facts.fields, facts.costs)
     yield json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2).encode()
 
 
 def _jsonl(report: Report, facts: Facts) -> Iterator[bytes]:
-    return (line.encode() for line in json_lines(details(report, facts.texts, facts.fields)))
+    return (line.encode() for line in json_lines(details(report, facts.texts, facts.fields, facts.costs)))
 
 
 def _csv(report: Report, facts: Facts) -> Iterator[bytes]:
@@ -112,9 +129,24 @@ def _xlsx(report: Report, facts: Facts) -> Iterator[bytes]:
     yield xlsx_bytes(sheets)
 
 
+def _junit(report: Report, facts: Facts) -> Iterator[bytes]:
+    yield junit_xml(report, facts.gate)
+
+
+def _markdown(report: Report, facts: Facts) -> Iterator[bytes]:
+    yield markdown_summary(report, facts.gate).encode()
+
+
+def _html(report: Report, facts: Facts) -> Iterator[bytes]:
+    yield html_report(report, facts.texts, facts.gate, facts.pictures).encode()
+
+
 FORMATS: dict[str, Format] = {
-    "json": Format("application/json", _json, with_fields=True),
-    "jsonl": Format("application/x-ndjson", _jsonl, with_fields=True),
-    "csv": Format("text/csv; charset=utf-8", _csv),
-    "xlsx": Format("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", _xlsx),
+    "json": Format("application/json", _json, "json", with_fields=True),
+    "jsonl": Format("application/x-ndjson", _jsonl, "jsonl", with_fields=True),
+    "csv": Format("text/csv; charset=utf-8", _csv, "csv"),
+    "xlsx": Format("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", _xlsx, "xlsx"),
+    "html": Format("text/html; charset=utf-8", _html, "html", pictured=True),
+    "junit": Format("application/xml", _junit, "xml"),
+    "md": Format("text/markdown; charset=utf-8", _markdown, "md"),
 }

@@ -15,13 +15,14 @@ from evaluation.profiles.spec import ProfileSpec
 from evaluation.samples import Status
 from evaluation.scales import ScaleKind
 from evaluation.scores.models import MetricDefinition
+from review.correction.outcome import Target
 from review.effective import Effective, RunValues, Source
 from review.figures.answers import RunAnswer
 from review.figures.titles import title_of
 from review.reporting.corrected import Correction
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.report import CategoryLine, Coverage, Latency, MetricLine
-from review.reporting.scores import score_side
+from review.reporting.scores import SideScore, score_side
 from review.reporting.values import MetricValues, Side, as_effective, categories_of
 from review.reporting.variation import Summand, figure_over_questions
 
@@ -106,6 +107,7 @@ def _line(
         version=metric.version,
         title=title_of(metric),
         report_name=profile.report_name(metric.name) if metric.name in profile.metrics else metric.name,
+        report_factor=profile.report_factors.get(metric.name, 1.0),
         kind=metric.kind,
         scale=scale,
         weight=weight,
@@ -140,6 +142,7 @@ def category_lines(profile: ProfileSpec, sides: Sides, correction: Correction) -
     for name, ids in categories_of(sides.machine.answers).items():
         machine, reviewed = sides.machine.within(ids), sides.reviewed.within(ids)
         touched = bool(reviewed_answers & ids)
+        score = score_side(profile, machine, all_parts=True)
         nobody = withheld(Withheld.NOT_REVIEWED, len(ids))
         metrics = {
             metric: (
@@ -152,8 +155,9 @@ def category_lines(profile: ProfileSpec, sides: Sides, correction: Correction) -
             CategoryLine(
                 name=name,
                 answers=len(ids),
-                judge_only=score_side(profile, machine, all_parts=True).figure,
+                judge_only=score.figure,
                 reviewed=score_side(profile, reviewed, all_parts=True).figure if touched else nobody,
+                corrected_overall=corrected_of_category(profile, score, correction, name),
                 metrics=metrics,
                 corrected={
                     sides.found.metrics[pk].name: correction.of_metric(sides.found.metrics[pk], name)
@@ -164,3 +168,17 @@ def category_lines(profile: ProfileSpec, sides: Sides, correction: Correction) -
             )
         )
     return tuple(found)
+
+
+def corrected_of_category(
+    profile: ProfileSpec,
+    machine: SideScore,
+    correction: Correction,
+    category: str,
+    target: Target = Target.THIS_RUN,
+) -> Figure:
+    """The corrected overall score of a category; ``machine`` is its judge-only one, without which there is none."""
+    if machine.outcome.value is None:
+        answers = sum(one.category == category for one in correction.said.answers.values())
+        return withheld(machine.figure.withheld, answers)
+    return correction.overall(profile, machine, target, category)

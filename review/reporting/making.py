@@ -9,6 +9,7 @@ from evaluation.work.models import WorkUnit
 from review.figures.said import Said
 from review.measures import agreement_from
 from review.reporting.by_profile.making import profile_section
+from review.reporting.doubting import doubts_of
 from review.reporting.evaluation_section import evaluation_section
 from review.reporting.extremes import answer_lines, disagreements, worst_answers
 from review.reporting.gathering import Gathered, gather
@@ -22,7 +23,7 @@ OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, WorkUnit.State.LEASED)
 
 
 def make_report(run: Run) -> Report:
-    """All figures of a run as they stand now, in a fixed number of queries (fifteen), without any bootstrap."""
+    """All figures of a run as they stand now, in a fixed number of queries (see its test), without any bootstrap."""
     return report_of(gather(run))
 
 
@@ -45,6 +46,7 @@ def report_of(basis: Gathered) -> Report:
         agreement=agreement_from(said, basis.samples).to_dict(),
         gate=None,
         provenance=provenance,
+        doubts=doubts_of(run, provenance),
         evaluation=evaluation_section(profile, overall, metrics, categories, latency.mean if latency else None),
         by_profile=profile_section(basis, overall),
         worst=worst_answers(lines),

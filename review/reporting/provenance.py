@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
+
+from evaluation.runs.costs import Spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,26 @@ class JudgeUsed:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingUsed:
+    """What the run's texts were embedded with: an endpoint by its name, or without one a local model by the hash of
+    its files. ``models_returned`` are the model ids the server named."""
+
+    model: str
+    endpoint: str
+    sha256: str
+    models_returned: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenModelUsed:
+    """The local model of BERTScore by the hash of its files, with the layer whose token embeddings were compared."""
+
+    sha256: str
+    layer: int
+    baseline: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class DrawUsed:
     """A draw for review over answers of the run."""
 
@@ -47,25 +69,24 @@ class DrawUsed:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """What the judge calls of the run cost, in US dollars. Where ``unknown_calls`` is above 0 the true cost is at
-    least ``known``: their price or their outcome is unknown. Token counts likewise leave unknown ones out."""
+class PinnedJudge:
+    """What the preflight found out about a judge, and holds for the whole run: how it is asked (``rung``), which model
+    answered, whether it tells tokens and log probabilities (``None``: not found out). ``judge_hash`` covers judge
+    version, rung and model."""
 
+    judge: str
+    judge_id: int
+    rung: str
+    model_returned: str
+    usage: bool | None
+    logprobs: bool | None
     calls: int
-    known: Decimal
-    unknown_calls: int
-    tokens_in: int
-    tokens_out: int
-
-    @property
-    def at_least(self) -> bool:
-        """Whether the known cost is only a lower bound."""
-        return self.unknown_calls > 0
+    judge_hash: str
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Everything that another person needs to make the same report again."""
+    """Everything that another person needs to make the same report again. ``cost_by_rubric`` splits the cost."""
 
     product_version: str
     run_id: int
@@ -80,8 +101,12 @@ class Provenance:
     profile: Versioned
     metrics: tuple[Versioned, ...]
     judges: tuple[JudgeUsed, ...]
+    preflights: tuple[PinnedJudge, ...]
+    embeddings: EmbeddingUsed | None
+    token_model: TokenModelUsed | None
     draws: tuple[DrawUsed, ...]
-    cost: Cost
+    cost: Spending
+    cost_by_rubric: Mapping[str, Spending]
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

@@ -13,6 +13,7 @@ from evaluation.scales import Scale
 from review.effective import Effective
 from review.figures.answers import RunAnswer
 from review.reporting.by_profile.section import ProfileSection
+from review.reporting.doubting import Doubt
 from review.reporting.figure import Figure
 from review.reporting.provenance import Provenance
 
@@ -69,13 +70,15 @@ class MetricLine:
     """A metric over the run. Means are on the metric's own ``scale``; class metrics have ``shares`` (label -> share
     of effective labels) instead. ``weight`` is its weight in the profile, 0 where it is only reported; ``share`` the
     mean on the profile's unit scale (0 to 1), for bars. ``kind`` is rule, judge, imported, ...; ``rated`` counts
-    answers with an expert's value, ``overridden`` with a decision, ``unresolved`` with tied experts."""
+    answers with an expert's value, ``overridden`` with a decision, ``unresolved`` with tied experts. ``report_name``
+    is the profile's source's name, under which figures stand times ``report_factor``."""
 
     metric_id: int
     name: str
     version: int
     title: Bilingual
     report_name: str
+    report_factor: float
     kind: str
     scale: Scale
     weight: float
@@ -93,13 +96,15 @@ class MetricLine:
 @dataclass(frozen=True, slots=True)
 class CategoryLine:
     """The run's answers to the questions of one category. ``metrics`` are judge-only and reviewed means by metric
-    name, ``corrected`` likewise; an overall figure stands only where all parts of the profile exist in the category.
+    name, ``corrected`` likewise; an overall figure (``corrected_overall`` is the corrected one) stands only where all
+    parts of the profile exist in the category.
     """
 
     name: str
     answers: int
     judge_only: Figure
     reviewed: Figure
+    corrected_overall: Figure
     metrics: Mapping[str, tuple[Figure, Figure]]
     corrected: Mapping[str, Figure]
     coverage: Mapping[str, Coverage]
@@ -161,8 +166,8 @@ class Report:
     ``evaluation`` is the section of source 000 without its details: rates and judge means, ``overall_score``
     (judge-only; ``None`` unless it may be called so) and ``by_category``. ``by_profile`` is the profile's own section.
     ``agreement`` has the form of the ``agreement`` command, without intervals. ``gate`` is ``None``: no gate was asked
-    for. ``worst`` are the answers with the lowest scores, ``disagreements`` the largest distances of judge and experts
-    first.
+    for. ``doubts`` are what makes the judge less to be trusted. ``worst`` are the answers with the lowest scores,
+    ``disagreements`` the largest distances of judge and experts first.
     """
 
     header: RunHeader
@@ -173,6 +178,7 @@ class Report:
     agreement: Mapping[str, Any]
     gate: Mapping[str, Any] | None
     provenance: Provenance
+    doubts: tuple[Doubt, ...]
     evaluation: Mapping[str, Any]
     by_profile: ProfileSection
     worst: tuple[AnswerLine, ...]

@@ -11,7 +11,7 @@ from review.correction.outcome import Target
 from review.reporting.as_json import plain
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.gathering import Gathered, gather
-from review.reporting.lines import category_lines, metric_lines
+from review.reporting.lines import category_lines, corrected_of_category, metric_lines
 from review.reporting.overall import three_scores
 from review.reporting.report import CategoryLine, MetricLine
 from review.reporting.scores import score_side
@@ -68,7 +68,11 @@ class CorrectionSheet:
 
 def three_ways(run: Run, *, by_category: bool = False) -> CorrectionSheet:
     """The estimates of a run as they stand now, without any bootstrap."""
-    basis = gather(run)
+    return three_ways_from(gather(run), by_category=by_category)
+
+
+def three_ways_from(basis: Gathered, *, by_category: bool = False) -> CorrectionSheet:
+    """The estimates of what was gathered."""
     lines = metric_lines(basis.profile, basis.sides, basis.correction)
     found = {OVERALL: _overall(basis), **{line.name: _metric(basis, line) for line in lines}}
     parts = category_lines(basis.profile, basis.sides, basis.correction) if by_category else ()
@@ -107,15 +111,9 @@ def _category(basis: Gathered, line: CategoryLine) -> dict[str, ThreeWays]:
 
 def _overall_of_category(basis: Gathered, line: CategoryLine, answers: frozenset[int]) -> ThreeWays:
     machine = score_side(basis.profile, basis.sides.machine.within(answers), all_parts=True)
-    if machine.outcome.value is None:
-        this_run = over_questions = withheld(machine.figure.withheld, len(answers))
-    else:
-        this_run, over_questions = (
-            basis.correction.overall(basis.profile, machine, target, line.name)
-            for target in (Target.THIS_RUN, Target.QUESTIONS_LIKE_THESE)
-        )
+    wider = corrected_of_category(basis.profile, machine, basis.correction, line.name, Target.QUESTIONS_LIKE_THESE)
     people = {answer for (answer, _), value in basis.sides.found.values.items() if value.human} & answers
-    return ThreeWays(line.judge_only, line.reviewed, this_run, over_questions, len(people))
+    return ThreeWays(line.judge_only, line.reviewed, line.corrected_overall, wider, len(people))
 
 
 def _people(basis: Gathered, metric_id: int, answers: frozenset[int] | None = None) -> int:

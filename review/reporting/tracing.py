@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
-from decimal import Decimal
 from functools import cache
 from importlib.metadata import version
 
 from django.conf import settings
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q
 
+from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
+from evaluation.judges.models import Endpoint
 from evaluation.runs.config import RunConfig
+from evaluation.runs.costs import altogether, spending_by_rubric
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
-from evaluation.work.models import Attempt, Reply
+from evaluation.work.models import Reply, WorkUnit
 from review.models.draws import Draw
-from review.reporting.provenance import Cost, DrawUsed, JudgeUsed, Provenance, Versioned
+from review.reporting.provenance import (
+    DrawUsed,
+    EmbeddingUsed,
+    JudgeUsed,
+    PinnedJudge,
+    Provenance,
+    TokenModelUsed,
+    Versioned,
+)
 
 
 def provenance_of(run: Run, metrics: Iterable[MetricDefinition]) -> Provenance:
-    """Everything the run's figures come from. Four queries; the run comes with its relations (``with_relations``)."""
+    """Everything the run's figures come from. Five queries, two more where an endpoint embeds; the run comes with its
+    relations (``with_relations``)."""
     config = RunConfig.model_validate(run.config)
     answers, profile = run.answer_set, run.profile_version
     asked, system = answers.question_set, answers.system_version
+    costs = spending_by_rubric(run)
     return Provenance(
         product_version=product_version(),
         run_id=run.pk,
@@ -38,8 +50,12 @@ def provenance_of(run: Run, metrics: Iterable[MetricDefinition]) -> Provenance:
         profile=Versioned(profile.name, profile.version, profile.content_hash),
         metrics=tuple(Versioned(m.name, m.version, m.content_hash) for m in sorted(metrics, key=lambda m: m.name)),
         judges=judges_of(run),
+        preflights=pinned_judges(run),
+        embeddings=_embeddings(run, config.embedding),
+        token_model=_token_model(config.tokens),
         draws=_draws(run),
-        cost=_cost(run),
+        cost=altogether(costs.values()),
+        cost_by_rubric=costs,
         created_at=run.created_at,
         started_at=run.started_at,
         finished_at=run.finished_at,
@@ -66,7 +82,8 @@ def with_relations(run: Run) -> Run:
 def judges_of(run: Run) -> tuple[JudgeUsed, ...]:
     """The judges, primary ones first, with the model ids their servers named. Two queries."""
     named: dict[int, set[str]] = {}
-    replies = Reply.objects.filter(attempt__unit__run=run).exclude(model_returned="")
+    judged = Reply.objects.filter(attempt__unit__run=run, attempt__unit__kind=WorkUnit.Kind.JUDGE)
+    replies = judged.exclude(model_returned="")
     for judge_id, model in replies.values_list("attempt__unit__run_judge_id", "model_returned").distinct():
         named.setdefault(judge_id or 0, set()).add(model)
     judges = run.judges.select_related("judge_version", "rubric_version").order_by("-primary", "id")
@@ -83,6 +100,43 @@ def judges_of(run: Run) -> tuple[JudgeUsed, ...]:
         )
         for one in judges
     )
+
+
+def pinned_judges(run: Run) -> tuple[PinnedJudge, ...]:
+    """What the preflight pinned. One query."""
+    rows = run.preflights.filter(outcome="ok").select_related("judge_version").order_by("id")
+    return tuple(
+        PinnedJudge(
+            judge=str(one.judge_version),
+            judge_id=one.judge_version_id,
+            rung=one.rung,
+            model_returned=one.model_returned,
+            usage=one.usage,
+            logprobs=one.logprobs,
+            calls=one.calls,
+            judge_hash=one.judge_hash,
+        )
+        for one in rows
+    )
+
+
+def _embeddings(run: Run, chosen: EmbeddingChoice | None) -> EmbeddingUsed | None:
+    if chosen is None:
+        return None
+    if chosen.endpoint is None:
+        return EmbeddingUsed(chosen.model, "", chosen.sha256, ())
+    embedded = Reply.objects.filter(attempt__unit__run=run, attempt__unit__kind=WorkUnit.Kind.EMBED)
+    named = embedded.exclude(model_returned="").values_list("model_returned", flat=True).distinct()
+    return EmbeddingUsed(
+        model=chosen.model,
+        endpoint=Endpoint.objects.values_list("name", flat=True).get(pk=chosen.endpoint),
+        sha256="",
+        models_returned=tuple(sorted(named)),
+    )
+
+
+def _token_model(chosen: TokenChoice | None) -> TokenModelUsed | None:
+    return None if chosen is None else TokenModelUsed(chosen.sha256, chosen.layer, chosen.baseline)
 
 
 def _draws(run: Run) -> tuple[DrawUsed, ...]:
@@ -106,22 +160,4 @@ def _draws(run: Run) -> tuple[DrawUsed, ...]:
             drawn_at=draw.created_at,
         )
         for draw in draws
-    )
-
-
-def _cost(run: Run) -> Cost:
-    sent = Attempt.objects.filter(unit__run=run).exclude(reply__outcome="not_sent")
-    found = sent.aggregate(
-        calls=Count("id"),
-        known=Sum("reply__cost"),
-        unknown=Count("id", filter=Q(reply__isnull=True) | Q(reply__cost__isnull=True)),
-        tokens_in=Sum("reply__tokens_in"),
-        tokens_out=Sum("reply__tokens_out"),
-    )
-    return Cost(
-        calls=found["calls"],
-        known=found["known"] or Decimal(0),
-        unknown_calls=found["unknown"],
-        tokens_in=found["tokens_in"] or 0,
-        tokens_out=found["tokens_out"] or 0,
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from review.agreement.statistic import Undefined
+from review.correction.group_freedom import group_freedom
 from review.correction.influence import clustered_variance, t_quantile
 from review.figures.answers import RunAnswer
 from review.reporting.figure import Figure
@@ -39,8 +40,9 @@ def figure_over_questions(summands: Sequence[Summand], n: int, *, constant: floa
 
     Every answer's influence is ``sum_j w_j (x_ij - mean_j) / n_j``; influences are summed by group, because answers to
     one question (or about one document) are not independent, and their cluster-robust variance gives a t interval
-    with groups - 1 degrees of freedom (linearisation, W. G. Cochran, 1977, Sampling Techniques, 6). The interval is
-    cut at the ends of the scale. Without variation or with a single group there is none.
+    with one degree of freedom less than there are groups, fewer where their sizes differ (linearisation,
+    W. G. Cochran, 1977, Sampling Techniques, 6). The interval is cut at the ends of the scale. Without variation or
+    with a single group there is none.
     """
     value = constant + sum(one.weight * one.mean for one in summands)
     influence: dict[int, float] = {}
@@ -50,12 +52,12 @@ def figure_over_questions(summands: Sequence[Summand], n: int, *, constant: floa
         for answer, x in one.values:
             influence[answer.answer_id] = influence.get(answer.answer_id, 0.0) + one.weight * (x - mean) / size
             group[answer.answer_id] = answer.group
-    variance, groups = clustered_variance(np.array(list(influence.values())), list(group.values()))
-    if groups < 2:
+    variance, sizes = clustered_variance(np.array(list(influence.values())), list(group.values()))
+    if len(sizes) < 2:
         return Figure(value, target=QUESTIONS_LIKE_THESE, n=n, no_interval=str(Undefined.TOO_FEW_GROUPS))
     if variance <= _NO_VARIANCE:
         return Figure(value, target=QUESTIONS_LIKE_THESE, n=n, no_interval=str(Undefined.NO_VARIATION))
-    half = t_quantile(0.5 + CONFIDENCE / 2, groups - 1) * math.sqrt(variance)
+    half = t_quantile(0.5 + CONFIDENCE / 2, group_freedom(sizes)) * math.sqrt(variance)
     least = constant + sum(min(one.weight * one.low, one.weight * one.high) for one in summands)
     most = constant + sum(max(one.weight * one.low, one.weight * one.high) for one in summands)
     return Figure(value, max(value - half, least), min(value + half, most), QUESTIONS_LIKE_THESE, n)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Exists, OuterRef
@@ -19,10 +21,18 @@ from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition, Score
 from review.forms.queue import QueueForm
 from review.models.queues import ReviewQueue
+from review.pages.plan import expected_card, goal_rows
 from review.pages.queue_new import PreviewCard, impossible, preview_card, queue_new_page
+from review.planner.design import Design, expected_interval
+from review.planner.goals import Staff, goals
+from review.planner.several import designs, told
 from review.queues.making import make_queue
+from review.queues.picking import answers_to
 from review.queues.preview import queue_preview
+from review.sampling.member import DrawParams, Strategy
 from review.views.people import person
+
+MOST_RUNS = 20
 
 
 @login_required
@@ -56,18 +66,37 @@ def preview(request: HttpRequest) -> HttpResponse:
 def _preview(form: QueueForm) -> PreviewCard:
     if not form.is_valid():
         return impossible(gettext("Fill in the form to see how much work this is."))
+    said, runs = form.cleaned_data, form.chosen_runs
+    planned = designs(runs, form.chosen_metrics, said["size"], form.judge_off)
     try:
         found = queue_preview(
-            [form.run],
+            runs,
             form.chosen_metrics,
-            strategy=form.cleaned_data["strategy"],
-            size=form.cleaned_data["size"],
+            strategy=said["strategy"],
+            size=said["size"],
             reviewers=len(form.people),
-            reviews_needed=form.cleaned_data["reviews_needed"],
+            reviews_needed=said["reviews_needed"],
+            sharing=form.sharing,
+            params=_told(form, planned),
         )
     except Refused as refused:
         return impossible(explain_refusal(refused))
-    return preview_card(found)
+    neyman = said["strategy"] == Strategy.STRATIFIED
+    cards = [
+        (str(run), expected_card(expected_interval(one, found.by_run[run.pk]), neyman=neyman and one.neyman))
+        for run, one in zip(runs, planned.values(), strict=True)
+    ]
+    staff = Staff(len(form.people), said["reviews_needed"], found.pace)
+    alone = goal_rows(goals(planned[form.run.pk], staff, said["width"], said["difference"])) if len(runs) == 1 else ()
+    return preview_card(found, cards, alone)
+
+
+def _told(form: QueueForm, planned: Mapping[int, Design]) -> dict[int, DrawParams]:
+    said = form.cleaned_data
+    share = said["other_share"] / 100 if said["other_share"] else None
+    picked = said["strategy"] == Strategy.HAND_PICKED
+    keys = answers_to(form.chosen_runs, said["questions"]) if picked else None
+    return told(planned, fail_below=said["fail_below"], share=share, keys=keys)
 
 
 def _run(request: HttpRequest) -> Run:
@@ -85,13 +114,17 @@ def _form(run: Run, data: QueryDict | None) -> QueueForm:
     grants = RoleGrant.objects.filter(project_id=run.project_id, user__is_active=True)
     people = User.objects.filter(pk__in=grants.values("user")).order_by("username")
     experts = grants.filter(role=Role.REVIEWER).values_list("user_id", flat=True)
-    return QueueForm(data, run=run, metrics=list(metrics), people=list(people), experts=set(experts))
+    others = Run.objects.filter(project_id=run.project_id, answer_set__question_set_id=run.answer_set.question_set_id)
+    others = others.filter(Exists(Score.objects.filter(run=OuterRef("pk")))).exclude(pk=run.pk).order_by("-pk")
+    return QueueForm(
+        data, run=run, others=list(others[:MOST_RUNS]), metrics=list(metrics), people=list(people), experts=set(experts)
+    )
 
 
 def _make(form: QueueForm, by: User) -> ReviewQueue:
-    said = form.cleaned_data
+    said, runs = form.cleaned_data, form.chosen_runs
     return make_queue(
-        form.run,
+        runs,
         name=said["name"],
         metrics=said["metrics"],
         strategy=said["strategy"],
@@ -101,7 +134,11 @@ def _make(form: QueueForm, by: User) -> ReviewQueue:
         mode=said["mode"],
         reveal=said["reveal"],
         reveal_threshold=said["reveal_threshold"],
+        reveal_share=said["reveal_percent"] / 100,
         guideline=said["guideline"],
         hide_system=not said["show_system"],
+        deadline=said["deadline"],
+        sharing=form.sharing,
+        params=_told(form, designs(runs, form.chosen_metrics, said["size"], form.judge_off)),
         by=by,
     )

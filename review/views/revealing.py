@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -14,8 +14,10 @@ from django.views.decorators.http import require_POST
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
 from review.access import own_assignment
-from review.forms.rating import read_active_ms, read_changes
+from review.forms.rating import held_fields, read_active_ms, read_changes
+from review.given import PartGiven
 from review.models.queues import Assignment
+from review.pages.keys import keys_of
 from review.pages.refusals import in_words
 from review.pages.reveal import reveal_page
 from review.queues.card import card
@@ -25,6 +27,11 @@ from review.reveals import finalise, reveal
 from review.views.people import person
 
 NOTHING: Mapping[str, Mapping[str, str]] = {}
+NO_PARTS: Mapping[str, Sequence[PartGiven]] = {}
+SHOWN_IN_PLACE = {
+    *("reason_needed", "unknown_reason", "off_scale", "one_value", "comment_too_long"),
+    *("parts_undecided", "unknown_verdict", "no_parts", "too_many_parts"),
+}
 
 
 def show_reveal(
@@ -32,13 +39,16 @@ def show_reveal(
     assignment: Assignment,
     *,
     entered: Mapping[str, Mapping[str, str]] = NOTHING,
+    decided: Mapping[str, Sequence[PartGiven]] = NO_PARTS,
     error: str = "",
     status: int = 200,
 ) -> HttpResponse:
     """The reveal screen; from here on the first rating stands."""
     said = reveal(assignment)
     own = own_progress(assignment.item.queue, person(request))
-    page = reveal_page(card(assignment, get_language() or "en"), said, own, entered=entered, error=error)
+    keys = keys_of(person(request))
+    shown = card(assignment, get_language() or "en")
+    page = reveal_page(shown, said, own, keys, entered=entered, decided=decided, error=error)
     return render(request, "review/reveal.html", {"page": page}, status=status)
 
 
@@ -52,15 +62,11 @@ def finalise_item(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         finalise(assignment, changes, by=person(request), active_ms=read_active_ms(request.POST))
     except Refused as refused:
-        if refused.code not in {"reason_needed", "unknown_reason", "off_scale", "one_value", "comment_too_long"}:
+        if refused.code not in SHOWN_IN_PLACE:
             messages.error(request, explain_refusal(refused))
             return redirect("review-item", assignment.pk)
         error = in_words(refused, [row.metric for row in metrics])
-        held = {
-            row.metric.name: {
-                part: request.POST.get(f"{part}:{row.metric.name}", "") for part in ("value", "reason", "comment")
-            }
-            for row in metrics
-        }
-        return show_reveal(request, assignment, entered=held, error=error, status=409)
+        held = held_fields(request.POST, metrics)
+        decided = {name: change.parts for name, change in changes.items() if change.parts}
+        return show_reveal(request, assignment, entered=held, decided=decided, error=error, status=409)
     return redirect("review-next", assignment.item.queue_id)

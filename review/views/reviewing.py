@@ -1,4 +1,4 @@
-"""The reviewer's path: the next item, the item, and everything that can be done with it."""
+"""The reviewer's path: the next item, the item, and rating it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from evaluation.errors import Refused, UnknownName
+from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
 from review.access import own_assignment, queue_for_rating
-from review.forms.rating import draft_payload, entered, read_active_ms, read_given
-from review.models.queues import Assignment
+from review.forms.rating import draft_payload, read_active_ms, read_given
+from review.models.queues import Assignment, ReviewQueue
+from review.pages.keys import keys_of
 from review.pages.refusals import in_words, metrics_in
 from review.pages.review_card import review_page
 from review.pages.waiting import finished_page, passed_on_page, waiting_page
-from review.queues.card import card
+from review.queues.card import Card, card
 from review.queues.drafts import save_draft
-from review.queues.leases import next_assignment
-from review.queues.leaving import flag, skip
+from review.queues.leases import assignment_ahead, next_assignment
 from review.queues.progress import own_progress
 from review.queues.undoable import undoable
 from review.ratings import metrics_of, submit, undo
+from review.views.onward import onward, to_item
 from review.views.people import person
 from review.views.revealing import show_reveal
 
@@ -49,6 +51,21 @@ def next_item(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @login_required
+@never_cache
+@require_safe
+def item_ahead(request: HttpRequest, pk: int) -> HttpResponse:
+    """The card that follows the one in hand, reserved and ready to be shown; 204 where there is none."""
+    current = own_assignment(request.user, pk)
+    following = assignment_ahead(current.item.queue, person(request), current)
+    if following is None:
+        return HttpResponse(status=204)
+    found = own_assignment(request.user, following.pk)
+    shown = card(found, get_language() or "en")
+    return _screen(request, shown, found.item.queue, draft=dict(shown.draft))
+
+
+@login_required
+@never_cache
 @require_safe
 def item(request: HttpRequest, pk: int) -> HttpResponse:
     """The item as its state asks: to be rated, compared with the judge, or looked back at."""
@@ -60,7 +77,7 @@ def item(request: HttpRequest, pk: int) -> HttpResponse:
         return render(request, "review/finished.html", {"page": finished_page(shown)})
     if assignment.state in {State.SKIPPED, State.FLAGGED}:
         return render(request, "review/passed_on.html", {"page": passed_on_page(assignment)})
-    return _screen(request, assignment, draft=dict(shown.draft))
+    return _screen(request, shown, assignment.item.queue, draft=dict(shown.draft))
 
 
 @login_required
@@ -77,14 +94,15 @@ def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
             by=person(request),
             active_ms=read_active_ms(request.POST),
             comment=request.POST.get("comment", ""),
+            suggestion=request.POST.get("suggestion", ""),
         )
     except Refused as refused:
         return _refused(request, assignment, refused)
     if submitted.stale:
         messages.warning(request, gettext("The item was withdrawn meanwhile. Your rating is kept for what you saw."))
     if submitted.reveal:
-        return redirect("review-item", assignment.pk)
-    return redirect("review-next", assignment.item.queue_id)
+        return to_item(request, assignment.pk)
+    return onward(request, assignment.item.queue)
 
 
 @login_required
@@ -97,34 +115,6 @@ def save(request: HttpRequest, pk: int) -> HttpResponse:
     except Refused as refused:
         return HttpResponse(explain_refusal(refused), status=409, content_type="text/plain; charset=utf-8")
     return HttpResponse(status=204)
-
-
-@login_required
-@require_POST
-def skip_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """Pass the item on to somebody else."""
-    assignment = own_assignment(request.user, pk)
-    try:
-        skip(assignment)
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
-    return redirect("review-next", assignment.item.queue_id)
-
-
-@login_required
-@require_POST
-def flag_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """Say that something is wrong with the item itself."""
-    assignment = own_assignment(request.user, pk)
-    try:
-        flag(assignment, request.POST.get("kind", ""), request.POST.get("flag_comment", ""))
-        messages.success(request, gettext("Flagged. A lead will look at it."))
-    except UnknownName:
-        messages.error(request, gettext("Choose what is wrong with the item."))
-        return redirect("review-item", assignment.pk)
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
-    return redirect("review-next", assignment.item.queue_id)
 
 
 @login_required
@@ -144,11 +134,12 @@ def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> 
     """The screen again with the reason beside the fields and everything that was entered."""
     if refused.code in {"already_rated", "not_held"}:
         messages.error(request, explain_refusal(refused))
-        return redirect("review-item", assignment.pk)
+        return to_item(request, assignment.pk)
     metrics = metrics_of(assignment.item.queue)
     return _screen(
         request,
-        assignment,
+        card(assignment, get_language() or "en"),
+        assignment.item.queue,
         draft=draft_payload(request.POST, metrics),
         error=in_words(refused, [row.metric for row in metrics]),
         form_key=request.POST.get("form_key", ""),
@@ -159,7 +150,8 @@ def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> 
 
 def _screen(
     request: HttpRequest,
-    assignment: Assignment,
+    shown: Card,
+    queue: ReviewQueue,
     *,
     draft: dict[str, object],
     error: str = "",
@@ -169,11 +161,11 @@ def _screen(
 ) -> HttpResponse:
     me = person(request)
     page = review_page(
-        card(assignment, get_language() or "en"),
-        own_progress(assignment.item.queue, me),
-        entered=entered(draft),
-        comment=str(draft.get("comment", "")),
-        undo=undoable(assignment.item.queue, me),
+        shown,
+        own_progress(queue, me),
+        draft=draft,
+        keys=keys_of(me),
+        undo=undoable(queue, me),
         error=error,
         form_key=form_key,
         missing=missing,

@@ -1,4 +1,4 @@
-"""The list of runs, the page of a run, its progress and its agreement in detail."""
+"""The list of runs, the page of a run and its progress."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from evaluation import access
 from evaluation.accounts.roles import Action
 from evaluation.runs.models import Run
 from evaluation.runs.progress import progress
-from review.agreement.bootstrap import Resampling
+from evaluation.runs.watching import calls_of
 from review.exposures import expose_answers
 from review.forms.run_filter import RunFilter
-from review.measures import agreement_of
-from review.pages.agreement import agreement_page
 from review.pages.progress import progress_page
 from review.pages.run import run_actions, run_page
 from review.pages.run_list import RunListPage, state_options
 from review.pages.run_rows import LISTED, run_rows
-from review.reporting.making import make_report
+from review.planner.ahead import next_review
+from review.reporting.gathering import gather
+from review.reporting.making import report_of
 from review.summaries import ENDED, headlines
 
 
@@ -47,10 +47,12 @@ def run_list(request: HttpRequest) -> HttpResponse:
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     """The page of a run. The lists of answers on it tell what the judge said, which is recorded."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    report = make_report(found)
+    basis = gather(found)
+    report = report_of(basis)
     now = progress(found)
     actions = run_actions(found.state, access.roles_in(request.user, found.project_id), failed_units=bool(now.failed))
-    page = run_page(report, actions, None if found.state in ENDED else progress_page(found, now))
+    live = None if found.state in ENDED else progress_page(found, now, calls_of(found))
+    page = run_page(report, actions, live, next_review(basis))
     expose_answers(request.user, page.answers_shown, "run page")
     return render(request, "review/run.html", {"page": page})
 
@@ -60,17 +62,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
     """The progress fragment; when the run has ended the whole page is loaded again."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    page = progress_page(found, progress(found))
+    page = progress_page(found, progress(found), calls_of(found))
     response = render(request, "review/_progress.html", {"progress": page})
     if not page.live:
         response.headers["HX-Refresh"] = "true"
     return response
-
-
-@login_required
-@require_safe
-def run_agreement(request: HttpRequest, pk: int) -> HttpResponse:
-    """Every agreement figure of a run, with intervals."""
-    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    agreement = agreement_of(found, resampling=Resampling(seed=found.pk))
-    return render(request, "review/agreement.html", {"page": agreement_page(found, agreement)})

@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const IDLE = 30000;
-  const fields = document.querySelectorAll("[data-active]");
+  const fields = () => document.querySelectorAll("[data-active]");
   let last = performance.now();
   let seen = last;
   let total = 0;
@@ -10,11 +10,12 @@
     const now = performance.now();
     if (document.visibilityState === "visible" && now - seen < IDLE) total += now - last;
     last = now;
-    fields.forEach((field) => { field.value = String(Math.round(total)); });
+    fields().forEach((field) => { field.value = String(Math.round(total)); });
   };
   ["keydown", "pointerdown", "pointermove", "scroll"].forEach((name) => {
     document.addEventListener(name, () => { seen = performance.now(); }, { passive: true });
   });
+  document.addEventListener("concord:card", () => { total = 0; last = seen = performance.now(); });
   setInterval(tick, 1000);
   document.addEventListener("submit", tick, true);
 })();

@@ -1,4 +1,5 @@
-// The reveal: Enter keeps, but never the Enter that is still held or repeated from the screen before; e opens the change.
+// The reveal: Enter keeps, but never the Enter that is still held or repeated from the screen before; a key of the
+// person's choice opens the change.
 (() => {
   "use strict";
   const form = document.getElementById("reveal");
@@ -7,8 +8,10 @@
   const shown = performance.now();
   const keep = form.querySelector("[data-keep]");
   const change = form.querySelector("[data-change]");
-  const first = new FormData(form);
-  const changed = () => [...new FormData(form)].some(([name, value]) => name.startsWith("value:") && first.get(name) !== value);
+  const keys = JSON.parse(form.dataset.keys);
+  const VALUES = /^(value|part|added|added-text):/;
+  const first = JSON.stringify([...new FormData(form)].filter(([name]) => VALUES.test(name)));
+  const changed = () => JSON.stringify([...new FormData(form)].filter(([name]) => VALUES.test(name))) !== first;
   const emphasise = () => {
     if (!change) return;
     const now = changed();
@@ -23,25 +26,28 @@
   });
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || event.keyCode === 229 || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.code === "Escape" && typing(event.target)) { event.target.blur(); return; }
     if (event.code === "Enter" || event.code === "NumpadEnter") {
       if (event.repeat) { event.preventDefault(); return; }
-      if (event.target.matches("button, a, summary")) return;
+      if (event.target.matches("button, a, summary, textarea")) return;
       event.preventDefault();
       if (performance.now() - shown >= SETTLE) form.requestSubmit(changed() && change ? change : keep);
       return;
     }
-    if (typing(event.target) || event.repeat || localStorage.getItem("concord.keys-off") === "1") return;
-    if (event.code === "KeyE") {
-      const details = form.querySelector('details[data-key="e"]');
+    if (typing(event.target) || event.repeat || form.hasAttribute("data-keys-off")) return;
+    if (keys[event.code] === "change") {
+      const details = form.querySelector('details[data-key="change"]');
       if (!details) return;
       event.preventDefault();
       details.open = true;
       (details.querySelector("input:checked") || details.querySelector("input")).focus();
+      return;
     }
     const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
     const open = event.target.closest("[data-comparison]") || form.querySelector("[data-comparison]");
     if (digit && open && open.querySelector("details").open) {
-      const radio = open.querySelector(`input[data-digit="${digit[1]}"]`);
+      const scope = event.target.closest("fieldset.part") || open.querySelector("details");
+      const radio = scope.querySelector(`input[data-digit="${digit[1]}"]`);
       if (!radio) return;
       event.preventDefault();
       radio.checked = true;

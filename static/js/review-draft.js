@@ -1,28 +1,85 @@
-// Keeps what was entered: half a second after a change and when the page is left, on the server.
+// Keeps what was entered: in this browser at once, on the server half a second after a change and when the page is
+// left. What the server did not get comes back from the browser, whatever happened in between. Typing keeps the
+// reservation too; whoever only reads is asked before it ends.
 (() => {
   "use strict";
-  const form = document.getElementById("rating");
-  if (!form) return;
-  const state = form.querySelector("[data-draft-state]");
+  const SOON = 120;
+  const form = () => document.getElementById("rating");
+  const BOOKKEEPING = new Set(["csrfmiddlewaretoken", "form_key", "active_ms"]);
   let timer = 0;
+  let lapsing = 0;
   let changed = false;
-  let sent = false;
 
+  const entries = () => [...new FormData(form())].filter(([name]) => !BOOKKEEPING.has(name));
+  const keepHere = () => {
+    try { localStorage.setItem(form().dataset.store, JSON.stringify(entries())); } catch { /* storage is full or off: the server still has it */ }
+  };
+  const forget = (store) => localStorage.removeItem(store);
+  const say = (text) => { form().querySelector("[data-draft-state]").textContent = text; };
   const save = (leaving) => {
     clearTimeout(timer);
-    if (!changed || sent) return;
+    if (!form() || !changed) return;
     changed = false;
-    const body = new FormData(form);
-    if (leaving) { navigator.sendBeacon(form.dataset.draft, body); return; }
-    state.textContent = form.dataset.saving;
-    fetch(form.dataset.draft, { method: "POST", body, redirect: "error" })
-      .then((reply) => { state.textContent = reply.ok ? form.dataset.saved : form.dataset.unsaved; })
-      .catch(() => { changed = true; state.textContent = form.dataset.unsaved; });
+    const { draft, store, saved, unsaved, saving } = form().dataset;
+    const body = new FormData(form());
+    if (leaving) { navigator.sendBeacon(draft, body); return; }
+    say(saving);
+    fetch(draft, { method: "POST", body, redirect: "error" })
+      .then((reply) => {
+        if (!form() || form().dataset.store !== store) return;
+        say(reply.ok ? saved : unsaved);
+        if (reply.ok && !changed) forget(store);
+        if (reply.ok) watch();
+        if (!reply.ok) changed = true;
+      })
+      .catch(() => {
+        if (!form() || form().dataset.store !== store) return;
+        changed = true;
+        say(unsaved);
+        document.dispatchEvent(new CustomEvent("concord:unsaved"));
+      });
   };
-  const later = () => { changed = true; clearTimeout(timer); timer = setTimeout(save, 500); };
+  const restore = () => {
+    let kept = null;
+    try { kept = JSON.parse(localStorage.getItem(form().dataset.store)); } catch { kept = null; }
+    if (!Array.isArray(kept)) return;
+    const given = new Map(kept);
+    [...form().elements].forEach((field) => {
+      if (!field.name || BOOKKEEPING.has(field.name)) return;
+      if (field.type === "radio" || field.type === "checkbox") field.checked = given.get(field.name) === field.value;
+      else if (field.type !== "hidden" && given.has(field.name)) field.value = given.get(field.name);
+    });
+    say(form().dataset.restored);
+    changed = true;
+    form().dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  const watch = () => {
+    clearTimeout(lapsing);
+    const seconds = Number(form().dataset.lease);
+    form().querySelector("[data-lapsing]").hidden = true;
+    lapsing = setTimeout(() => { if (form()) form().querySelector("[data-lapsing]").hidden = false; }, Math.max(0, seconds - SOON) * 1000);
+  };
+  const init = () => { changed = false; clearTimeout(timer); if (form()) { restore(); watch(); } };
+  const later = (event) => {
+    if (!form() || event.target.form !== form()) return;
+    changed = true;
+    keepHere();
+    clearTimeout(timer);
+    timer = setTimeout(save, 500);
+  };
 
-  form.addEventListener("change", later);
-  form.addEventListener("input", later);
-  form.addEventListener("submit", (event) => { if (!event.defaultPrevented) { sent = true; clearTimeout(timer); } });
+  document.addEventListener("change", later);
+  document.addEventListener("input", later);
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-keep-item]")) return;
+    const body = new FormData();
+    body.set("csrfmiddlewaretoken", form().elements.csrfmiddlewaretoken.value);
+    fetch(form().dataset.extend, { method: "POST", body, redirect: "error" }).then((reply) => { if (reply.ok) watch(); });
+  });
+  document.addEventListener("concord:sent", (event) => { forget(event.detail); changed = false; clearTimeout(timer); });
+  document.addEventListener("concord:save", () => save(false));
   document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") save(true); });
+  window.addEventListener("online", () => save(false));
+  document.addEventListener("concord:card", init);
+  init();
 })();

@@ -1,24 +1,20 @@
 // Keys of the review screen, by the key's place on the keyboard (event.code), so that a Korean layout changes nothing.
-// Ignored while typing, while an input method composes, with modifiers, and when switched off.
+// Which key does what is the person's own choice and comes with the page. Ignored while typing, while an input method
+// composes, with modifiers, and when switched off.
 (() => {
   "use strict";
-  const form = document.getElementById("rating");
-  if (!form) return;
-  const help = document.getElementById("help");
-  const off = help.querySelector("[data-keys-off]");
-  const STORE = "concord.keys-off";
-  off.checked = localStorage.getItem(STORE) === "1";
-  off.addEventListener("change", () => localStorage.setItem(STORE, off.checked ? "1" : "0"));
-
+  const form = () => document.getElementById("rating");
+  const help = () => document.getElementById("help");
   const typing = (target) => target.matches("textarea, select, input:not([type=radio], [type=checkbox])");
-  const send = (id) => { const other = document.getElementById(id); if (other) other.requestSubmit(); };
-  const tell = (name, detail) => form.dispatchEvent(new CustomEvent(`concord:${name}`, { detail }));
-  const popup = (key) => {
+  const tell = (name, detail) => document.dispatchEvent(new CustomEvent(`concord:${name}`, { detail }));
+  const send = (id) => { const other = document.getElementById(id); if (other && other.getAttribute("action")) other.requestSubmit(); };
+  const toggle = (key) => {
     const found = document.querySelector(`details[data-key="${key}"]`);
     if (!found) return;
     found.open = !found.open;
     const first = found.querySelector("textarea, input");
     if (found.open && first) first.focus({ preventScroll: true });
+    if (found.open && !first) found.scrollIntoView({ block: "nearest" });
   };
   const raw = () => {
     const button = document.querySelector("[data-raw]");
@@ -35,35 +31,53 @@
     all.forEach((one) => one.classList.toggle("on", one === next));
     next.scrollIntoView({ block: "nearest" });
   };
-
   const ACTIONS = {
-    KeyJ: () => tell("step", 1), KeyK: () => tell("step", -1),
-    KeyS: () => send("skip"), KeyZ: () => send("undo"),
-    KeyF: () => popup("f"), KeyC: () => popup("c"), KeyA: () => popup("a"),
-    KeyM: raw, BracketLeft: () => passage(-1), BracketRight: () => passage(1),
-    Slash: () => help.showModal(),
+    next: () => tell("step", 1), previous: () => tell("step", -1), cannot_judge: () => tell("cannot"),
+    skip: () => send("skip"), undo: () => send("undo"), raw,
+    flag: () => toggle("flag"), escalate: () => toggle("escalate"), comment: () => toggle("comment"),
+    suggest: () => toggle("suggest"), rubric: () => toggle("rubric"), reference: () => toggle("reference"),
+    passage_before: () => passage(-1), passage_after: () => passage(1),
   };
-  document.querySelector("[data-raw]").addEventListener("click", raw);
-  document.querySelectorAll("[data-opens]").forEach((button) => {
-    button.addEventListener("click", () => document.getElementById(button.dataset.opens).showModal());
-  });
+  const actionOf = (code) => {
+    const keys = JSON.parse(form().dataset.keys);
+    return Object.hasOwn(keys, code) && Object.hasOwn(ACTIONS, keys[code]) ? ACTIONS[keys[code]] : null;
+  };
 
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-raw]")) raw();
+    const opener = event.target.closest("[data-opens]");
+    if (opener) document.getElementById(opener.dataset.opens).showModal();
+  });
+  document.addEventListener("change", (event) => {
+    const box = event.target;
+    if (!box.matches("[data-switch-keys]")) return;
+    const body = new FormData();
+    body.set("csrfmiddlewaretoken", form().elements.csrfmiddlewaretoken.value);
+    body.set("off", box.checked ? "1" : "0");
+    fetch(box.dataset.switchKeys, { method: "POST", body });
+    form().toggleAttribute("data-keys-off", box.checked);
+  });
   document.addEventListener("keydown", (event) => {
-    if (event.isComposing || event.keyCode === 229 || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (!form() || event.isComposing || event.keyCode === 229 || event.ctrlKey || event.altKey || event.metaKey) return;
     if (event.code === "Escape" && typing(event.target)) { event.target.blur(); return; }
-    if (typing(event.target) || help.open || event.target.closest(".popup > div")) return;
-    if (event.code === "Enter" || event.code === "NumpadEnter") {
+    if (document.querySelector("dialog[open]")) return;
+    const enter = event.code === "Enter" || event.code === "NumpadEnter";
+    if (typing(event.target) && !(enter && event.target.matches("select"))) return;
+    if (event.target.closest(".popup > div")) return;
+    if (enter) {
       // Buttons, links and summaries keep their own Enter; a held key is one press.
       if (event.target.matches("button, a, summary")) return;
       event.preventDefault();
-      if (!event.repeat) form.requestSubmit(form.querySelector("[data-submit]"));
+      if (!event.repeat) form().requestSubmit(form().querySelector("[data-submit]"));
       return;
     }
-    if (off.checked || event.repeat) return;
+    if (form().hasAttribute("data-keys-off") || event.repeat) return;
+    if (event.code === "Slash") { event.preventDefault(); help().showModal(); return; }
+    if (event.shiftKey) return;
     const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
-    if (digit && !event.shiftKey) { event.preventDefault(); tell("digit", digit[1]); return; }
-    const action = ACTIONS[event.code];
-    if (!action || (event.shiftKey && event.code !== "Slash")) return;
+    if (digit) { event.preventDefault(); tell("digit", digit[1]); return; }
+    const action = actionOf(event.code);
+    if (!action) return;
     event.preventDefault();
     action();
   });

@@ -1,67 +1,131 @@
 // Criteria come one after the other: shows the current one, keeps the summary above it, moves on after a choice.
+// A criterion that is rated by its parts has them beside the answer; digits decide the one that has the focus.
 (() => {
   "use strict";
-  const form = document.getElementById("rating");
-  if (!form) return;
-  const fields = [...form.querySelectorAll("fieldset[data-metric]")];
-  const steps = [...form.querySelectorAll("[data-step]")];
-  const announce = form.querySelector("[data-announce]");
+  const form = () => document.getElementById("rating");
+  const fields = () => [...form().querySelectorAll("fieldset[data-metric]")];
+  const steps = () => [...form().querySelectorAll("[data-step]")];
+  const partsOf = (field) => document.querySelector(`[data-parts="${field.dataset.metric}"]`);
   let current = 0;
 
+  const cannot = (field) => field.querySelector("[data-cannot]");
+  const decided = (field) => {
+    const all = [...partsOf(field).querySelectorAll("[data-part]")];
+    const done = all.filter((part) => part.querySelector("input:checked")).length;
+    const added = [...partsOf(field).querySelectorAll("[data-added]")].filter((part) => part.querySelector("input[type=text]").value.trim());
+    const addedDone = added.filter((part) => part.querySelector("input:checked")).length;
+    return { done: done + addedDone, all: all.length + added.length };
+  };
   const value = (field) => {
+    const refused = cannot(field);
+    if (refused && refused.checked) return refused.dataset.short;
+    if ("byParts" in field.dataset) {
+      const { done, all } = decided(field);
+      const empty = partsOf(field).querySelector('input[type="hidden"][value="none"]');
+      return done === all && (all > 0 || empty) ? `${done}/${all}` : "";
+    }
     const number = field.querySelector("input[type=number]");
     if (number && number.value) return number.value;
     const chosen = field.querySelector("input:checked");
-    return chosen ? chosen.dataset.short || chosen.closest("label").querySelector("b").textContent : "";
+    return chosen ? chosen.closest("label").querySelector("b").textContent : "";
   };
   const refresh = () => {
-    fields.forEach((field, i) => {
+    fields().forEach((field, i) => {
       const entered = value(field);
-      steps[i].querySelector("[data-entered]").textContent = entered || "–";
-      steps[i].classList.toggle("filled", Boolean(entered));
+      steps()[i].querySelector("[data-entered]").textContent = entered || "–";
+      steps()[i].classList.toggle("filled", Boolean(entered));
       if (entered) field.removeAttribute("aria-invalid");
+      const why = field.querySelector("[data-why]");
+      if (why) why.hidden = !cannot(field).checked;
+      const count = field.querySelector("[data-decided]");
+      if (count) { const { done, all } = decided(field); count.textContent = `${done}/${all} ${form().dataset.decided}`; }
     });
   };
-  const go = (index, focus = true) => {
-    current = Math.min(Math.max(index, 0), fields.length - 1);
-    fields.forEach((field, i) => { field.hidden = i !== current; });
-    steps.forEach((step, i) => step.setAttribute("aria-current", i === current ? "step" : "false"));
-    if (focus) {
-      const field = fields[current];
-      (field.querySelector("input:checked") || field.querySelector("input")).focus({ preventScroll: true });
-    }
+  const openPart = (field) => {
+    const parts = [...partsOf(field).querySelectorAll("[data-part]")];
+    return parts.find((part) => !part.querySelector("input:checked")) || parts[0] || partsOf(field).querySelector("[data-added]");
   };
-  const missing = () => fields.findIndex((field) => !value(field));
+  const focusPart = (part) => {
+    (part.querySelector("input:checked") || part.querySelector("input")).focus({ preventScroll: true });
+    part.scrollIntoView({ block: "nearest" });
+  };
+  const go = (index, focus = true) => {
+    const all = fields();
+    current = Math.min(Math.max(index, 0), all.length - 1);
+    all.forEach((field, i) => { field.hidden = i !== current; });
+    steps().forEach((step, i) => step.setAttribute("aria-current", i === current ? "step" : "false"));
+    if (!focus) return;
+    const field = all[current];
+    const part = "byParts" in field.dataset && !cannot(field).checked ? openPart(field) : null;
+    if (part) focusPart(part);
+    else (field.querySelector("input:checked") || field.querySelector("input")).focus({ preventScroll: true });
+  };
+  const missing = () => fields().findIndex((field) => !value(field));
   const advance = () => {
-    const next = fields.findIndex((field, i) => i > current && !value(field));
+    const next = fields().findIndex((field, i) => i > current && !value(field));
     const any = next >= 0 ? next : missing();
     if (any >= 0) go(any);
   };
-
-  form.addEventListener("change", refresh);
-  form.addEventListener("input", refresh);
-  form.addEventListener("click", (event) => {
-    // A pointer press moves on; arrow keys between radios are clicks without a pointer and stay.
-    if (event.target.matches("fieldset[data-metric] input[type=radio]") && event.detail > 0) advance();
-  });
-  steps.forEach((step, i) => step.addEventListener("click", () => go(i)));
-  form.addEventListener("concord:step", (event) => go(current + event.detail));
-  form.addEventListener("concord:digit", (event) => {
-    const radio = fields[current].querySelector(`input[data-digit="${event.detail}"]`);
-    if (!radio) return;
+  const choose = (radio) => {
     radio.checked = true;
     radio.dispatchEvent(new Event("change", { bubbles: true }));
-    advance();
+  };
+  const onPart = (part) => {
+    const field = fields().find((one) => one.dataset.metric === part.closest("[data-parts]").dataset.parts);
+    current = fields().indexOf(field);
+    const later = [...partsOf(field).querySelectorAll("[data-part]")].find((one) => !one.querySelector("input:checked"));
+    if (later) { go(current, false); focusPart(later); } else if (value(field)) advance();
+  };
+  const digit = (key) => {
+    const field = fields()[current];
+    if ("byParts" in field.dataset) {
+      const here = document.activeElement.closest("fieldset.part");
+      const part = here && partsOf(field).contains(here) ? here : openPart(field);
+      const verdict = part && part.querySelector(`input[data-digit="${key}"]`);
+      if (verdict) { if (cannot(field).checked) cannot(field).checked = false; choose(verdict); onPart(part); }
+      return;
+    }
+    const radio = field.querySelector(`input[data-digit="${key}"]`);
+    if (radio) { choose(radio); advance(); }
+  };
+  const refuse = () => {
+    const field = fields()[current];
+    const box = cannot(field);
+    box.checked = box.type === "radio" ? true : !box.checked;
+    box.dispatchEvent(new Event("change", { bubbles: true }));
+    if (box.checked) field.querySelector("[data-why]").focus({ preventScroll: true });
+  };
+  const init = () => {
+    if (!form()) return;
+    refresh();
+    const wrong = fields().findIndex((field) => field.hasAttribute("aria-invalid"));
+    go(wrong >= 0 ? wrong : Math.max(missing(), 0), false);
+  };
+
+  const mine = (event) => form() && (event.target.form === form() || form().contains(event.target));
+  document.addEventListener("change", (event) => { if (mine(event)) refresh(); });
+  document.addEventListener("input", (event) => { if (mine(event)) refresh(); });
+  document.addEventListener("click", (event) => {
+    if (!form()) return;
+    const step = event.target.closest("[data-step]");
+    if (step) { go(steps().indexOf(step)); return; }
+    // A pointer press moves on; arrow keys between radios are clicks without a pointer and stay.
+    if (event.detail > 0 && event.target.matches("#rating fieldset[data-metric] input[type=radio]:not([data-cannot])")) advance();
+    if (event.detail > 0 && event.target.matches(".part[data-part] input[type=radio]")) onPart(event.target.closest(".part"));
   });
-  form.addEventListener("submit", (event) => {
+  document.addEventListener("concord:step", (event) => go(current + event.detail));
+  document.addEventListener("concord:digit", (event) => digit(event.detail));
+  document.addEventListener("concord:cannot", refuse);
+  document.addEventListener("submit", (event) => {
+    if (event.target.id !== "rating") return;
     const open = missing();
     if (open < 0) return;
     event.preventDefault();
+    event.stopImmediatePropagation();
     go(open);
-    fields[open].setAttribute("aria-invalid", "true");
-    announce.textContent = `${form.dataset.missing} ${fields[open].dataset.title}`;
+    fields()[open].setAttribute("aria-invalid", "true");
+    form().querySelector("[data-announce]").textContent = `${form().dataset.missing} ${fields()[open].dataset.title}`;
   });
-  refresh();
-  const wrong = fields.findIndex((field) => field.hasAttribute("aria-invalid"));
-  go(wrong >= 0 ? wrong : Math.max(missing(), 0), false);
+  document.addEventListener("concord:card", init);
+  init();
 })();

@@ -1,29 +1,29 @@
-"""The judge engine against a judge with a fixed latency, beside a bare loop that stores nothing.
+"""The judge engine against a judge with a fixed latency, beside bare loops that store nothing.
 
-Efficiency = calls x latency / concurrency / wall time. Both halves run in one go, so that ratios hold on a noisy
-machine.
+Efficiency = calls x latency / concurrency / wall time, from the start to the last score committed. The contenders take
+turns, each in a process of its own, so that ratios hold on a noisy machine; medians over the rounds are shown.
 """
 
 from __future__ import annotations
 
-import asyncio
+import argparse
+import json
 import os
-import resource
+import secrets
+import statistics
 import subprocess
 import sys
 import tempfile
-import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from openai import AsyncOpenAI, DefaultAioHttpClient
-
+from tests.bench.bare import CONCURRENCY, LOOPS
 from tests.faults.site import ROOT, Site, fresh_database
 
-CALLS, LATENCY, CONCURRENCY = 2000, 0.2, 32
+CALLS, LATENCY, ROUNDS = 2000, 0.2, 3  # 1,000 answers with two calls each
+Taken = dict[str, float]
 
 
 @contextmanager
@@ -43,61 +43,81 @@ def judge_process(latency: float) -> Iterator[str]:
         process.wait()
 
 
-def cpu_of_children() -> float:
-    """Seconds of CPU that ended child processes have used."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def bare_loop(name: str, base_url: str, calls: int) -> Taken:
+    """What one of the bare loops takes."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench.bare", name, base_url, str(calls)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return dict(json.loads(done.stdout))
 
 
-def bare_loop(base_url: str, calls: int) -> tuple[float, float]:
-    """Wall and CPU seconds of the SDK in a loop, over the same transport, storing nothing."""
-
-    async def go() -> None:
-        gate = asyncio.Semaphore(CONCURRENCY)
-        http = DefaultAioHttpClient(trust_env=False)
-        async with AsyncOpenAI(base_url=base_url, api_key="unused", max_retries=0, http_client=http) as client:
-
-            async def one() -> None:
-                async with gate:
-                    await client.chat.completions.create(
-                        model="test-model", messages=[{"role": "user", "content": "rate this " * 120}]
-                    )
-
-            await asyncio.gather(*(one() for _ in range(calls)))
-
-    wall, cpu = time.monotonic(), time.process_time()
-    asyncio.run(go())
-    return time.monotonic() - wall, time.process_time() - cpu
-
-
-def engine(kind: str, base_url: str, calls: int) -> tuple[float, float]:
-    """Wall seconds from the start of the run to its last score, and CPU seconds of the draining process."""
+def engine(kind: str, base_url: str, calls: int, profile: str = "") -> Taken:
+    """What the engine takes on a fresh database, with the settings of production."""
     with tempfile.TemporaryDirectory() as folder, fresh_database(kind, Path(folder)) as url:
         site = Site(Path(folder), url, base_url.rsplit("/v1", 1)[0])
-        site.environment |= {"CONCORD_LEASE_SECONDS": "90", "CONCORD_CALL_SECONDS": "60"}
+        site.environment |= {"CONCORD_LEASE_SECONDS": "90", "CONCORD_CALL_SECONDS": "60", "DEBUG": "0"}
+        site.environment |= {"SECRET_KEY": secrets.token_urlsafe(64), "ALLOWED_HOSTS": "localhost"}
         site.manage("migrate", "--verbosity", "0")
         run = site.python("-m", "tests.bench.prepare", str(calls), base_url, str(CONCURRENCY)).splitlines()[-1]
-        before = cpu_of_children()
-        site.manage("drain", run)
-        idle = cpu_of_children()
-        site.manage("drain", run)  # nothing left to do: what starting the process costs
-        start_up = cpu_of_children() - idle
-        span = site.rows(
-            "SELECT MIN(a.created_at), MAX(s.created_at) FROM evaluation_attempt a, evaluation_score s "
-            f"WHERE s.run_id = {run} AND s.judge_version_id IS NOT NULL"
-        )[0]
-        first, last = (datetime.fromisoformat(str(moment)) for moment in span)
-        return (last - first).total_seconds(), idle - before - start_up
+        taken: Taken = json.loads(site.python("-m", "tests.bench.draining", run, profile).splitlines()[-1])
+        assert taken["calls"] == calls, taken
+        return taken
 
 
-def measure(calls: int = CALLS, latency: float = LATENCY) -> dict[str, Any]:
-    """Efficiency and CPU milliseconds per call of the bare loop and of the engine on each database."""
-    kinds = ["sqlite", *(["postgres"] if os.environ.get("CONCORD_TEST_POSTGRES") else [])]
-    ideal = calls * latency / CONCURRENCY
-    found: dict[str, Any] = {}
+def kinds() -> list[str]:
+    """The databases there are."""
+    return ["sqlite", *(["postgres"] if os.environ.get("CONCORD_TEST_POSTGRES") else [])]
+
+
+def measure(calls: int = CALLS, latency: float = LATENCY, rounds: int = ROUNDS) -> dict[str, Taken]:
+    """For each contender the medians: wall and CPU seconds."""
+    taken: dict[str, list[Taken]] = defaultdict(list)
     with judge_process(latency) as base_url:
-        for name, (wall, cpu) in [("bare loop", bare_loop(base_url, calls))] + [
-            (f"engine, {kind}", engine(kind, base_url, calls)) for kind in kinds
-        ]:
-            found[name] = {"efficiency": ideal / wall, "cpu_ms_per_call": 1000 * cpu / calls, "wall": wall}
-    return found
+        for _ in range(rounds):
+            for name in LOOPS:
+                taken[f"bare {name}"].append(bare_loop(name, base_url, calls))
+            for kind in kinds():
+                taken[f"engine, {kind}"].append(engine(kind, base_url, calls))
+    return {
+        name: {what: statistics.median(one[what] for one in several) for what in ("wall", "cpu")}
+        for name, several in taken.items()
+    }
+
+
+def report(calls: int, latency: float, rounds: int) -> None:
+    """Measure and print, each beside the bare ``AsyncOpenAI`` loop."""
+    found = measure(calls, latency, rounds)
+    yardstick = found["bare AsyncOpenAI"]
+    ideal = calls * latency / CONCURRENCY
+    print(f"{calls} calls, {latency * 1000:g} ms, {CONCURRENCY} at a time, median of {rounds} rounds", flush=True)
+    for name, took in found.items():
+        efficiency = f"efficiency {ideal / took['wall']:.3f}, " if latency else ""
+        print(
+            f"{name}: {efficiency}{calls / took['wall']:.0f} calls/s, {1000 * took['cpu'] / calls:.2f} ms CPU per call"
+            f" (x {took['cpu'] / yardstick['cpu']:.2f} of bare AsyncOpenAI)",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Both latencies, or what the options say."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.judging", description=__doc__)
+    parser.add_argument("--calls", type=int, default=CALLS)
+    parser.add_argument("--latency", type=float, action="append", help="seconds; default 0.2 and 0")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--profile", default="", help="profile the ledger's thread into this file, on SQLite alone")
+    given = parser.parse_args()
+    if given.profile:
+        with judge_process(LATENCY) as base_url:
+            print(engine("sqlite", base_url, given.calls, given.profile))
+        return
+    for latency in given.latency or [LATENCY, 0.0]:
+        report(given.calls, latency, given.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,19 +13,29 @@ django.setup()
 from evaluation.judges.models import Endpoint  # noqa: E402 -- after the setup
 from evaluation.runs.config import RunConfig  # noqa: E402
 from evaluation.runs.lifecycle import make_run, start  # noqa: E402
+from evaluation.runs.models import Answer, Context  # noqa: E402
 from evaluation.shipping import profile_row, save_judge, shipped_rubric_row  # noqa: E402
 from tests.factories import make_answer_set, make_question_set, question_spec  # noqa: E402
 
+FAMILIES = ("answer_quality", "answer_class")  # one call each: three levels, and one class
+PASSAGE = "The river rises in the north and reaches the sea after three hundred kilometres of hills and fields. "
+
 
 def main(calls: int, base_url: str, concurrency: int) -> int:
-    """The id of a run with one judge call per answer and no rules."""
-    questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, calls + 1)])
-    answers = make_answer_set(questions)
+    """The id of a run with two judge calls per answer and no rules; three passages of 100 words for each answer."""
+    answers = calls // len(FAMILIES)
+    questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, answers + 1)])
+    answer_set = make_answer_set(questions)
+    Context.objects.bulk_create(
+        Context(answer=answer, position=place, chunk_id=f"c{place}", text=PASSAGE * 5, source="atlas")
+        for answer in Answer.objects.filter(answer_set=answer_set)
+        for place in (1, 2, 3)
+    )
     endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=concurrency)
-    judge = save_judge(answers.project, "remote", endpoint, model="test-model", language="en")
-    rubric = shipped_rubric_row("answer_quality", "en")
-    profile = profile_row(answers.project, "graphrag")
-    run = make_run(answers, profile, RunConfig(max_concurrency=concurrency), judges=[(judge, rubric, True)])
+    judge = save_judge(answer_set.project, "remote", endpoint, model="test-model", language="en")
+    profile = profile_row(answer_set.project, "graphrag")
+    judges = [(judge, shipped_rubric_row(family, "en"), True) for family in FAMILIES]
+    run = make_run(answer_set, profile, RunConfig(max_concurrency=concurrency), judges=judges)
     start(run)
     return run.pk
 

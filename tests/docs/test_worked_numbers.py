@@ -9,18 +9,27 @@ import pytest
 
 from evaluation.scales import Scale
 from review.agreement.clopper_pearson import clopper_pearson
+from review.agreement.constant_guess import best_constant_guess
 from review.agreement.pair import compare
+from review.agreement.reliability_curve import reliability_curve
+from review.agreement.variance import Observation, variance_split
+from review.comparison.gate import fail_under, settle_by_labels, settle_by_questions
+from review.comparison.paired import paired_difference
 from review.correction.corrected import corrected
 from review.correction.frame import Component, FrameAnswer, ReviewState
 from review.correction.outcome import Estimate
+from review.planning.spending import Spend, what_next
+from review.planning.width import PlannedStratum, labels_for_difference, labels_for_width
 
 DOCS = Path(__file__).parents[2] / "docs"
 LANGUAGES = {"en": 0, "ko": 1}
-VALUES = {
+SETTLED = settle_by_labels(60, 400, 400, 0.04, 0.05, 0.035)
+VALUES: dict[str, float | None] = {
     "exact_10": clopper_pearson(1.0, 10)[0],
     "exact_30": clopper_pearson(1.0, 30)[0],
     "bound_60": 1 - 0.05 ** (1 / 60),
     "ppi_lambda": 0.6 * 20 / 40,
+    "settled_by_labels": SETTLED.needed if SETTLED else None,
 }
 
 
@@ -53,6 +62,27 @@ def test_the_example_of_levels(language: str) -> None:
     experts, judge = ([float(cell) for cell in row[1:]] for row in table(text, "data: levels"))
 
     check(figures(text, "levels"), compare(judge, experts, Scale.parse("1..5")).to_dict())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_pictures_of_the_example_of_levels(language: str) -> None:
+    text = part("agreement.md", language)
+    experts, judge = ([float(cell) for cell in row[1:]] for row in table(text, "data: levels"))
+    scale = Scale.parse("1..5")
+
+    matrix = compare(judge, experts, scale).confusion
+    assert [tuple(map(float, row[1:])) for row in table(text, "matrix: levels")] == list(matrix or ())
+    shown = [tuple(map(float, row)) for row in table(text, "curve: levels")]
+    curve = [(p.judge, p.expert, p.n) for p in reliability_curve(judge, experts, scale)]
+    assert [row[::2] for row in shown] == [row[::2] for row in curve]
+    assert [row[1] for row in shown] == pytest.approx([row[1] for row in curve], abs=0.0051)  # two decimals
+    guess = best_constant_guess(experts, scale)
+    assert guess is not None
+    assert dict(re.findall(r"<!-- value: (guess\w*) -->([\d.]*\d)", text)) == {
+        "guess": f"{guess.value:g}",
+        "guess_exact": f"{guess.agreement.statistics['exact'].value:.3f}",
+    }
+    assert guess.agreement.statistics["cohen_kappa"].value == 0.0
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -98,9 +128,57 @@ def test_the_examples_of_correction(language: str, example: str, by_score: bool)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_the_example_of_a_plan(language: str) -> None:
+    text = part("correction.md", language)
+    names = ("accepted", "rejected")
+    strata = [
+        PlannedStratum(name, int(size), float(deviation))
+        for name, (_, size, deviation) in zip(names, table(text, "data: plan"), strict=True)
+    ]
+    plan = labels_for_width(strata, 0.05, seconds_per_item=50)
+    computed: dict[str, float | None] = {
+        "labels": plan.labels,
+        **plan.by_stratum,
+        "half_width": plan.half_width,
+        "minutes": plan.minutes,
+        "difference": plan.difference,
+        "labels_for_difference": labels_for_difference(strata, 0.10).labels,
+    }
+    check(figures(text, "plan"), computed)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_example_of_a_comparison(language: str) -> None:
+    text = part("correction.md", language)
+    old, new = (dict(enumerate(map(float, row[1:]))) for row in table(text, "data: compared"))
+    found = paired_difference(new, old, limit=1.0)
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
+    settling = settle_by_questions(found.groups, (found.high - found.low) / 2, found.value)
+    assert settling is not None
+    check(figures(text, "compared"), found.to_dict() | {"settled_by_questions": settling.needed})
+    verdicts = re.findall(r"<!-- verdict: ([\d.]+) -->([a-z_]+)", text)
+    assert len(verdicts) == 3
+    assert [verdict for _, verdict in verdicts] == [str(fail_under(0.68, 0.76, float(limit))) for limit, _ in verdicts]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_example_of_what_varies(language: str) -> None:
+    text = part("correction.md", language)
+    rows = [list(map(float, row)) for row in table(text, "data: varying")]
+    split = variance_split([Observation(row[0], f"r{at}", value) for row in rows for at, value in enumerate(row[1:])])
+    shares = what_next(split).shares
+    computed: dict[str, float | None] = {str(source): value for source, value in split.variances.items()}
+    computed |= {"questions": shares[Spend.QUESTIONS], "ratings": shares[Spend.RATINGS]}
+    computed["reviewers_share"] = shares[Spend.REVIEWERS]
+    check(figures(text, "varying"), computed)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_numbers_within_the_text(language: str) -> None:
     text = part("agreement.md", language) + part("correction.md", language)
-    shown = dict(re.findall(r"<!-- value: (\w+) -->([\d.]*\d)", text))
+    shown = dict(re.findall(r"<!-- value: (?!guess)(\w+) -->([\d.]*\d)", text))
 
     check(shown, VALUES)
     assert set(shown) == set(VALUES)

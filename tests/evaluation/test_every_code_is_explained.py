@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.sentences import imports, problems, reasons, refusals
+from evaluation.sentences import criteria, imports, problems, reasons, refusals
 
 ROOT = Path(__file__).resolve().parents[2]
 SENTENCES = {
     "Refused": refusals.SENTENCES,
-    "Problem": {**problems.SENTENCES, **imports.SENTENCES},
+    "Problem": {**problems.SENTENCES, **imports.SENTENCES, **criteria.SENTENCES},
+    "wrong": criteria.SENTENCES,
     "Result.failed": reasons.SENTENCES,
     "Result.not_applicable": reasons.SENTENCES,
 }

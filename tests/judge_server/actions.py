@@ -24,7 +24,15 @@ USAGE: Mapping[str, Any] = {
 
 def completion(request: Received, content: str | None, **changes: Any) -> dict[str, Any]:
     """The body of a chat completion; ``changes`` replace ``usage`` (``None`` = missing), ``model``,
-    ``finish_reason``, ``refusal``."""
+    ``finish_reason``, ``refusal``, ``logprobs``. A verdict stands where the request wants it: in the message, in the
+    arguments of the tool, or on the last line."""
+    message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": changes.get("refusal")}
+    if changes.get("as_asked") and request.rung == "tool":
+        called = {"name": request.body["tools"][0]["function"]["name"], "arguments": content}
+        message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": called}]}
+    elif changes.get("as_asked") and request.rung == "text" and request.schema is not None:
+        message["content"] = f"The answer is looked at first.\nVERDICT: {content}"
+    logprobs = {"content": [{"token": "{", "logprob": -0.01, "top_logprobs": []}]}
     body = {
         "id": f"chatcmpl-{request.number}",
         "object": "chat.completion",
@@ -35,7 +43,8 @@ def completion(request: Received, content: str | None, **changes: Any) -> dict[s
             {
                 "index": 0,
                 "finish_reason": changes.get("finish_reason", "stop"),
-                "message": {"role": "assistant", "content": content, "refusal": changes.get("refusal")},
+                "message": message,
+                "logprobs": logprobs if request.body.get("logprobs") and changes.get("logprobs", True) else None,
             }
         ],
     }
@@ -47,7 +56,7 @@ def fitting(**changes: Any) -> Action:
     """A valid answer to whatever schema is asked for."""
 
     async def act(request: Received, _: web.Request) -> web.StreamResponse:
-        return web.json_response(completion(request, answer(request), **changes))
+        return web.json_response(completion(request, answer(request), as_asked=True, **changes))
 
     return act
 
@@ -57,6 +66,15 @@ def text(content: str | None, **changes: Any) -> Action:
 
     async def act(request: Received, _: web.Request) -> web.StreamResponse:
         return web.json_response(completion(request, content, **changes))
+
+    return act
+
+
+def body(value: Any) -> Action:
+    """Any JSON as the response."""
+
+    async def act(_: Received, __: web.Request) -> web.StreamResponse:
+        return web.json_response(value)
 
     return act
 
@@ -151,8 +169,31 @@ def raw(data: bytes) -> Action:
     return act
 
 
+def without(*refused: str, then: Action | None = None) -> Action:
+    """A server that answers 400 to what it does not know, of ``json_schema``, ``tool``, ``json_object`` and
+    ``logprobs``, and does ``then`` with the rest."""
+
+    async def act(request: Received, http: web.Request) -> web.StreamResponse:
+        if request.rung in refused or ("logprobs" in refused and request.body.get("logprobs")):
+            return await status(400, error_code="unsupported_parameter")(request, http)
+        return await (then or fitting())(request, http)
+
+    return act
+
+
+def ignoring(*ignored: str) -> Action:
+    """A server that accepts these rungs and answers with prose all the same."""
+
+    async def act(request: Received, http: web.Request) -> web.StreamResponse:
+        prose = text("I would say it is right, two of two.")
+        return await (prose if request.rung in ignored else fitting())(request, http)
+
+    return act
+
+
 FAULTS: dict[str, Action] = {
     "rate_limited": status(429, retry_after="1"),
+    "rate_limited_shortly": status(429, retry_after="0.05"),
     "rate_limited_long": status(429, retry_after="300"),
     "rate_limited_bare": status(429),
     "overloaded": status(503),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from typing import Any
@@ -32,8 +33,9 @@ def _value(schema: dict[str, Any], digest: bytes, path: str) -> Any:
     return bool(draw % 2) if kind == "boolean" else f"Scripted reason {draw % 1000}."
 
 
-def embedding(text: str, digest: bytes, size: int = 8) -> list[float]:
+def embedding(text: str, model: str, size: int = 8) -> list[float]:
     """A unit vector decided by text and model."""
-    parts = [(byte - 127.5) + len(text) % 7 for byte in digest[:size]]
+    digest = hashlib.sha256(f"{model}\n{text}".encode()).digest()
+    parts = [byte - 127.5 for byte in digest[:size]]
     norm = math.sqrt(sum(part * part for part in parts))
     return [part / norm for part in parts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +30,29 @@ class Received:
     def schema(self) -> dict[str, Any] | None:
         """The JSON schema asked for, as response format or at the end of the prompt."""
         wanted = self.body.get("response_format", {}).get("json_schema", {}).get("schema")
+        if self.rung == "tool":
+            wanted = self.body["tools"][0]["function"]["parameters"]
         if wanted is None and _SCHEMA_MARK in self.text:
             wanted = json.loads(self.text.rpartition(_SCHEMA_MARK)[2])
         return wanted
+
+    @property
+    def rung(self) -> str:
+        """How the verdict is asked for: ``json_schema``, ``tool``, ``json_object`` or ``text``."""
+        if self.body.get("tools"):
+            return "tool"
+        return str(self.body.get("response_format", {}).get("type", "text"))
+
+    @property
+    def is_preflight(self) -> bool:
+        """Whether this is one of the small calls before a run."""
+        return "## connection_test" in self.text
+
+    @property
+    def block(self) -> dict[str, Any]:
+        """The data blocks of the prompt by name."""
+        found = re.finditer(r"^BEGIN (\w+) (\w+)\n(.*?)\nEND \1 \2$", self.text, re.MULTILINE | re.DOTALL)
+        return {match[1]: json.loads(match[3]) for match in found}
 
     @property
     def digest(self) -> bytes:

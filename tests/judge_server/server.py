@@ -26,7 +26,11 @@ class JudgeServer:
     """Serves ``/v1/chat/completions``, ``/v1/embeddings`` and ``/v1/models`` on 127.0.0.1.
 
     A call is answered by the next action of :meth:`enqueue`, else by the first rule of :meth:`when` that fits, else
-    by a fault drawn with the given shares, else by ``otherwise`` (a valid answer to any schema).
+    by a fault drawn with the given shares, else by ``otherwise`` (a valid answer to any schema). The small calls before
+    a run are counted and logged apart; only rules of :meth:`when` and ``preflight`` answer them.
+
+    Embeddings have a script of their own: the next action of :meth:`enqueue_embeddings`, else one vector per text, of
+    :attr:`vector_of` (decided by text and model unless a test sets it).
     """
 
     def __init__(
@@ -42,8 +46,11 @@ class JudgeServer:
     ) -> None:
         self.host, self.port, self.latency = host, port, latency
         self.otherwise: Action = fitting()
+        self.preflight: Action = fitting()
         self.requests: list[Received] = []
+        self.preflight_requests: list[Received] = []
         self.calls = 0
+        self.preflights = 0
         self.in_flight = 0
         self.peak = 0
         self.drawn: Counter[str] = Counter()
@@ -51,7 +58,9 @@ class JudgeServer:
         self._rng = random.Random(seed)
         self._tls = tls
         self._keep_log = keep_log
+        self.vector_of: Callable[[str, str], list[float]] = embedding
         self._queue: deque[Action] = deque()
+        self._embedding_queue: deque[Action] = deque()
         self._rules: list[tuple[Callable[[Received], bool], Action]] = []
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -71,17 +80,33 @@ class JudgeServer:
         """Answer the next calls with these actions, one each."""
         self._queue.extend(actions)
 
+    def enqueue_embeddings(self, *actions: Action) -> None:
+        """Answer the next calls for embeddings with these actions, one each."""
+        self._embedding_queue.extend(actions)
+
+    @property
+    def embedded(self) -> list[list[str]]:
+        """The texts of every call for embeddings, in the order of the calls."""
+        return [request.body["input"] for request in self.requests if request.path.endswith("/embeddings")]
+
     def when(self, fits: Callable[[Received], bool], action: Action) -> None:
         """Answer every call that fits with this action; earlier rules win."""
         self._rules.append((fits, action))
 
+    def behave(self, action: Action) -> None:
+        """Do this with every call that is not scripted otherwise, those before a run included."""
+        self.otherwise = self.preflight = action
+
     def reset(self) -> None:
         """Forget script, log and counts."""
         self._queue.clear()
+        self._embedding_queue.clear()
+        self.vector_of = embedding
         self._rules.clear()
         self.requests.clear()
-        self.otherwise = fitting()
-        self.calls = self.peak = 0
+        self.preflight_requests.clear()
+        self.otherwise = self.preflight = fitting()
+        self.calls = self.preflights = self.peak = 0
         self.drawn.clear()
 
     def start(self) -> None:
@@ -106,7 +131,13 @@ class JudgeServer:
 
     def stats(self) -> dict[str, Any]:
         """Counts so far, as ``/control/stats`` gives them."""
-        return {"calls": self.calls, "peak": self.peak, "in_flight": self.in_flight, "faults": dict(self.drawn)}
+        return {
+            "calls": self.calls,
+            "preflights": self.preflights,
+            "peak": self.peak,
+            "in_flight": self.in_flight,
+            "faults": dict(self.drawn),
+        }
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -129,7 +160,6 @@ class JudgeServer:
         return app
 
     async def _chat(self, http: web.Request) -> web.StreamResponse:
-        self.calls += 1
         self.in_flight += 1
         self.peak = max(self.peak, self.in_flight)
         try:
@@ -143,17 +173,25 @@ class JudgeServer:
             self.in_flight -= 1
 
     async def _received(self, http: web.Request) -> Received:
-        request = Received(self.calls, http.path, dict(http.headers), await http.json(), time.monotonic())
+        body = await http.json()
+        chats = http.path.endswith("/chat/completions")
+        request = Received(self.calls + chats, http.path, dict(http.headers), body, time.monotonic())
+        if request.is_preflight:
+            self.preflights += 1
+        elif chats:
+            self.calls += 1
         if self._keep_log:
-            self.requests.append(request)
+            (self.preflight_requests if request.is_preflight else self.requests).append(request)
         return request
 
     def _action(self, request: Received) -> Action:
-        if self._queue:
+        if self._queue and not request.is_preflight:
             return self._queue.popleft()
         for fits, action in self._rules:
             if fits(request):
                 return action
+        if request.is_preflight:
+            return self.preflight
         point = self._rng.random()
         for name, share in self._faults.items():
             if point < share:
@@ -164,10 +202,12 @@ class JudgeServer:
 
     async def _embeddings(self, http: web.Request) -> web.StreamResponse:
         request = await self._received(http)
-        given = request.body.get("input", [])
+        if self._embedding_queue:
+            return await self._embedding_queue.popleft()(request, http)
+        model, given = str(request.body.get("model", "")), request.body.get("input", [])
         texts = [given] if isinstance(given, str) else list(given)
         data = [
-            {"object": "embedding", "index": i, "embedding": embedding(text, request.digest)}
+            {"object": "embedding", "index": i, "embedding": self.vector_of(text, model)}
             for i, text in enumerate(texts)
         ]
         usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}

@@ -35,16 +35,29 @@ class Visit:
     def open(self, path: str) -> int:
         """Load an address of the site; its status."""
         response = self.page.goto(self.base + path)
+        self.settle()
         return int(response.status)
 
     def settle(self) -> None:
-        """Wait until what a key or a press set off has happened."""
+        """Wait until what a key or a press set off has happened, the fetching of the next card too."""
         self.page.wait_for_load_state("networkidle")
+        if self.page.locator("html.has-script #rating").count():
+            self.page.wait_for_selector("#rating[data-ready]")
 
     def go(self, key: str) -> None:
         """Press a key that leads to another page, and wait for it."""
         with self.page.expect_navigation():
             self.page.keyboard.press(key)
+        self.settle()
+
+    def moves_from(self, path: str, *, or_shows: str = "") -> None:
+        """Wait until the browser is elsewhere, by another page or the next card in place, or shows what is named."""
+        for _ in range(200):
+            if self.path != path or (or_shows and self.page.locator(or_shows).count()):
+                break
+            self.page.wait_for_timeout(50)
+        else:
+            raise AssertionError(f"still at {path}")
         self.settle()
 
     @property

@@ -14,9 +14,14 @@ from django.utils import timezone
 
 from evaluation.accounts.models import ApiToken, AuditEvent, RoleGrant, User
 from evaluation.accounts.roles import ALLOWED, Role
+from evaluation.criteria.naming import check_metric_names
+from evaluation.errors import Refused
+from evaluation.judges.keys import key_of, store_key
 from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.profiles.models import ProfileVersion
+from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 from evaluation.questions.models import QuestionSet
+from evaluation.shipping import profile_row
 from tests.factories import make_project, make_question_set, make_user
 from tests.pages.world import make_world
 
@@ -120,6 +125,42 @@ def test_a_profile_with_a_mistake_comes_back_with_the_reason() -> None:
     assert ProfileVersion.objects.count() == before
 
 
+_OWN = """name: standard
+title: {en: Ours, ko: 우리 것}
+reported: [%s]
+"""
+
+
+def test_a_profile_with_an_unknown_metric_is_refused_with_the_near_names() -> None:
+    world = make_world()
+    fields = {"project": world.project.pk, "text": _OWN % "keyword_hitt"}
+    page = world.client("evaluator").post(add_to(ProfileVersion), fields)
+    assert page.status_code == 200
+    assert "keyword_hitt" in page.content.decode().split("errorlist")[1]
+    assert "keyword_hit" in page.content.decode().split("Similar names:")[1][:40]
+    assert not ProfileVersion.objects.filter(name="standard", spec__title__en="Ours").exists()
+
+
+def test_a_profile_may_name_a_criterion_of_its_project_that_is_not_in_force_yet() -> None:
+    world = make_world()
+    fields = {"project": world.project.pk, "text": _OWN % world.criterion.criterion.name}
+    assert world.client("evaluator").post(add_to(ProfileVersion), fields).status_code == 302
+
+
+def test_an_edited_profile_keeps_who_made_it_and_wins_over_the_shipped_one() -> None:
+    world = make_world()
+    shipped = profile_row(world.project, "standard")
+    fields = {"project": world.project.pk, "text": _OWN % "keyword_hit"}
+    assert world.client("evaluator").post(add_to(ProfileVersion), fields).status_code == 302
+    made = profile_row(world.project, "standard")
+    assert (made.version, made.created_by) == (shipped.version + 1, world.people["evaluator"])
+
+
+@pytest.mark.parametrize("profile", shipped_profiles(), ids=lambda profile: profile.name)
+def test_every_shipped_profile_may_be_saved(profile: ProfileSpec) -> None:
+    check_metric_names(make_project().pk, profile.metrics)
+
+
 def test_a_token_is_shown_once_and_kept_as_a_hash() -> None:
     world = make_world()
     ends = timezone.localtime(timezone.now() + timedelta(days=9))
@@ -178,3 +219,43 @@ def _person(user: User, **more: str) -> dict[str, str]:
         "username": user.username, "first_name": "", "last_name": "", "email": "", "language": "", "time_zone": "",
         "is_active": "on", "date_joined_0": joined.strftime("%Y-%m-%d"), **more,
     }  # fmt: skip
+
+
+def test_a_stored_key_is_written_and_never_read_and_does_not_move_with_the_address(settings: Any) -> None:
+    settings.CONCORD_JUDGE_ORIGINS = ["https://one.example", "https://one.example:444"]
+    client = make_world().client("admin")
+    fields = {"name": "e", "base_url": "https://one.example/v1", "key_env": "", "max_concurrency": 4}
+    assert client.post(add_to(Endpoint), fields | {"key": "sk-very-secret"}).status_code == 302
+    endpoint = Endpoint.objects.get()
+    assert key_of(endpoint) == "sk-very-secret"
+    assert "sk-very" not in endpoint.sealed_key
+    pages = [client.get(change_of(endpoint)), client.get(list_of(Endpoint)), client.get(list_of(AuditEvent))]
+    for page in pages:
+        assert page.status_code == 200
+        assert "sk-very" not in page.content.decode()
+        assert endpoint.sealed_key not in page.content.decode()
+    assert "sk-very" not in repr(list(AuditEvent.objects.values_list("detail", flat=True)))
+
+    client.post(change_of(endpoint), fields | {"max_concurrency": 5})
+    endpoint.refresh_from_db()
+    assert (key_of(endpoint), endpoint.max_concurrency) == ("sk-very-secret", 5)
+
+    client.post(change_of(endpoint), fields | {"base_url": "https://one.example:444/v1"})
+    endpoint.refresh_from_db()
+    assert (endpoint.base_url, endpoint.sealed_key, key_of(endpoint)) == ("https://one.example:444/v1", "", "")
+
+    client.post(change_of(endpoint), fields | {"key": "sk-new"})
+    endpoint.refresh_from_db()
+    assert key_of(endpoint) == "sk-new"
+    client.post(change_of(endpoint), fields | {"forget_key": "on"})
+    endpoint.refresh_from_db()
+    assert key_of(endpoint) == ""
+
+
+def test_an_address_changed_behind_the_form_leaves_a_stored_key_unreadable() -> None:
+    endpoint = Endpoint(name="e", base_url="https://one.example/v1")
+    store_key(endpoint, "sk-very-secret")
+    endpoint.save()
+    Endpoint.objects.update(base_url="https://evil.example/v1")
+    with pytest.raises(Refused, match="key_unreadable"):
+        key_of(Endpoint.objects.get())

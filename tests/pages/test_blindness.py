@@ -55,6 +55,16 @@ def pages(client: Client, queue: ReviewQueue, assignment: Assignment) -> Iterato
         "item": item,
     }.items():
         yield name, client.get(url).content.decode()
+    yield "next card", client.get(f"{item}ahead/").content.decode()
+    yield "my ratings", client.get(reverse("my-ratings")).content.decode()
+    yield "keys", client.get(reverse("review-keys")).content.decode()
+    yield "rate again too early", client.get(f"{item}again/", follow=True).content.decode()
+    yield "disputes", client.get(reverse("adjudication")).content.decode()
+    yield "a case", client.get(reverse("adjudication-case", args=[assignment.item_id])).content.decode()
+    yield "report", client.get(f"/api/v1/runs/{assignment.item.run_id}/report/").content.decode()
+    yield "export of answers", client.get(f"/api/v1/runs/{assignment.item.run_id}/answers/").content.decode()
+    yield "adjudication by REST", client.get("/api/v1/adjudication/").content.decode()
+    yield "not found", client.get("/items/999999/").content.decode()
     yield "refused form", client.post(f"{item}submit/", {"form_key": "k"}).content.decode()
     yield (
         "reveal asked for too early",

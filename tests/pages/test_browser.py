@@ -15,6 +15,7 @@ from evaluation.questions.models import QuestionSet
 from evaluation.runs.models import Run
 from review.demo.loading import demo_project, load_demo
 from review.demo.people import set_people
+from review.models.draws import FrameMember
 from review.models.queues import Draft, ReviewQueue
 from tests.pages.browser import PHONE, WIDE, Visit, chromium, visit
 
@@ -63,7 +64,9 @@ def pages_of_a_lead() -> list[str]:
 def pages_of_a_reviewer() -> list[str]:
     """The addresses of everything a reviewer sees."""
     waiting = ReviewQueue.objects.get(example=False)
-    return [reverse("home"), reverse("queue-list"), reverse("queue", args=[waiting.pk]), f"/review/{waiting.pk}/"]
+    practice = [reverse("practice"), reverse("practice-example", args=[1])]
+    queues = [reverse("queue-list"), reverse("queue", args=[waiting.pk])]
+    return [reverse("home"), *queues, f"/review/{waiting.pk}/", *practice]
 
 
 def wrong_with(found: Visit, path: str, check: Callable[[Any], Any]) -> list[str]:
@@ -144,8 +147,10 @@ def test_a_reviewer_needs_nothing_but_the_keyboard(
         found.page.wait_for_timeout(900)
         draft = Draft.objects.get(assignment__item__queue=queue, assignment__reviewer=demo["reviewer1"])
         assert draft.payload["values"]["completeness"]["value"] == 1
-        found.go("Enter")
+        press("Enter")
+        found.moves_from(first, or_shows="#reveal")
         seen = walk_reveal(found)
+        found.settle()
         assert found.path != first
         press("m")
         assert found.page.locator("[data-source]").is_visible()
@@ -154,8 +159,8 @@ def test_a_reviewer_needs_nothing_but_the_keyboard(
         assert found.page.locator("#help").is_visible()
         press("Escape")
         before = found.path
-        found.go("s")
-        assert found.path != before
+        press("s")
+        found.moves_from(before)
         found.go("z")
         assert found.path == before
         press("f")
@@ -165,8 +170,8 @@ def test_a_reviewer_needs_nothing_but_the_keyboard(
         assert found.path == before
         assert found.page.input_value("#flag-comment") == "s f z 1"
         press("Tab")
-        found.go("Enter")
-        assert found.path != before
+        press("Enter")
+        found.moves_from(before)
         assert found.complaints == []
     mine = demo["reviewer1"].assignments.filter(item__queue=queue)
     states = sorted(mine.values_list("state", flat=True))
@@ -204,17 +209,23 @@ def test_keys_do_nothing_while_an_input_method_composes_or_when_switched_off(
         found.settle()
         assert found.path == here
         found.page.keyboard.press("Shift+Slash")
-        found.page.check("[data-keys-off]")
+        found.page.check("[data-switch-keys]")
         found.page.keyboard.press("Escape")
         found.page.keyboard.press("s")
         found.settle()
         assert found.path == here
         # By the key's place: with a Korean layout the key of s sends another character.
-        found.page.evaluate("localStorage.clear(); document.querySelector('[data-keys-off]').checked = false")
+        assert User.objects.get(username="reviewer1").keys_off
+        found.page.keyboard.press("Shift+Slash")  # off too: the button opens the help
+        found.page.click("[data-opens=help]")
+        found.page.uncheck("[data-switch-keys]")
+        found.page.keyboard.press("Escape")
+        found.settle()
+        assert not User.objects.get(username="reviewer1").keys_off
+        # By the key's place: with a Korean layout the key of s sends another character.
         event = "new KeyboardEvent('keydown', {code: 'KeyS', key: 'ㄴ', bubbles: true})"
-        with found.page.expect_navigation():
-            found.page.evaluate(f"document.body.dispatchEvent({event})")
-        assert found.path != here
+        found.page.evaluate(f"document.body.dispatchEvent({event})")
+        found.moves_from(here)
 
 
 def test_the_rating_bar_leaves_half_of_a_phone(demo: dict[str, User], browser: Any, live_server: Any) -> None:
@@ -244,10 +255,13 @@ def test_everything_can_be_done_without_scripts(demo: dict[str, User], browser: 
 
 def test_the_preview_of_a_queue_follows_the_form(demo: dict[str, User], browser: Any, live_server: Any) -> None:
     run = Run.objects.filter(name__contains="graph").latest("pk")
+    drawn = FrameMember.objects.filter(answer__answer_set=run.answer_set, sampled=True).values("answer").distinct()
+    left = 40 - drawn.count()
+    assert 10 < left < 40
     with visit(browser, live_server.url, demo["lead"]) as found:
         found.open(f"{reverse('queue-new')}?run={run.pk}")
-        found.page.locator("aside .big", has_text="40").wait_for()  # 60 are asked for, 40 there are
+        found.page.locator("aside .big").get_by_text(str(left), exact=True).wait_for()  # 60 are asked for
         found.page.fill('input[name="size"]', "10")
         found.page.keyboard.press("Tab")
-        found.page.locator("aside .big", has_text="10").wait_for()
+        found.page.locator("aside .big").get_by_text("10", exact=True).wait_for()
         assert found.complaints == []

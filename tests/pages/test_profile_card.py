@@ -40,7 +40,7 @@ def test_grades_classes_and_spread_stand_in_tables() -> None:
     assert found.bands[0].band == "C (moderate)"
     assert found.classes[0].shares[0][:3] == ("CORRECT", 1, "25%")
     assert [row.name for row in found.spread] == ["", "single_hop", "multi_hop_2", "negative"]
-    assert len(found.deviations) == 5
+    assert len(found.deviations) == 7
 
 
 def test_the_field_of_the_run_is_marked_in_each_table_of_high_and_low() -> None:
@@ -55,5 +55,11 @@ def test_the_field_of_the_run_is_marked_in_each_table_of_high_and_low() -> None:
 
 
 def test_a_profile_with_nothing_to_add_has_no_card() -> None:
-    run = run_over(answers_to(["single_hop"]))
-    assert card(run).empty
+    answers = answers_to(["single_hop"])
+    assert card(run_over(answers, profile=profile_row(answers.project, "standard"))).empty
+
+
+def test_what_differs_from_the_source_is_a_card_of_its_own() -> None:
+    found = card(run_over(answers_to(["single_hop"])))
+    assert not found.empty
+    assert found.deviations[0].startswith("Keywords")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 from django.urls import reverse
+from hypothesis import given
+from hypothesis import strategies as st
 
+from review.forms.queue_lists import fields_from
 from review.models.draws import Draw, FrameMember
 from review.models.queues import ReviewQueue
+from tests.factories import make_answer_set, make_scored_run
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
+NAMES = st.text(st.characters(whitelist_categories=["L", "N"]), min_size=1, max_size=8)
 
 
 @pytest.fixture
@@ -21,7 +26,8 @@ def form(world: World, **fields: object) -> dict[str, object]:
     return {
         "run": world.run.pk, "name": "", "strategy": "uniform", "size": 4, "metrics": ["correctness"],
         "reviewers": [world.people["member"].pk, world.people["outsider"].pk], "reviews_needed": 1, "mode": "blind",
-        "reveal": "on_difference", "reveal_threshold": 2, "guideline": "Be fair.",
+        "reveal": "on_difference", "reveal_threshold": 2, "guideline": "Be fair.", "overlap_percent": 100,
+        "repeat_percent": 0, "distribution": "pool", "reveal_percent": 10,
     } | fields  # fmt: skip
 
 
@@ -78,3 +84,117 @@ def test_closing_and_opening_again(world: World) -> None:
     lead.post(reverse("queue-reopen", args=[world.queue.pk]))
     world.queue.refresh_from_db()
     assert world.queue.state == "open"
+
+
+def test_two_runs_are_mixed_in_one_queue_with_repeats_and_a_share_of_double_review(world: World) -> None:
+    other = make_scored_run(make_answer_set(world.run.answer_set.question_set))
+    asked = form(
+        world, runs=[other.pk], strategy="all", reviews_needed=2, overlap_percent=25, distribution="round_robin",
+        deadline="2036-05-01T18:00",
+    )  # fmt: skip
+    page = world.client("lead").get(reverse("queue-preview"), asked).content.decode()
+    # 12 answers; a quarter is 3, rated twice: 15 ratings, 8 for each of two people at most
+    assert "about 8 answers" in page
+    assert str(other) in page
+    world.client("lead").post(reverse("queue-new"), asked)
+    queue = ReviewQueue.objects.latest("pk")
+    assert queue.items.count() == 12
+    assert queue.draws.count() == 2
+    assert sorted(queue.items.values_list("reviews_needed", flat=True)) == [1] * 9 + [2] * 3
+    assert queue.items.filter(reservations__isnull=False).count() == 15
+    assert queue.deadline is not None
+    assert queue.deadline.year == 2036
+
+
+def test_named_questions_are_picked_by_hand_and_unknown_ones_refused(world: World) -> None:
+    lead = world.client("lead")
+    lead.post(reverse("queue-new"), form(world, strategy="hand_picked", questions="q1, q3\nq1"))
+    queue = ReviewQueue.objects.latest("pk")
+    assert set(queue.items.values_list("answer__question__external_id", flat=True)) == {"q1", "q3"}
+    assert not FrameMember.objects.filter(draw__queue=queue, probability__isnull=False).exists()
+    response = lead.post(reverse("queue-new"), form(world, strategy="hand_picked", questions="q1, q99"))
+    assert response.status_code == 409
+    assert "q99" in response.content.decode()
+
+
+def test_all_that_failed_and_a_share_of_the_others(world: World) -> None:
+    asked = form(world, strategy="fails_plus_share", fail_below=2.5, other_share=50, metrics=["correctness"])
+    world.client("lead").post(reverse("queue-new"), asked)
+    members = FrameMember.objects.filter(draw=Draw.objects.latest("pk"))
+    assert {one.probability for one in members if one.sampled and "fail" in one.stratum} == {1.0}
+    assert all(0 < (one.probability or 0) <= 1 for one in members)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"deadline": "2001-01-01T10:00"},
+        {"distribution": "by_tag", "fields_of": "tax kim"},
+        {"distribution": "by_tag", "fields_of": "tax: nobody"},
+        {"repeat_percent": 60},
+        {"overlap_percent": 101},
+        {"runs": [999999]},
+    ],
+)
+def test_settings_that_cannot_be_are_named_at_their_field(world: World, fields: dict[str, object]) -> None:
+    response = world.client("lead").post(reverse("queue-new"), form(world, **fields))
+    assert response.status_code == 400
+    assert 'class="errors"' in response.content.decode()
+
+
+def test_by_tag_without_people_is_refused_in_a_sentence(world: World) -> None:
+    response = world.client("lead").post(reverse("queue-new"), form(world, distribution="by_tag"))
+    assert response.status_code == 409
+    assert "Say which tags or categories are whose" in response.content.decode()
+
+
+@given(st.dictionaries(NAMES, st.lists(NAMES, min_size=1, max_size=4, unique=True), max_size=5))
+def test_tags_and_people_are_read_as_they_are_written(fields: dict[str, list[str]]) -> None:
+    assert fields_from("\n".join(f"{tag}: {', '.join(names)}" for tag, names in fields.items())) == fields
+
+
+def people_page(world: World) -> str:
+    return world.client("lead").get(reverse("queue-people", args=[world.queue.pk])).content.decode()
+
+
+def test_a_lead_sees_everybodys_pace_and_moves_what_is_unrated(world: World) -> None:
+    lead, queue = world.client("lead"), world.queue
+    others = [world.people["outsider"].pk]
+    lead.post(reverse("queue-invite", args=[queue.pk]), {"people": others})
+    assert queue.members.filter(reviewer=world.people["outsider"]).exists()
+    assert world.people["member"].username in people_page(world)
+    hands = {"giver": world.people["member"].pk, "taker": world.people["outsider"].pk}
+    answer = lead.post(reverse("queue-reassign", args=[queue.pk]), hands, follow=True).content.decode()
+    assert "1 answer changed hands." in answer
+    world.assignment.refresh_from_db()
+    assert world.assignment.state == "expired"
+
+
+def test_a_refused_step_says_why_on_the_page_of_the_people(world: World) -> None:
+    lead = world.client("lead")
+    for name, data, said in (
+        ("queue-reassign", {"giver": world.people["member"].pk}, "Choose a person."),
+        ("queue-deadline", {"deadline": "2001-01-01T00:00"}, "has passed"),
+        ("queue-deadline", {"deadline": "soon"}, "is no date and time"),
+        ("queue-invite", {}, "Choose at least one reviewer."),
+    ):
+        response = lead.post(reverse(name, args=[world.queue.pk]), data)
+        assert response.status_code == 409, name
+        assert said in response.content.decode()
+
+
+def test_people_are_named_answer_by_answer(world: World) -> None:
+    item = world.queue.items.order_by("pk").last()
+    assert item
+    address = reverse("queue-items", args=[world.queue.pk])
+    world.client("lead").post(address, {"items": [item.pk], "people": [world.people["member"].pk]})
+    assert [one.reviewer for one in item.reservations.all()] == [world.people["member"]]
+    page = world.client("lead").get(address).content.decode()
+    assert page.count("whoever is free") == world.queue.items.count() - 1
+    refused = world.client("lead").post(address, {"items": [item.pk]})
+    assert refused.status_code == 409
+
+
+def test_reviewers_see_no_page_of_the_lead(world: World) -> None:
+    for name in ("queue-people", "queue-items", "queue-questions"):
+        assert world.client("member").get(reverse(name, args=[world.queue.pk])).status_code == 403

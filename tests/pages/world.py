@@ -9,12 +9,16 @@ from django.test import Client
 
 from evaluation.accounts.models import Project, User
 from evaluation.accounts.roles import Role
+from evaluation.criteria.drafting import draft
+from evaluation.criteria.models import CriterionVersion
 from evaluation.questions.models import ImportBatch, QuestionSet
 from evaluation.runs.models import Answer, Run
 from evaluation.systems.models import SystemVersion
 from review.models.draws import Draw
-from review.models.queues import Assignment, ReviewQueue
+from review.models.pairs import Pair, PairMember, PairSet
+from review.models.queues import Assignment, ItemEvent, ReviewQueue
 from review.queues.leases import next_assignment
+from tests.evaluation.criteria.written import spec
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 
 PEOPLE = ("anonymous", "stranger", "viewer", "member", "outsider", "evaluator", "lead", "admin")
@@ -33,6 +37,7 @@ class World:
     assignment: Assignment
     draw: Draw
     batch: ImportBatch
+    pair_set: PairSet
 
     def client(self, person: str) -> Client:
         """A browser of the person."""
@@ -40,6 +45,17 @@ class World:
         if person != "anonymous":
             client.force_login(self.people[person])
         return client
+
+    @property
+    def raised(self) -> ItemEvent:
+        """An escalation of the member's item, made when it is first asked for."""
+        found, _ = ItemEvent.objects.get_or_create(assignment=self.assignment, verb="escalate")
+        return found
+
+    @property
+    def criterion(self) -> CriterionVersion:
+        """A draft of a custom criterion, made when it is first asked for."""
+        return draft(self.project, spec(name="tone_of_voice"), by=None)
 
     @property
     def system_version(self) -> SystemVersion:
@@ -70,5 +86,17 @@ def make_world() -> World:
         file_sha256="0" * 64, content=content, rows=1, created_by=people["evaluator"],
     )  # fmt: skip
     return World(
-        project, people, question_set, run, assignment.item.answer, queue, assignment, queue.draws.get(), batch
-    )
+        project, people, question_set, run, assignment.item.answer, queue, assignment, queue.draws.get(), batch,
+        make_pair_set(project, people["member"]),
+    )  # fmt: skip
+
+
+def make_pair_set(project: Project, reviewer: User) -> PairSet:
+    """A comparison with one pair that the reviewer has not rated."""
+    made = PairSet.objects.create(project=project, name="c1", seed=7)
+    PairMember.objects.create(pair_set=made, reviewer=reviewer)
+    Pair.objects.create(
+        pair_set=made, external_id="p1", position=1, question_text="Why?", reference="Because.",
+        system_a="alpha", system_b="beta", text_a="Because of A.", text_b="Because of B.",
+    )  # fmt: skip
+    return made

@@ -1,4 +1,7 @@
-"""Fills a fresh database with reviewers and queues and prints them: ``-m tests.review.crowd PEOPLE ONCE TWICE``."""
+"""Fills a fresh database with reviewers and queues and prints them: ``-m tests.review.crowd PEOPLE ITEMS``.
+
+``ITEMS`` is JSON: how many items a queue has, by the number of reviewers that each of them needs.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,17 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from django.utils import timezone  # noqa: E402 -- after the setup
+from django.db import transaction  # noqa: E402 -- after the setup
+from django.utils import timezone  # noqa: E402
 
 from evaluation.accounts.models import ApiToken, RoleGrant, User  # noqa: E402
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run  # noqa: E402
 
 
-def main(people: int, once: int, twice: int) -> None:
-    """One project, a judged run, reviewers with tokens, a queue of ``once`` items that need one of them each, and one
-    of ``twice`` items that need two."""
-    run = make_scored_run(make_answer_set(make_question_set(specs=max(once, twice))))
+@transaction.atomic
+def main(people: int, items: dict[int, int]) -> None:
+    """One project, a judged run, reviewers with tokens, and the queues."""
+    run = make_scored_run(make_answer_set(make_question_set(specs=max(items.values()))))
     reviewers = []
     for number in range(people):
         user = User(username=f"reviewer-{number}")
@@ -40,10 +44,10 @@ def main(people: int, once: int, twice: int) -> None:
         reviewers.append(user)
     queues = [
         make_queue(run, reviewers=reviewers, reviews_needed=overlap, strategy="uniform", size=size, seed=overlap).pk
-        for overlap, size in ((1, once), (2, twice))
+        for overlap, size in items.items()
     ]
     print(json.dumps({"queues": queues, "reviewers": {user.pk: f"token-{n}" for n, user in enumerate(reviewers)}}))
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(int(sys.argv[1]), {int(overlap): size for overlap, size in json.loads(sys.argv[2]).items()})

@@ -1,29 +1,19 @@
 """Twelve people empty queues over HTTP at once: no item is lost, doubled, or seen by the wrong person.
 
-A real server with several threads, real sockets, and each of the two databases. Besides rating, the crowd does what
-people do: sends forms twice, gives items back, opens two tabs, and tries each other's addresses.
+A real server with several threads, real sockets, and each of the two databases. Fifty people and 5,000 items are in
+the fault lane.
 """
 
 from __future__ import annotations
 
-import http.client
-import json
 import os
-import secrets
-import time
-from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.faults.site import Site, free_port, fresh_database
-
-PEOPLE, ITEMS = 12, {1: 300, 2: 150}  # items by the number of reviewers each needs
-VALUES = {"correctness": {"value": 3}, "faithfulness": {"value": 4}}
+from tests.faults.site import Site, fresh_database
+from tests.review.people import empty_queues
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -33,7 +23,6 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
         pytest.skip("CONCORD_TEST_POSTGRES is not set")
     with fresh_database(request.param, tmp_path) as url:
         made = Site(tmp_path, url, "")
-        made.environment |= {"DEBUG": "0", "SECRET_KEY": secrets.token_urlsafe(64), "ALLOWED_HOSTS": "127.0.0.1"}
         made.manage("migrate", "--verbosity", "0")
         try:
             yield made
@@ -41,137 +30,5 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
             made.stop()
 
 
-def web_server(site: Site) -> int:
-    """The port of a started web server."""
-    port = free_port()
-    server = ["--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
-    site.start("-m", "granian", *server, "--workers", "2", "--blocking-threads", "6", "config.wsgi:application")
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        try:
-            return port if Reviewer(port, 0, "").call("GET", "ratings/")[0] == 401 else 0
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError((site.folder / "log").read_text(errors="replace")[-3000:])
-
-
-@dataclass
-class Reviewer:
-    """A person with a token and a connection; ``given`` are the items they were given, ``rated`` what they rated."""
-
-    port: int
-    id: int
-    token: str
-    given: Counter[str] = field(default_factory=Counter)
-    rated: list[int] = field(default_factory=list)
-    put_down: set[int] = field(default_factory=set)
-    odd: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-
-    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Status and JSON of a request."""
-        headers = {"Content-Type": "application/json"} | (
-            {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        )
-        try:
-            self.connection.request(method, f"/api/v1/{path}", json.dumps(body or {}), headers)
-        except (BrokenPipeError, ConnectionResetError):
-            # The server closed an idle connection before anything was sent; browsers reconnect just so.
-            self.connection.close()
-            self.connection.request(method, f"/api/v1/{path}", json.dumps(body or {}), headers)
-        response = self.connection.getresponse()
-        text = response.read()
-        return response.status, json.loads(text) if text else None
-
-    def expect(self, status: int, method: str, path: str, body: Any = None) -> Any:
-        """The JSON of a request whose status is known; anything else is remembered."""
-        found, answer = self.call(method, path, body)
-        if found != status:
-            self.odd.append(f"{method} {path}: {found} {answer}")
-        return answer
-
-    def empty(self, queue: int, others: list[Reviewer]) -> None:
-        """Rate until nothing is left for this person."""
-        self.connection.close()  # the server ends idle connections; the next request opens a new one
-        while True:
-            status, card = self.call("POST", f"review-queues/{queue}/next/")
-            if status == 204:
-                return
-            if status != 200:
-                self.odd.append(f"next: {status} {card}")
-                return
-            self.given[card["question_id"]] += 1
-            self.rate(queue, card["id"], len(self.rated), others)
-
-    def rate(self, queue: int, item: int, turn: int, others: list[Reviewer]) -> None:
-        """Rate one item, with what else people do at some of them."""
-        path = f"items/{item}/"
-        if turn % 9 == 0:  # a second tab shows the same item, not another
-            again = self.expect(200, "POST", f"review-queues/{queue}/next/")
-            if again["id"] != item:
-                self.odd.append(f"second tab: {again['id']} instead of {item}")
-        if turn % 11 == 5 and len(self.put_down) < 2 and item not in self.put_down:
-            self.put_down.add(item)  # given back; it comes again when nothing else is left
-            self.expect(204, "POST", f"{path}release/")
-            return
-        if turn % 7 == 3:
-            self.trespass(others)
-        form = {"values": VALUES, "idempotency_key": f"form-{item}", "active_ms": 1000}
-        first = self.expect(200, "POST", f"{path}submit/", form)
-        if turn % 5 == 0 and not self.expect(200, "POST", f"{path}submit/", form)["repeated"]:
-            self.odd.append(f"a second decision on {item}")
-        if first and first.get("reveal"):
-            self.expect(200, "POST", f"{path}reveal/")
-            self.expect(200, "POST", f"{path}finalise/", {"changes": {}})
-        self.rated.append(item)
-
-    def trespass(self, others: list[Reviewer]) -> None:
-        """Try the address of an item that somebody else rated."""
-        theirs = [item for other in others if other is not self for item in other.rated[-1:]]
-        for item in theirs[:2]:
-            self.expect(404, "GET", f"items/{item}/")
-            self.expect(404, "POST", f"items/{item}/submit/", {"values": VALUES, "idempotency_key": "mine"})
-
-
 def test_twelve_people_empty_two_queues_and_nothing_is_lost_doubled_or_misdirected(site: Site) -> None:
-    made = json.loads(site.python("-m", "tests.review.crowd", str(PEOPLE), str(ITEMS[1]), str(ITEMS[2])))
-    port = web_server(site)
-    people = [Reviewer(port, int(pk), token) for pk, token in made["reviewers"].items()]
-    for overlap, queue in zip(ITEMS, made["queues"], strict=True):
-        for one in people:
-            one.given.clear()
-            one.rated.clear()
-            one.put_down.clear()
-        with ThreadPoolExecutor(PEOPLE) as pool:
-            for done in [pool.submit(one.empty, queue, people) for one in people]:
-                done.result()
-        assert [odd for one in people for odd in one.odd] == []
-        check(site, queue, overlap, people)
-
-
-def check(site: Site, queue: int, overlap: int, people: list[Reviewer]) -> None:
-    """Compare what the database holds with what people were given."""
-    items = ITEMS[overlap]
-    live = "a.state NOT IN ('skipped', 'expired', 'flagged')"
-    assignments = site.rows(
-        "SELECT i.id, i.state, a.reviewer_id, a.slot, a.state, a.id FROM review_reviewitem i "
-        f"JOIN review_assignment a ON a.item_id = i.id AND {live} WHERE i.queue_id = {queue}"
-    )
-    assert Counter(row[0] for row in assignments) == Counter(dict.fromkeys({row[0] for row in assignments}, overlap))
-    assert len({row[0] for row in assignments}) == items, "an item was lost"
-    assert {row[1] for row in assignments} == {"done"}
-    assert {row[4] for row in assignments} == {"finished"}
-    assert len({(row[0], row[2]) for row in assignments}) == items * overlap, "a person had an item twice"
-    assert len({(row[0], row[3]) for row in assignments}) == items * overlap, "two people had one slot"
-    holders = {one.id: set(one.rated) for one in people}
-    assert {one: {row[5] for row in assignments if row[2] == one} for one in holders} == holders
-    ratings = site.rows(
-        "SELECT r.assignment_id, r.metric_id, r.reviewer_id, a.reviewer_id, r.seq FROM review_rating r "
-        "JOIN review_assignment a ON a.id = r.assignment_id JOIN review_reviewitem i ON i.id = a.item_id "
-        f"WHERE i.queue_id = {queue} AND r.phase = 'initial'"
-    )
-    assert len(ratings) == len({row[:2] for row in ratings}) == items * overlap * len(VALUES), "a rating was doubled"
-    assert all(row[2] == row[3] and row[4] == 1 for row in ratings)
-    assert max(max(one.given.values(), default=0) for one in people) <= 2  # twice only what was given back
+    empty_queues(site, 12, {1: 300, 2: 150})

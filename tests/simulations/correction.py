@@ -173,6 +173,7 @@ def main() -> None:
     if not folder:
         raise SystemExit("CONCORD_TEST_DATA names no folder of sample data")
     coverages: list[float] = []
+    clusters: dict[str, list[float]] = {}
     print("| judge | design | labels | coverage | bias / half-width | half-width | worth labels | withheld |")
     print("|---|---|---|---|---|---|---|---|")
     for population in populations(Path(folder), options.only):
@@ -187,9 +188,12 @@ def main() -> None:
                     flush=True,
                 )
         clustered = simulate_clusters(population, 100, options.draws)
+        clusters.setdefault(population.name.partition(" ")[0], []).append(clustered)
         print(f"| {population.name} | uniform, questions like these | 100 | {clustered:.3f} | | | | |", flush=True)
     if coverages:
         print(f"\nthis run: mean coverage {np.mean(coverages):.4f}, least {min(coverages):.3f}")
+    for name, found in clusters.items():
+        print(f"questions like these, {name}: mean coverage {np.mean(found):.4f}")
 
 
 if __name__ == "__main__":

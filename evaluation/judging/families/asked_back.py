@@ -1,12 +1,20 @@
 """Family ``asked_back`` (source 001): questions an answer would be a reply to, compared with the one that was asked.
 
-The comparison needs embeddings. Where none are configured the metric is not applicable, and nothing is asked: another
-measure under the same name would be worse than none.
+The judge writes the questions, and says whether the answer commits to anything; the comparison needs embeddings, which
+another step of the run makes of what was written. Where none are configured the metric is not applicable and nothing is
+asked: another measure under the same name would be worse than none.
 """
 
 from __future__ import annotations
 
-from evaluation.judging.asking import Case, Family, Judging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evaluation.judging.asking import Case, Family, Judging, failed
+from evaluation.judging.calls import Ask, JudgeReply, Outcome, Rung
+from evaluation.judging.reading import hear
+from evaluation.judging.shapes import TEXT, YES_NO, closed, list_of
 from evaluation.registry import Bilingual, Kind, MetricSpec
 from evaluation.samples import Result
 from evaluation.scales import Scale, ScaleKind
@@ -32,10 +40,49 @@ METRICS = (
 )
 
 
+METRIC = METRICS[0].name
+WRITE = "write"
+MOST_QUESTIONS = 3
+_SCHEMA = closed({"questions": list_of(TEXT), "noncommittal": YES_NO})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a judge wrote: at most three questions, and whether the answer commits to nothing."""
+
+    questions: tuple[str, ...]
+    noncommittal: bool
+
+
 def judge(case: Case) -> Judging:
-    """Not applicable: no embeddings are configured."""
-    yield from ()
-    return {name: Result.not_applicable("no_embeddings") for name in case.metrics}
+    """One call. Only what needs no embeddings is a result: a failure, 0 for an answer that commits to nothing, and not
+    applicable where there are no embeddings; otherwise the questions wait in the reply."""
+    if not case.settings.embeds:
+        return {METRIC: Result.not_applicable("no_embeddings")}
+    heard = yield ask_of(case)
+    if heard.failure:
+        return failed(case, heard)
+    written = _written(heard.parts)
+    if written.noncommittal:
+        return {METRIC: Result.scored(0.0, detail={"noncommittal": True, "questions": list(written.questions)})}
+    return {} if written.questions else {METRIC: Result.failed("no_questions")}
+
+
+def ask_of(case: Case) -> Ask:
+    """What the judge is shown: the answer alone, so that it cannot repeat the question."""
+    return Ask({"answer": case.answer.text}, _SCHEMA, (), WRITE, whole=True)
+
+
+def written_in(raw: str) -> Written | None:
+    """What a good reply of the judge holds; ``None`` where it is none."""
+    ask, reply = Ask({}, _SCHEMA, whole=True), JudgeReply(Outcome.OK, raw=raw)
+    heard = [one for rung in (Rung.JSON_SCHEMA, Rung.TEXT) if not (one := hear(reply, ask, rung)).failure]
+    return _written(heard[0].parts) if heard else None
+
+
+def _written(parts: Mapping[str, Any]) -> Written:
+    questions = tuple(text for text in parts["questions"] if text)[:MOST_QUESTIONS]
+    return Written(questions, parts["noncommittal"])
 
 
 FAMILY = Family(NAME, METRICS, judge)

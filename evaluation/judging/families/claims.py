@@ -10,7 +10,7 @@ from evaluation.judging.shapes import TEXT
 from evaluation.judging.spans import locate
 from evaluation.judging.verifying import as_finding, extracted, verdicts_on
 from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
-from evaluation.samples import Finding
+from evaluation.samples import Finding, Result
 from evaluation.scales import Scale, ScaleKind
 
 NAME = "claims"
@@ -64,4 +64,4 @@ def _placed(part: Finding, quote: str, answer: str) -> Finding:
     return replace(part, start=place.start, end=place.end, approximate=place.approximate)
 
 
-FAMILY = Family(NAME, METRICS, judge)
+FAMILY = Family(NAME, METRICS, judge, floor=lambda _: Result.not_applicable("no_claims"))

@@ -9,6 +9,7 @@ from typing import Any
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.data import data_blocks, shown
+from evaluation.judging.gates import bottom
 from evaluation.judging.shapes import ANYTHING, NUMBER, TEXT, closed
 from evaluation.registry import Bilingual, Kind, MetricSpec
 from evaluation.samples import Finding, Result
@@ -80,4 +81,4 @@ def _is_on(score: Any) -> bool:
     return isinstance(score, int | float) and not isinstance(score, bool) and _SCALE.holds(score)
 
 
-FAMILY = Family(NAME, METRICS, judge)
+FAMILY = Family(NAME, METRICS, judge, floor=bottom)

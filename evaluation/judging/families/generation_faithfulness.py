@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evaluation.judging.asking import Family
+from evaluation.judging.gates import bottom
 from evaluation.judging.scored import scored_in_one_call
 from evaluation.registry import Bilingual, Kind, MetricSpec
 from evaluation.scales import Scale, ScaleKind
@@ -25,4 +26,4 @@ METRICS = (
         rubric_family=NAME,
     ),
 )
-FAMILY = Family(NAME, METRICS, scored_in_one_call)
+FAMILY = Family(NAME, METRICS, scored_in_one_call, floor=bottom)

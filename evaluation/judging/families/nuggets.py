@@ -5,6 +5,7 @@ from __future__ import annotations
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.formulas import nugget_support
+from evaluation.judging.gates import bottom
 from evaluation.judging.shapes import TEXT, closed, one_of
 from evaluation.judging.spans import locate
 from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
@@ -61,4 +62,4 @@ def judge(case: Case) -> Judging:
     return {"nugget_support": nugget_support(parts, [nugget.vital for nugget in nuggets])}
 
 
-FAMILY = Family(NAME, METRICS, judge)
+FAMILY = Family(NAME, METRICS, judge, floor=bottom)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evaluation.judging.asking import Case, Family, Judging
 from evaluation.judging.data import data_blocks, shown
+from evaluation.judging.gates import bottom
 from evaluation.judging.scored import read_scores, scores_ask
 from evaluation.judging.shapes import TEXT, list_of
 from evaluation.registry import Bilingual, Kind, MetricSpec
@@ -93,4 +94,4 @@ def judge(case: Case) -> Judging:
     return results
 
 
-FAMILY = Family(NAME, METRICS, judge)
+FAMILY = Family(NAME, METRICS, judge, floor=bottom)

@@ -40,7 +40,7 @@ def generation_faithfulness(call: JudgeCall) -> dict[str, Any]:
 def answer_relevancy(call: JudgeCall) -> dict[str, Any]:
     """Half for saying anything beyond the question, half for the question's words that come back; a refusal is no
     response."""
-    return {"answer_relevancy": _real(call, _responds(call))}
+    return {"answer_relevancy": _real(call, responds(call))}
 
 
 def factual_accuracy(call: JudgeCall) -> dict[str, Any]:
@@ -68,7 +68,8 @@ def _real(call: JudgeCall, grade: Grade, top: float = 1.0) -> dict[str, Any]:
     return {"reason": grade.reason.in_language(call.rubric.language), "score": top * grade.unit}
 
 
-def _responds(call: JudgeCall) -> Grade:
+def responds(call: JudgeCall) -> Grade:
+    """How far the answer takes up the question and says anything beyond it; a refusal does not."""
     asked, given = content_words(call.question.text), content_words(call.answer.text)
     new = {word.surface for word in given} - {word.surface for word in asked}
     if refuses(call.answer.text) or not new:

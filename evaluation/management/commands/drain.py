@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from evaluation.management.working import WORKING
 from evaluation.runs.draining import drain
 from evaluation.runs.models import Run
 
@@ -24,9 +25,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Drain, and print the state of each run afterwards."""
         deadline = time.monotonic() + options["seconds"]
-        wanted = (
-            Run.objects.filter(pk=options["run"]) if options["run"] else Run.objects.filter(state=Run.State.RUNNING)
-        )
+        wanted = Run.objects.filter(pk=options["run"]) if options["run"] else Run.objects.filter(state__in=WORKING)
         for run_id in wanted.order_by("id").values_list("pk", flat=True):
             run = drain(run_id, seconds=max(0.0, deadline - time.monotonic()))
             self.stdout.write(f"run {run.pk}: {run.state} {run.reason}".rstrip())

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import gettext as _
 
 from review.comparing.choosing import compared_runs
-from review.comparing.whole import compare, comparison_json
+from review.comparing.said import corrected_sentence, judge_only_sentence
+from review.comparing.whole import Comparison, compare, comparison_json
+from review.gating import gates_of
 from review.management.asking import refusals, run_named
 from review.management.comparison_tables import comparison_sheets
+from review.management.gate_options import add_gate_arguments, gate_asked, print_gate, warn_of_gate
 from review.management.tables import write
+from review.reporting.gate import Gate
 
 
 class Command(BaseCommand):
-    """``compare [RUN…] [--questions NAME]``: the first is the baseline; without runs all of the question set."""
+    """``compare [RUN…] [--questions NAME] [--max-drop D] [--fail-under X]``: the first is the baseline; without runs
+    all of the question set. Exit 100 where a run does not pass the gate."""
 
     help = "Compare runs with the first of them, question by question, and rank them."
 
@@ -27,6 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=0, help="of permutations and resamples")
         parser.add_argument("--resamples", type=int, default=2000, help="for the ranking")
         parser.add_argument("--format", choices=["text", "json"], default="text")
+        add_gate_arguments(parser, baseline=False)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the table."""
@@ -37,8 +46,27 @@ class Command(BaseCommand):
                 runs = compared_runs(options["project"], options["questions"])
         if not runs:
             raise CommandError("there is no run to compare")
-        found = compare(list(dict.fromkeys(runs)), resamples=options["resamples"], seed=options["seed"])
+        runs = list(dict.fromkeys(runs))
+        asked = gate_asked(options, runs[0] if len(runs) > 1 and options["max_drop"] is not None else None)
+        found = compare(runs, resamples=options["resamples"], seed=options["seed"])
+        gates = gates_of(found, asked)
         if options["format"] == "json":
-            self.stdout.write(json.dumps(comparison_json(found), ensure_ascii=False, allow_nan=False, indent=2))
+            self.stdout.write(json.dumps(comparison_json(found, gates), ensure_ascii=False, allow_nan=False, indent=2))
         else:
-            write(self.stdout, comparison_sheets(found))
+            self._show(found, gates)
+        for run, gate in gates.items():
+            warn_of_gate(self, gate, run if len(gates) > 1 else None)
+        if code := max((gate.exit_code for gate in gates.values()), default=0):
+            sys.exit(code)
+
+    def _show(self, found: Comparison, gates: Mapping[int, Gate]) -> None:
+        """Gates, then verdicts, then tables."""
+        for run, gate in gates.items():
+            print_gate(self, gate, run if len(gates) > 1 else None)
+        for one in found.differences:
+            names = {"run": _("Run %(id)d") % {"id": one.run_id}, "baseline": _("Run %(id)d") % {"id": one.baseline_id}}
+            for sentence in (judge_only_sentence(one, names), corrected_sentence(one, names)):
+                if sentence:
+                    self.stdout.write(sentence)
+        self.stdout.write("")
+        write(self.stdout, comparison_sheets(found))

@@ -9,12 +9,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils.translation import gettext as _
 
-from evaluation.messages import explain_reason
 from review.management.asking import run_named
 from review.management.results_tables import short
 from review.management.tables import NOTHING, Sheet, number, write
+from review.pages.plan import guess_note, plan_json, plan_sentence
+from review.planner.ahead import next_review
+from review.reporting.beside import notes, why_withheld
 from review.reporting.figure import Figure
-from review.reporting.three_ways import CorrectionSheet, ThreeWays, three_ways
+from review.reporting.gathering import gather
+from review.reporting.three_ways import CorrectionSheet, ThreeWays, three_ways_from
 
 ESTIMATES = {
     "judge_only": "judge only",
@@ -37,11 +40,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compute and print."""
-        found = three_ways(run_named(options["run"]), by_category=options["by"] == "category")
+        basis = gather(run_named(options["run"]))
+        found, plan = three_ways_from(basis, by_category=options["by"] == "category"), next_review(basis)
         if options["format"] == "json":
-            self.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
-        else:
-            write(self.stdout, _sheets(found))
+            told = {**found.to_dict(), "next_review": plan_json(plan)}
+            self.stdout.write(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=2))
+            return
+        write(self.stdout, _sheets(found))
+        if plan is not None:
+            self.stdout.write(" ".join(part for part in (plan_sentence(plan), guess_note(plan)) if part))
 
 
 def _sheets(found: CorrectionSheet) -> Iterator[Sheet]:
@@ -70,5 +77,12 @@ def _row(name: str, estimate: str, figure: Figure) -> tuple[str, ...]:
     return (
         *(name, estimate, short(figure), interval, figure.target.replace("_", " ") or NOTHING, str(figure.n)),
         *(NOTHING if labels is None else str(labels), number(figure.extra.get("effective_labels"), 1)),
-        *(number(slope), explain_reason(figure.withheld) if figure.withheld else str(figure.extra.get("method", ""))),
+        *(number(slope), _last(figure)),
     )
+
+
+def _last(figure: Figure) -> str:
+    """What is missing, or how the figure was made and what a reader should know of it."""
+    if figure.withheld:
+        return why_withheld(figure)
+    return "; ".join(part for part in (str(figure.extra.get("method", "")), *notes(figure)) if part)

@@ -6,11 +6,13 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
+from evaluation.judges.bench import bench_of
+from evaluation.judging.jury import JuryRule
 from evaluation.management.working import work_off
+from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
 from evaluation.runs.models import Run
@@ -22,14 +24,19 @@ from evaluation.runs.selecting import (
     project_named,
     question_set_named,
 )
-from evaluation.shipping import judge_row, profile_row
+from evaluation.shipping import profile_row
 from evaluation.work.models import WorkUnit
+from review.gating import gate_of
 from review.management.asking import refusals
+from review.management.gate_options import add_gate_arguments, gate_asked
+from review.management.showing import show_results
+from review.pages.report_pictures import agreement_pictures
 from review.reporting.exporting import export_to, format_of
 
 
 class Command(BaseCommand):
-    """``evaluate --questions NAME --system NAME …``: exit 0 when complete, 100 when incomplete, 1 when interrupted."""
+    """``evaluate --questions NAME --system NAME …``: exit 0 when complete, 100 when incomplete or the gate is not
+    passed, 1 when interrupted."""
 
     help = "Score a system's newest answers to a question set under a profile."
 
@@ -38,24 +45,43 @@ class Command(BaseCommand):
         parser.add_argument("--questions", required=True, help="name of the question set, or NAME@VERSION")
         parser.add_argument("--system", required=True, help="name of the system")
         parser.add_argument("--project", default="", help="needed where there are several projects")
-        parser.add_argument("--profile", default="graphrag")
+        parser.add_argument("--profile", default=DEFAULT_PROFILE)
         judge = parser.add_mutually_exclusive_group()
-        judge.add_argument("--judge", default="", help="name of a judge; the project's own, else the offline baseline")
+        judge.add_argument(
+            "--judge",
+            action="append",
+            default=[],
+            help="name of a judge; the project's own, else the offline baseline. Named again: judges to compare with",
+        )
         judge.add_argument("--no-judge", action="store_true", help="rules only")
+        parser.add_argument(
+            "--embeddings",
+            default="",
+            metavar="NAME",
+            help="endpoint to embed with, 'local' or 'none'; the judge's own endpoint, else the first that embeds",
+        )
         parser.add_argument("--reuse-answers", type=int, metavar="RUN", help="judge the answers of that run again")
+        parser.add_argument(
+            "--metrics", nargs="+", default=[], metavar="NAME", help="metrics and criteria beside the profile's"
+        )
         parser.add_argument("--limit", type=_positive, help="only the first so many questions")
         parser.add_argument("--category", action="append", default=[])
         parser.add_argument("--tag", action="append", default=[])
         parser.add_argument("--ids", nargs="+", default=[])
         parser.add_argument("--max-concurrency", type=_positive, default=32)
         parser.add_argument("--repeat", type=_positive, default=1, help="judgements of each answer")
+        parser.add_argument("--jury", choices=[*JuryRule], default="", help="let all judges named count, joined so")
+        parser.add_argument("--no-cache", action="store_true", help="make every call, paid for before or not")
+        parser.add_argument("--no-baseline", action="store_true", help="without the offline baseline beside the judge")
         parser.add_argument("--name", default="", help="name of the run")
         parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
         parser.add_argument("--output", type=Path, action="append", default=[], help="report file, by its ending")
         parser.add_argument("--format", choices=["text", "json"], default="text")
+        add_gate_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Make the run, do its units here, write the reports and print the figures."""
+        asked = gate_asked(options)
         with refusals(), transaction.atomic():
             for path in options["output"]:
                 format_of(path)
@@ -67,12 +93,15 @@ class Command(BaseCommand):
                 transaction.set_rollback(True)
                 return
         start(run)
-        (self.stderr if options["format"] == "json" else self.stdout).write(f"run {run.pk}")
-        work_off(run)
+        aside = options["format"] == "json" or asked.anything  # the first line tells the gate, where there is one
+        (self.stderr if aside else self.stdout).write(f"run {run.pk}")
+        run = work_off(run)
+        with refusals():
+            gate = gate_of(run, asked)
         for path in options["output"]:
             with refusals():
-                export_to(run, path)
-        call_command("results", str(run.pk), format=options["format"], stdout=self.stdout)
+                export_to(run, path, gate, pictures=agreement_pictures)
+        show_results(self, run, gate, options["format"])
 
 
 def _draft(options: dict[str, Any]) -> Run:
@@ -81,14 +110,21 @@ def _draft(options: dict[str, Any]) -> Run:
     reused = options["reuse_answers"]
     answers = answers_of_run(reused, questions) if reused else newest_answers(questions, options["system"])
     wanted = QuestionFilter(options["category"], options["tag"], options["ids"], options["limit"])
+    yardstick = not options["no_baseline"]
+    judged = not options["no_judge"]
+    bench = bench_of(project, options["judge"], options["jury"], baseline=yardstick) if judged else None
     return prepare_run(
         answers,
         profile_row(project, options["profile"]),
-        judge=None if options["no_judge"] else judge_row(project, options["judge"]),
+        judge=bench.primary if bench else None,
+        beside=bench.beside if bench else (),
         name=options["name"],
         repeat=options["repeat"],
+        embeddings_of=options["embeddings"],
         max_concurrency=options["max_concurrency"],
+        use_cache=not options["no_cache"],
         question_ids=wanted.select(questions),
+        also=options["metrics"],
     )
 
 

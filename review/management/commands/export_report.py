@@ -7,7 +7,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from review.gating import gate_of
 from review.management.asking import refusals, run_named
+from review.management.gate_options import add_gate_arguments, gate_asked
+from review.pages.report_pictures import agreement_pictures
 from review.reporting.exporting import FORMATS, export_to
 
 
@@ -19,13 +22,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """The run and the files."""
         parser.add_argument("run", type=int)
-        known = ", ".join(FORMATS)
+        known = ", ".join(one.ending for one in FORMATS.values())
         parser.add_argument("--output", type=Path, action="append", required=True, help=f"file ending in {known}")
+        add_gate_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write each file, whole or not at all."""
         run = run_named(options["run"])
+        with refusals():
+            gate = gate_of(run, gate_asked(options))
         for path in options["output"]:
             with refusals():
-                export_to(run, path)
+                export_to(run, path, gate, pictures=agreement_pictures)
             self.stdout.write(str(path))

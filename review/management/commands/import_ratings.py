@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentTypeError
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,15 @@ class Command(BaseCommand):
             default=str(Sampled.UNKNOWN),
             help="how the rated answers were chosen; unknown gives agreement but no corrected score",
         )
+        parser.add_argument("--label-studio", action="store_true", help="the file is a Label Studio export (JSON)")
+        parser.add_argument(
+            "--annotator",
+            action="append",
+            default=[],
+            metavar="ID=LABEL",
+            type=_pair,
+            help="of a Label Studio export: id or e-mail address of a person, and the label to keep",
+        )
         parser.add_argument("--dry-run", action="store_true", help="only say what would be imported")
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
@@ -45,7 +55,13 @@ class Command(BaseCommand):
         run, path = run_named(options["run"]), options["file"]
         with refusals():
             done = import_ratings(
-                run, path.read_bytes(), path.name, options["define"], options["sampled"], dry_run=options["dry_run"]
+                run,
+                path.read_bytes(),
+                path.name,
+                options["define"],
+                options["sampled"],
+                annotators=dict(options["annotator"]) if options["label_studio"] else None,
+                dry_run=options["dry_run"],
             )
         if options["format"] == "json":
             said = asdict(done) | {"remarks": [explain(remark) for remark in done.remarks]}
@@ -57,3 +73,10 @@ class Command(BaseCommand):
             f"{done.human} ratings, {done.judge} judge scores ({done.failed} failed), {done.unchanged} unchanged"
             + (" (dry run: nothing was stored)" if options["dry_run"] else "")
         )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, label = text.partition("=")
+    if not equals or not key.strip() or not label.strip():
+        raise ArgumentTypeError(f"{text} is not written as ID=LABEL")
+    return key.strip(), label.strip()

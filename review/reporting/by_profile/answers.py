@@ -11,7 +11,7 @@ from evaluation.metrics.keyword_findings import MISSING
 from evaluation.profiles.passing import Passing
 from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.profiles.thresholds import band_of
-from evaluation.registry import Kind
+from evaluation.registry import JUDGED
 from evaluation.samples import Status
 from evaluation.scores.models import Finding, Score
 from evaluation.scoring.coverage import counting
@@ -46,7 +46,10 @@ def _add(profile: ProfileSpec, fields: Fields, one: _Scored) -> None:
     fields[profile.report_name(name)] = score.label if score.label is not None else number
     if score.status == Status.SCORED and name in PARTS:
         fields |= PARTS[name](one)
-    if score.metric.kind == Kind.JUDGE and score.reason and score.status == Status.SCORED:
+    else:  # the names stand there all the same, so that every answer has the same fields
+        for absent in NAMES.get(name, ()):
+            fields.setdefault(absent, None)
+    if score.metric.kind in JUDGED and score.reason and score.status == Status.SCORED:
         fields.setdefault("reasoning", {})[profile.report_name(name)] = score.reason
     if score.status == Status.FAILED:
         fields.setdefault("failed", {})[profile.report_name(name)] = score.reason
@@ -129,3 +132,16 @@ PARTS: Mapping[str, Callable[[_Scored], Fields]] = {
     "factual_accuracy": _grade,
 }
 """What the sources list beside a metric's figure."""
+_CITED, _NUGGETS = ("cited_chunks", "uncited_chunks"), ("covered_nuggets", "missing_nuggets")
+_STEPS = ("suggested_queries", "action_items", "urgency")
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "citation_coverage": _CITED,
+    "nugget_coverage": _NUGGETS,
+    "nugget_support": _NUGGETS,
+    "claim_support": ("supported_claims", "unsupported_claims"),
+    "next_steps": _STEPS,
+    "next_steps_by_judge": _STEPS,
+    "accuracy": ("issues", "strengths"),
+    "factual_accuracy": ("grade",),
+}
+"""The names of these fields, by metric; null where the metric has no score."""

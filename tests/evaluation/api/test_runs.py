@@ -73,9 +73,14 @@ def test_a_judge_is_the_projects_own_a_named_one_or_none() -> None:
     answers = make_answer_set()
     caller = evaluator(answers.project)
     save_judge(answers.project, "strict", None, model="m", language="ko")
-    for given, expected in [({}, ["baseline@1"]), ({"judge": "strict"}, ["strict@1"]), ({"judge": None}, [])]:
+    for given, expected in [
+        ({}, ["baseline@1"]),
+        ({"judge": "strict"}, ["strict@1", "baseline@2"]),
+        ({"judge": None}, []),
+    ]:
         made = caller.post("runs/", {"answer_set": answers.pk, **given}).json()["id"]
-        assert [str(j.judge_version) for j in Run.objects.get(pk=made).judges.all()] == expected
+        used = [str(judge.judge_version) for judge in Run.objects.get(pk=made).judges.all()]
+        assert list(dict.fromkeys(used)) == expected  # one for each rubric family
 
 
 def test_everything_a_run_may_be_told_arrives() -> None:

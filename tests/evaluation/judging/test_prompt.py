@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.canonical import content_hash
 from evaluation.errors import UnknownName
 from evaluation.judging.calls import Outcome, Rendered
 from evaluation.judging.prompt import render, repaired, request_hash
@@ -132,3 +133,9 @@ def test_a_repair_reminds_the_judge_once_and_changes_the_hash() -> None:
 def test_a_repair_after_truncation_doubles_the_output_budget() -> None:
     assert repaired(call(max_completion_tokens=700), Outcome.TRUNCATED).parameters["max_completion_tokens"] == 1400
     assert repaired(call(max_tokens=30_000), Outcome.TRUNCATED).parameters["max_tokens"] == 32_000
+
+
+def test_the_request_hash_is_the_content_hash_of_all_that_decides_a_reply() -> None:
+    asked = replace(call(), parameters={"temperature": 0.2, "seed": 7})
+    decides = [asked.rendered.request_hash_material, asked.model, dict(asked.parameters), str(asked.rung), 3]
+    assert request_hash(asked, repeat=3) == content_hash(decides)

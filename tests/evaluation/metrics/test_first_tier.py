@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evaluation.metrics import korean
-from evaluation.metrics.first_tier import FirstTier
+from evaluation.metrics.first_tier import _CALM, FirstTier
 from evaluation.metrics.keyword_findings import occurs
 from evaluation.metrics.matching import find_keyword
 from evaluation.metrics.negation import _ENGLISH, _KOREAN, holds_negation, may_negate_in_english, may_negate_in_korean
@@ -60,6 +60,19 @@ def test_what_the_first_tier_settles_the_full_tiers_say_too(keywords: list[tuple
 @given(_ALTERNATIVES, texts())
 def test_with_morphemes_it_agrees_as_well(kiwi: None, keywords: list[tuple[str, ...]], text: str) -> None:
     _agrees(keywords, text)
+
+
+@settings(max_examples=400, **_QUIET)
+@given(st.text("아안마말못없않니세지요 .\n가nNoOtwW'", max_size=8))
+def test_a_text_that_one_scan_calls_calm_holds_no_negation(text: str) -> None:
+    if _CALM.fullmatch(text):
+        assert not may_negate_in_korean(text)
+        assert not may_negate_in_english(text.lower())
+
+
+@pytest.mark.parametrize("text", ["학기마다 위안이 된다.", "미안 아이 그말씀", "수수료는 연 3%"])
+def test_syllables_that_negate_elsewhere_leave_a_text_calm(text: str) -> None:
+    assert _CALM.fullmatch(text)
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,17 @@ import re
 import pytest
 
 from evaluation.derived.catalogue import DERIVED_METRICS
+from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.catalogue import RULE_METRICS
-from evaluation.profiles.per_answer import PartValue, overall_of_answer
+from evaluation.profiles.per_answer import PartValue, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 from evaluation.profiles.thresholds import band_of
 from evaluation.samples import Status
 
 SHIPPED = {profile.name: profile for profile in shipped_profiles()}
-SPECS = {spec.name: spec for spec in (*(m.spec for m in (*RULE_METRICS, *DERIVED_METRICS)), *judge_metrics())}
+RULED = (metric.spec for metric in (*RULE_METRICS, *DERIVED_METRICS))
+SPECS = {spec.name: spec for spec in (*RULED, *EMBEDDING_METRICS, *judge_metrics())}
 
 
 def test_all_seven_are_there() -> None:
@@ -46,7 +48,7 @@ NAMES = {
     "graphrag": "keyword_hit_rate keyword_coverage negative_detection_rate avg_correctness avg_faithfulness "
     "avg_completeness overall_score",
     "ragas": "ragas_faithfulness ragas_context_precision ragas_context_recall ragas_answer_relevance ragas_score "
-    "factual_accuracy_percentage",
+    "factual_accuracy_percentage semantic_similarity_percentage bert_score_f1",
     "generation": "precision_at_k recall_at_k hit_rate_at_k mrr mean_faithfulness mean_answer_relevancy",
     "regulation": "accuracy completeness citations context_relevance overall_score",
     "phases": "context_relevance completeness groundedness overall_score",
@@ -132,3 +134,17 @@ def test_standard_uses_nuggets_where_the_question_has_them_and_completeness_else
 @pytest.mark.parametrize("passed", [0.0, 1.0])
 def test_standard_scores_a_negative_question_by_its_check_alone(passed: float) -> None:
     assert of_answer("standard", "negative", correctness=3.0, negative_detection=passed) == passed
+
+
+def test_without_a_judge_standard_has_no_figure_rather_than_one_of_the_negative_questions() -> None:
+    profile = SHIPPED["standard"]
+    passed = PartValue("negative_detection", Status.SCORED, 0, 1, 1.0)
+    answers = [
+        overall_of_answer(profile, [passed], category="negative"),
+        overall_of_answer(profile, [PartValue("keyword_hit", Status.SCORED, 0, 1, 1.0)], category="single_hop"),
+    ]
+    overall = overall_from_answers(profile, answers, ["negative_detection", "keyword_hit"])
+    assert (overall.value, overall.reason) == (None, "no_parts")
+    # With a judge, of a set of negative questions alone, the checks are the whole score.
+    computed = [*profile.metrics]
+    assert overall_from_answers(profile, answers[:1], computed).value == 1.0

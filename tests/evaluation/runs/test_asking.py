@@ -20,11 +20,20 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_run_has_the_profiles_rules_and_the_baseline_where_no_judge_is_named() -> None:
-    run = ask_for_run(make_answer_set(), Wanted(), None)
+    run = ask_for_run(make_answer_set(), Wanted(profile="graphrag"), None)
     assert run.state == Run.State.RUNNING
     assert [str(judge.judge_version) for judge in run.judges.all()] == ["baseline@1"]
     kinds = WorkUnit.objects.filter(run=run).values_list("kind", flat=True)
     assert sorted(kinds) == ["judge"] * 6 + ["rules"] * 6
+
+
+def test_a_run_without_a_profile_named_is_judged_once_per_rubric_family_of_the_standard_one() -> None:
+    run = ask_for_run(make_answer_set(), Wanted(), None)
+    assert run.profile_version.name == "standard"
+    assert {judge.rubric_version.family for judge in run.judges.all()} == {
+        *("answer_quality", "claims", "negative_questions", "nuggets", "statements"),
+    }
+    assert WorkUnit.objects.filter(run=run, kind="judge").count() == 5 * 6
 
 
 def test_without_a_judge_only_the_rules_are_done() -> None:

@@ -35,7 +35,7 @@ def profile_without_coverage() -> ProfileSpec:
 
 
 def paused_run() -> Run:
-    return pause_run(ask_for_run(make_answer_set(), Wanted(judge=None), None), None)
+    return pause_run(ask_for_run(make_answer_set(), Wanted(profile="graphrag", judge=None), None), None)
 
 
 def test_a_run_that_nothing_has_changed_for_has_no_drift() -> None:
@@ -43,7 +43,7 @@ def test_a_run_that_nothing_has_changed_for_has_no_drift() -> None:
 
 
 def test_newer_versions_of_what_a_run_is_made_of_are_named() -> None:
-    run = ask_for_run(make_answer_set(), Wanted(), None)
+    run = ask_for_run(make_answer_set(), Wanted(profile="graphrag"), None)
     asked = run.answer_set.question_set
     save_profile(run.project, profile_without_coverage())
     save_judge(run.project, "baseline", None, model="lexical-99", language="en")

@@ -122,3 +122,19 @@ def test_the_sweep_rings_a_run_that_nobody_works_on() -> None:
     assert sweep() == [run.pk]
     drain(run.pk, seconds=30)
     assert sweep() == []
+
+
+def test_j4_an_answer_that_says_nothing_gets_the_floor_without_a_call() -> None:
+    run = baseline_run(make_answer_set(make_question_set(specs=3), texts=["Solution:", "", "The capital is city 3."]))
+    start(run)
+    assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
+    judged = Score.objects.filter(run=run, judge_version__isnull=False).select_related("answer")
+    held_back = [score for score in judged if "gate" in score.detail]
+    assert {(s.answer.text, s.value, s.detail["gate"]) for s in held_back} == {
+        ("Solution:", 1.0, "stock"),
+        ("", 1.0, "blank"),
+    }
+    assert {s.reason for s in held_back if s.detail["gate"] == "blank"} == {
+        "Decided by rule, no judge was asked: the answer is blank."
+    }
+    assert sorted(Reply.objects.values_list("outcome", flat=True)) == ["not_sent", "not_sent", "ok"]

@@ -112,7 +112,7 @@ def test_the_first_attempt_of_a_judge_unit_is_written_with_its_claim(run: Run) -
 def test_an_attempt_that_was_never_sent_is_said_to_have_cost_nothing(run: Run) -> None:
     make_units(run, 1, WorkUnit.Kind.JUDGE)
     (unit,) = units.claim(run.pk, [WorkUnit.Kind.JUDGE], 1)
-    units.mark_unsent(unit)
+    units.mark_unsent(units.first_attempts([unit]).values())
     reply = Attempt.objects.get().reply
     assert (reply.outcome, reply.cost) == ("not_sent", 0)
 

@@ -14,7 +14,7 @@ from review.agreement.catalogue import NAMES
 from review.agreement.ceiling import ceiling
 from review.agreement.consensus import consensus
 from review.agreement.experts import compare_experts
-from review.agreement.rating import Rating
+from review.agreement.rating import Rating, by_item
 
 LEVELS, YES_NO = Scale.parse("1..5"), Scale.parse("bool")
 
@@ -77,7 +77,7 @@ def test_an_item_rated_twice_by_a_rater_is_an_error() -> None:
 def test_the_ceiling_leaves_one_expert_out_and_judges_by_the_same_means() -> None:
     # item 0: a 1, b 3, c 5; left out a: mean 4, |1 - 4| = 3; b: 3 against 3: 0; c: 5 against 2: 3. Mean MAE 2.
     # the judge's 4 against 4, 3 and 2: 0, 1 and 2, mean 1. Item 1 has no judgement and counts for nobody.
-    found = ceiling(ratings(a="11", b="35", c="55"), LEVELS, judge={0: 4}).to_dict()
+    found = ceiling(by_item(ratings(a="11", b="35", c="55")), LEVELS, judge={0: 4}).to_dict()
 
     assert found["expert"]["mae"] == pytest.approx(2.0)
     assert found["judge"]["mae"] == pytest.approx(1.0)
@@ -85,7 +85,7 @@ def test_the_ceiling_leaves_one_expert_out_and_judges_by_the_same_means() -> Non
 
 
 def test_without_a_judge_the_ceiling_is_the_experts_alone() -> None:
-    found = ceiling(ratings(a="11", b="35"), LEVELS).to_dict()
+    found = ceiling(by_item(ratings(a="11", b="35")), LEVELS).to_dict()
 
     assert found["judge"]["n"] == 0
     assert found["judge"]["mae"] is None

@@ -157,10 +157,10 @@ def test_a_card_holds_exactly_what_rating_needs() -> None:
     assert set(card) == {
         *("id", "state", "lease_until", "queue", "queue_name", "guideline", "mode", "question_id", "category"),
         *("history", "question", "references", "answer", "contexts", "metrics", "draft", "given", "final", "stale"),
-        *("system", "judge"),
+        *("system", "judge", "claims", "suggestion"),
     }
     assert (card["judge"], card["system"], card["given"]) == (None, "", {})
-    assert card["contexts"][1] == {"number": 2, "source": "book", "text": "A second passage."}
+    assert card["contexts"][1] == {"number": 2, "source": "book", "text": "A second passage.", "link": ""}
     assert [metric["name"] for metric in card["metrics"]] == ["correctness", "closeness"]
     assert card["metrics"][0]["levels"][4] == {"value": 5, "text": "Agrees with the reference; nothing is wrong"}
 

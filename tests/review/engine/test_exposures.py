@@ -28,7 +28,7 @@ def test_a_member_is_recorded_once_with_the_first_way_of_seeing() -> None:
 def test_people_outside_and_members_of_closed_queues_are_not_recorded() -> None:
     queue = make_queue()
     person, answer = queue.members.get().reviewer, queue.items.first().answer
-    expose(make_user("lead", queue.project), answer, "answer page")
+    expose(make_user("evaluator", queue.project), answer, "answer page")
     expose(AnonymousUser(), answer, "answer page")
     expose(person, make_scored_run().answer_set.answers.first(), "answer page")
     close(queue, by=None)
@@ -60,3 +60,10 @@ def test_an_assisted_queue_exposes_with_the_item() -> None:
     held = next_assignment(queue, queue.members.get().reviewer)
     assert held
     assert exposed(held.reviewer, held.item.answer)
+
+
+def test_a_lead_who_may_have_to_decide_is_recorded_too() -> None:
+    queue = make_queue()
+    lead, answer = make_user("lead", queue.project), queue.items.first().answer
+    expose(lead, answer, "answer page")
+    assert exposed(lead, answer)

@@ -156,7 +156,10 @@ def draw_into(queue: ReviewQueue, run: Run, places: Sequence[tuple[str, float | 
 def assignment_of(queue: ReviewQueue, answer: Answer, person: User, run: Run, *, occasion: int = 1) -> Assignment:
     """The person's assignment of the answer's item, made where there is none."""
     item, _ = ReviewItem.objects.get_or_create(
-        queue=queue, answer=answer, occasion=occasion, defaults={"run": run, "shuffle_key": answer.pk + occasion}
+        queue=queue,
+        answer=answer,
+        occasion=occasion,
+        defaults={"run": run, "shuffle_key": answer.pk + occasion, "reserved": occasion > 1},
     )
     found = Assignment.objects.filter(item=item, reviewer=person).first()
     if found:

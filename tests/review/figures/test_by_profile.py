@@ -209,7 +209,7 @@ def test_source_004_has_its_fields_for_every_answer() -> None:
 
 def test_deviations_are_listed_in_both_languages() -> None:
     deviations = as_json(ragas())["by_profile"]["deviations"]
-    assert len(deviations) == 5
+    assert len(deviations) == 7
     assert all(set(one) == {"en", "ko"} for one in deviations)
 
 
@@ -226,7 +226,7 @@ def test_flags_cost_one_query_and_only_where_they_can_fail_an_answer(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     run, other = regulation(), ragas()
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(19):
         make_report(run)
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(18):
         make_report(other)

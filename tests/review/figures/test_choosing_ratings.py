@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from random import Random
 
 from hypothesis import given
@@ -27,6 +28,7 @@ BLANK = ExpertRating(
     assignment_id=1,
     queue_id=1,
     example=False,
+    at=datetime(2026, 1, 1, tzinfo=UTC),
 )
 
 

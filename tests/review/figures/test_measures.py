@@ -9,7 +9,7 @@ from evaluation.accounts.models import User
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
 from review.agreement.bootstrap import Resampling
-from review.measures import Agreement, JudgeMeasure, agreement_of
+from review.measures import Agreement, By, JudgeMeasure, agreement_of
 from review.models.queues import ReviewQueue
 from tests.factories import make_user
 from tests.review.figures.builders import (
@@ -219,7 +219,7 @@ def test_reviewers_are_named_by_number_and_never_by_name(run: Run, correctness: 
 def test_categories_are_compared_apart_on_request(run: Run, correctness: MetricDefinition) -> None:
     for answer, value in zip(answer_rows(run), [5, 4, 3, 1, 1, 1], strict=True):
         imported_rating(answer, correctness, "e1", value)
-    found = agreement_of(run, by_category=True).to_dict()["judges"]["judge@1"]["correctness"]["by_category"]
+    found = agreement_of(run, by=By.CATEGORY).to_dict()["judges"]["judge@1"]["correctness"]["by_category"]
     assert (found["a"]["n"], found["a"]["exact"]) == (3, 1.0)
     assert (found["b"]["n"], found["b"]["exact"]) == (2, 0.5)
 
@@ -236,7 +236,7 @@ def test_intervals_resample_questions_of_a_group_together(correctness: MetricDef
 
 
 def test_without_ratings_there_is_nothing_to_compare(run: Run) -> None:
-    assert agreement_of(run).to_dict() == {"judges": {}, "experts": {}}
+    assert agreement_of(run).to_dict() == {"judges": {}, "experts": {}, "variance": {}}
 
 
 def test_the_number_of_queries_does_not_grow_with_the_run(
@@ -247,5 +247,5 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     draw_into(queue, run, [("all", 1.0, True)] * 6)
     rate_in(queue, run, anna, correctness, dict.fromkeys(range(6), 3))
     rate_in(queue, run, anna, metric("faithfulness"), dict.fromkeys(range(6), 3))
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         agreement_of(run)

@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from review.planning.pilot import pilot_deviations
-from review.planning.width import PlannedStratum, expected_half_width, labels_for_width
+from review.planning.width import (
+    PlannedStratum,
+    expected_difference,
+    expected_half_width,
+    labels_for_difference,
+    labels_for_width,
+)
 
 
 def test_expected_half_width_of_one_stratum() -> None:
@@ -36,6 +42,43 @@ def test_fewer_than_twenty_are_never_planned_and_a_small_frame_is_taken_whole() 
     assert labels_for_width([PlannedStratum("", 1000, 0.1)], 0.5).labels == 20
     whole = labels_for_width([PlannedStratum("", 30, 0.5)], 0.001)
     assert (whole.labels, whole.half_width) == (30, 0.0)
+
+
+def test_a_difference_between_two_runs_needs_about_twice_as_narrow_intervals() -> None:
+    # (t(.975, 98) + t(.8, 98)) x sqrt(2) x .0474342 = (1.984467 + .845302) x 1.414214 x .0474342
+    found = expected_difference([PlannedStratum("", 1000, 0.5)], {"": 100})
+    assert found == pytest.approx(2.829769 * 1.414214 * 0.0474342, rel=1e-5)
+
+    plan = labels_for_difference([PlannedStratum("", 1000, 0.5)], 0.1)
+    assert plan.difference <= 0.1
+    # 1.984467 / (2.829769 x 1.414214) = .4959 of the difference
+    assert plan.half_width == pytest.approx(0.0496, abs=2e-4)
+
+
+def test_what_is_rated_already_counts_for_itself_alone() -> None:
+    # the other half is estimated from its own 50: 1/2 x t(48) x .5 x sqrt((1 - 50/500) / 50)
+    strata = [PlannedStratum("", 500, 0.5)]
+    found = expected_half_width(strata, {"": 50}, certain=500)
+    assert found == pytest.approx(0.5 * 2.010635 * 0.5 * (0.9 / 50) ** 0.5, rel=1e-5)
+    # 20 ratings in all, 2 in the stratum
+    alike = [PlannedStratum("", 500, 0.05)]
+    assert labels_for_width(alike, 0.9, certain=500).labels == 2
+    assert labels_for_width(alike, 0.9, certain=15).labels == 5
+
+
+def test_a_stratum_drawn_completely_adds_neither_variance_nor_freedom() -> None:
+    strata = [PlannedStratum("whole", 50, 0.5), PlannedStratum("rest", 50, 0.5)]
+    # t(10 - 1 - 1) of the rest alone
+    found = expected_half_width(strata, {"whole": 50, "rest": 10})
+    assert found == pytest.approx(0.5 * 2.306004 * 0.5 * (0.8 / 10) ** 0.5, rel=1e-5)
+
+
+@pytest.mark.parametrize("wanted", [0.0, -0.1])
+def test_nothing_can_be_planned_for_a_width_or_difference_that_is_not_positive(wanted: float) -> None:
+    with pytest.raises(ValueError, match="positive"):
+        labels_for_width([PlannedStratum("", 30, 0.5)], wanted)
+    with pytest.raises(ValueError, match="positive"):
+        labels_for_difference([PlannedStratum("", 30, 0.5)], wanted)
 
 
 @given(st.lists(st.tuples(st.integers(2, 300), st.floats(0, 1)), min_size=1, max_size=5), st.floats(0.01, 0.5))

@@ -1,0 +1,222 @@
+"""Custom criteria: an evaluator drafts, a lead activates. A version never changes; an edit is the next one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+
+from evaluation import access
+from evaluation.accounts.models import User
+from evaluation.accounts.roles import Action
+from evaluation.admin.versions import VersionAdmin
+from evaluation.criteria.activating import activate, deactivate
+from evaluation.criteria.drafting import draft
+from evaluation.criteria.models import CriterionEvent, CriterionVersion
+from evaluation.criteria.standing import newest_events, standing
+from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
+from evaluation.errors import Refused
+from evaluation.forms.criterion import CriterionForm, filled
+from evaluation.judges.models import JudgeVersion
+from evaluation.messages import explain_refusal
+from evaluation.pages.criterion import (
+    STATES,
+    Choices,
+    Option,
+    Preview,
+    TrialView,
+    criterion_page,
+    preview_of,
+    trial_view,
+)
+from evaluation.runs.models import AnswerSet
+from evaluation.shipping import baseline_judge
+
+MOST_OFFERED = 20  # answer sets and judges to choose from, the newest first
+OF_PROJECT = "criterion__project_id"
+
+
+@admin.register(CriterionVersion)
+class CriterionVersionAdmin(VersionAdmin):
+    """Criteria in all their versions."""
+
+    path = OF_PROJECT
+    form = CriterionForm
+    list_display = ("version_name", "state", "project", "created_at", "created_by")
+    list_filter = ("criterion__project",)
+    list_select_related = ("criterion__project", "created_by")
+    search_fields = ("criterion__name",)
+    ordering = ("criterion__name", "-version")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The versions of one's projects with how they stand."""
+        newest = newest_events().filter(criterion=OuterRef("criterion"))
+        rows: QuerySet[Any] = super().get_queryset(request)
+        standing_so: QuerySet[Any] = rows.annotate(
+            newest_version=Subquery(newest.values("version")[:1]),
+            newest_verb=Subquery(newest.values("verb")[:1]),
+            ever=Exists(CriterionEvent.objects.filter(version=OuterRef("pk"))),
+        )
+        return standing_so
+
+    @admin.display(description=_("criterion"), ordering=F("criterion__name"))
+    def version_name(self, row: CriterionVersion) -> str:
+        """Name and version."""
+        return str(row)
+
+    @admin.display(description=_("state"))
+    def state(self, row: Any) -> str:
+        """How the version stands."""
+        if row.newest_version == row.pk:
+            return str(STATES["active" if row.newest_verb == CriterionEvent.Verb.ACTIVATED else "deactivated"])
+        return str(STATES["earlier" if row.ever else "draft"])
+
+    @admin.display(description=_("project"))
+    def project(self, row: CriterionVersion) -> str:
+        """Where it belongs."""
+        return str(row.criterion.project)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Only projects in which the person may draft."""
+        form = super().get_form(request, obj, change, **kwargs)
+        field = form.base_fields.get("project")
+        if isinstance(field, forms.ModelChoiceField):
+            field.queryset = access.projects_with(request.user, Action.EVALUATE)
+            field.initial = field.queryset.first() if field.queryset.count() == 1 else None
+        return form
+
+    def make(self, request: HttpRequest, form: Any) -> CriterionVersion:
+        """The version of the form's values; a name that is taken was refused before."""
+        return draft(form.cleaned_data["project"], form.spec, by=_person(request))
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The values of the version to start from."""
+        row = self.earlier(request)
+        return {"project": row.criterion.project_id, **filled(row.read())} if row else {}
+
+    def get_urls(self) -> list[URLPattern]:
+        """The actions of a version beside Django's own addresses."""
+        wrapped = self.admin_site.admin_view
+        own = [
+            path("<int:pk>/activate/", wrapped(require_POST(self.activate_view)), name="criterion-activate"),
+            path("<int:pk>/deactivate/", wrapped(require_POST(self.deactivate_view)), name="criterion-deactivate"),
+            path("<int:pk>/try/", wrapped(require_POST(self.try_view)), name="criterion-try"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """The version's own page."""
+        row = self.get_object(request, object_id)
+        if row is None:
+            gone: HttpResponse = super().change_view(request, object_id, form_url, extra_context)
+            return gone  # says so, and goes to the index
+        return self._page(request, row)
+
+    def activate_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Put the version in force."""
+        row = access.fetch(CriterionVersion.objects.all(), request.user, Action.ACTIVATE, pk, path=OF_PROJECT)
+        try:
+            activate(row, by=_person(request))
+            messages.success(request, gettext("%(version)s is in force now.") % {"version": row})
+        except Refused as refused:
+            messages.error(request, explain_refusal(refused))
+        return _back_to(row)
+
+    def deactivate_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Take the criterion out of force."""
+        row = access.fetch(CriterionVersion.objects.all(), request.user, Action.ACTIVATE, pk, path=OF_PROJECT)
+        try:
+            deactivate(row.criterion, by=_person(request))
+            messages.success(request, gettext("%(name)s is out of force. Its scores stay.") % {"name": row.criterion})
+        except Refused as refused:
+            messages.error(request, explain_refusal(refused))
+        return _back_to(row)
+
+    def try_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The prompt for an answer, or a judge's word on a few; neither keeps a score."""
+        row = access.fetch(CriterionVersion.objects.all(), request.user, Action.EVALUATE, pk, path=OF_PROJECT)
+        answers, judge = _chosen(row, request.POST)
+        if answers is None:
+            messages.error(request, gettext("Choose an answer set."))
+            return _back_to(row)
+        if request.POST.get("do") == "prompt":
+            found = sample_answers(row, answers, 1)
+            rubric = draft_rubric(row, judge.language)
+            shown = preview_of(found[0], preview(rubric, found[0], judge)) if found else None
+            return self._page(request, row, shown=shown)
+        try:
+            trial = try_out(row, judge, sample_answers(row, answers), by=_person(request))
+        except Refused as refused:
+            messages.error(request, explain_refusal(refused))
+            return _back_to(row)
+        return self._page(request, row, tried=trial_view(trial))
+
+    def _page(
+        self,
+        request: HttpRequest,
+        row: CriterionVersion,
+        *,
+        shown: Preview | None = None,
+        tried: TrialView | None = None,
+    ) -> HttpResponse:
+        project = row.criterion.project_id
+        page = criterion_page(
+            row,
+            standing(row.criterion),
+            list(row.criterion.versions.order_by("-version")),
+            _choices(row, request.POST),
+            ever=row.events.exists(),
+            leads=access.may(request.user, project, Action.ACTIVATE),
+            drafts=access.may(request.user, project, Action.EVALUATE),
+            preview=shown,
+            trial=tried,
+        )
+        context = {**self.admin_site.each_context(request), "page": page, "opts": self.opts, "title": page.name}
+        return render(request, "admin/criterion.html", context)
+
+
+def _chosen(row: CriterionVersion, asked: Any) -> tuple[AnswerSet | None, JudgeVersion]:
+    """The answer set and the judge that are asked for; the offline baseline where no judge is."""
+    project = row.criterion.project
+    answers = AnswerSet.objects.filter(project=project, pk=_number(asked.get("answers"))).first()
+    judges = JudgeVersion.objects.filter(project=project).select_related("endpoint")
+    return answers, judges.filter(pk=_number(asked.get("judge"))).first() or baseline_judge(project, "en")
+
+
+def _choices(row: CriterionVersion, asked: Any) -> Choices:
+    project = row.criterion.project_id
+    sets = AnswerSet.objects.filter(project=project).select_related("question_set", "system_version__system")
+    judges = JudgeVersion.objects.filter(project=project).select_related("endpoint")
+    answers, judge = _number(asked.get("answers")), _number(asked.get("judge"))
+    return Choices(
+        tuple(
+            Option(one.pk, f"{one.question_set} · {one.system_version} · {one.pk}", one.pk == answers)
+            for one in sets.order_by("-pk")[:MOST_OFFERED]
+        ),
+        tuple(
+            Option(one.pk, gettext("offline baseline") if one.is_baseline else str(one), one.pk == judge)
+            for one in judges.order_by("-pk")[:MOST_OFFERED]
+        ),
+    )
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else 0
+
+
+def _person(request: HttpRequest) -> User | None:
+    return request.user if isinstance(request.user, User) else None
+
+
+def _back_to(row: CriterionVersion) -> HttpResponse:
+    return HttpResponseRedirect(reverse("admin:evaluation_criterionversion_change", args=[row.pk]))

@@ -1,0 +1,110 @@
+"""Putting a version of a criterion in force, and taking it out again. What was judged by it stays as it is."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import Max
+
+from evaluation import audit
+from evaluation.accounts.models import User
+from evaluation.criteria.models import Criterion, CriterionEvent, CriterionVersion
+from evaluation.criteria.standing import standing
+from evaluation.errors import Refused
+from evaluation.judges.models import RubricVersion
+from evaluation.judging.criteria.frame import criterion_rubric
+from evaluation.judging.criteria.spec import CriterionSpec
+from evaluation.judging.criteria.terms import family_of_criterion
+from evaluation.registry import Kind
+from evaluation.scores.models import MetricDefinition
+
+
+@transaction.atomic
+def activate(version: CriterionVersion, *, by: User | None) -> CriterionEvent:
+    """Judge new runs by this version. Its rubrics are made once; the metric is the earlier one where neither scale nor
+    direction nor anchors have changed, so that figures stay comparable.
+
+    :raises Refused: ``criterion_active`` when it is in force already, ``criterion_name_taken`` when an import took the
+        name meanwhile.
+    """
+    criterion = Criterion.objects.select_for_update().get(pk=version.criterion_id)
+    now = standing(criterion)
+    if now is not None and now.verb == CriterionEvent.Verb.ACTIVATED and now.version_id == version.pk:
+        raise Refused("criterion_active", criterion=str(version))
+    spec = version.read()
+    metric = _metric(spec)
+    rubrics = {language: _rubric(version, spec, language, metric, by) for language in spec.languages}
+    made = CriterionEvent.objects.create(
+        criterion=criterion,
+        seq=_next(criterion),
+        version=version,
+        verb=CriterionEvent.Verb.ACTIVATED,
+        metric=metric,
+        rubric_en=rubrics.get("en"),
+        rubric_ko=rubrics.get("ko"),
+        created_by=by,
+    )
+    audit.record(by, "criterion.activated", version, hash=version.content_hash, metric=metric.version)
+    return made
+
+
+@transaction.atomic
+def deactivate(criterion: Criterion, *, by: User | None) -> CriterionEvent:
+    """Judge no new run by the criterion. Scores, ratings and runs that have it stay and go on.
+
+    :raises Refused: ``criterion_not_active`` when no version is in force.
+    """
+    criterion = Criterion.objects.select_for_update().get(pk=criterion.pk)
+    now = standing(criterion)
+    if now is None or now.verb != CriterionEvent.Verb.ACTIVATED:
+        raise Refused("criterion_not_active", names=criterion.name)
+    made = CriterionEvent.objects.create(
+        criterion=criterion,
+        seq=_next(criterion),
+        version=now.version,
+        verb=CriterionEvent.Verb.DEACTIVATED,
+        created_by=by,
+    )
+    audit.record(by, "criterion.deactivated", now.version, hash=now.version.content_hash)
+    return made
+
+
+def _next(criterion: Criterion) -> int:
+    newest: int | None = criterion.events.aggregate(newest=Max("seq"))["newest"]
+    return (newest or 0) + 1
+
+
+def _metric(spec: CriterionSpec) -> MetricDefinition:
+    rows = MetricDefinition.objects.filter(name=spec.name)
+    if rows.exclude(kind=Kind.CUSTOM).exists():
+        raise Refused("criterion_name_taken", name=spec.name)
+    if same := rows.filter(content_hash=spec.comparable_hash).first():
+        return same
+    newest = rows.order_by("-version").first()
+    return MetricDefinition.objects.create(
+        name=spec.name,
+        version=newest.version + 1 if newest else 1,
+        kind=Kind.CUSTOM,
+        scale=str(spec.scale),
+        direction=spec.direction,
+        review_form=spec.review_form,
+        rubric_family=family_of_criterion(spec.name),
+        title={"en": spec.title_en, "ko": spec.title_ko},
+        content_hash=spec.comparable_hash,
+    )
+
+
+def _rubric(
+    version: CriterionVersion, spec: CriterionSpec, language: str, metric: MetricDefinition, by: User | None
+) -> RubricVersion:
+    rubric = criterion_rubric(spec, language, version=version.version, metric_version=metric.version)
+    made, _ = RubricVersion.objects.get_or_create(
+        family=rubric.family,
+        language=language,
+        version=version.version,
+        defaults={
+            "spec": rubric.model_dump(mode="json"),
+            "content_hash": rubric.content_hash,
+            "created_by": by,
+        },
+    )
+    return made

@@ -1,0 +1,200 @@
+"""A BERT model in a local folder: sentence embeddings by mean pooling, and token embeddings for BERTScore.
+
+The folder holds ``config.json``, ``model.safetensors`` and ``tokenizer.json``. Nothing is ever fetched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from evaluation.embedding.protocol import Embedded, Vector
+from evaluation.embedding.texts import is_korean
+from evaluation.embedding.transformer import Array, Shape, hidden_states
+from evaluation.errors import Refused
+from evaluation.judging.calls import Outcome
+
+LANGUAGE = "language"  # the reason code of a text in a language that the model does not know
+_FILES = ("config.json", "model.safetensors", "tokenizer.json")
+_PREFIXES = ("", "bert.", "model.")
+_KNOWS_KOREAN = 500  # whole syllables in the vocabulary; models for English have none
+_MOST_TOKENS = 512
+_SENTENCE_TOKENS = 256
+_CHUNK = 16  # texts of one length that go through together
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The token embeddings of one text, of length 1 each. ``counts`` is false for the marks around the text;
+    ``truncated`` says that the text was longer than the model reads."""
+
+    states: Array
+    counts: Sequence[bool]
+    truncated: bool
+
+
+class LocalModel:
+    """A model from a folder. Use :func:`local_model`, which keeps it.
+
+    :raises Refused: ``local_model_unreadable`` when the folder holds no BERT model, or the extra ``semantic`` is not
+        installed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            from safetensors.numpy import load_file
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise Refused("semantic_not_installed") from error
+        missing = [name for name in _FILES if not (folder / name).is_file()]
+        if missing:
+            raise Refused("local_model_unreadable", folder=folder.name, detail=", ".join(missing))
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        if config.get("model_type") != "bert" or config.get("hidden_act") != "gelu":
+            raise Refused("local_model_unreadable", folder=folder.name, detail=str(config.get("model_type")))
+        self.shape = Shape(
+            int(config["num_hidden_layers"]), int(config["num_attention_heads"]), float(config["layer_norm_eps"])
+        )
+        self.name = folder.name if folder.name != "model" else folder.parent.name
+        self.digest = digest_of(folder)
+        self._weights = _bare(load_file(folder / "model.safetensors"))
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._longest = min(_MOST_TOKENS, int(config["max_position_embeddings"]))
+
+    @cached_property
+    def knows_korean(self) -> bool:
+        """Whether the vocabulary holds Korean syllables; without them Korean falls into letters and unknown pieces."""
+        syllables = sum(any("가" <= c <= "힣" for c in token) for token in self._tokenizer.get_vocab())
+        return syllables >= _KNOWS_KOREAN
+
+    def refuses(self, text: str) -> str:
+        """``language`` for Korean text where the model knows none."""
+        return LANGUAGE if is_korean(text) and not self.knows_korean else ""
+
+    def sentences(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector of length 1 per text: the mean of its token embeddings, marks included, as sentence-transformers
+        pool. Of longer texts the first 256 tokens count."""
+        pooled = [states.mean(axis=0) for states, _ in self._run(texts, self.shape.layers, _SENTENCE_TOKENS)]
+        return [vector / np.float32(np.linalg.norm(vector)) for vector in pooled]
+
+    def tokens(self, texts: Sequence[str], layer: int) -> list[Tokens]:
+        """The token embeddings of each text behind a layer (from 1), for BERTScore."""
+        found = []
+        for states, truncated in self._run(texts, layer, self._longest):
+            units = states / np.linalg.norm(states, axis=-1, keepdims=True)
+            inside = [False, *[True] * (len(units) - 2), False]
+            found.append(Tokens(units, inside, truncated))
+        return found
+
+    def _run(self, texts: Sequence[str], layer: int, longest: int) -> list[tuple[Array, bool]]:
+        """States and whether the text was cut, in the order of the texts; texts of one length go through together."""
+        encoded = [self._tokenizer.encode(text).ids for text in texts]
+        cut = [[*ids[: longest - 1], ids[-1]] if len(ids) > longest else ids for ids in encoded]
+        found: dict[int, Array] = {}
+        for length in {len(ids) for ids in cut}:
+            places = [place for place, ids in enumerate(cut) if len(ids) == length]
+            for start in range(0, len(places), _CHUNK):
+                chunk = places[start : start + _CHUNK]
+                ids = np.array([cut[place] for place in chunk], dtype=np.int64)
+                found |= dict(zip(chunk, hidden_states(self._weights, self.shape, ids, layer), strict=True))
+        return [(found[place], len(ids) > longest) for place, ids in enumerate(encoded)]
+
+
+class LocalEmbedder:
+    """The sentence embeddings of a local model as an :class:`~evaluation.embedding.protocol.Embedder`."""
+
+    def __init__(self, model: LocalModel) -> None:
+        self._model = model
+        self.space = hashlib.sha256(f"local:{model.digest}:{_SENTENCE_TOKENS}".encode()).hexdigest()
+        self.provenance: Mapping[str, Any] = {
+            "kind": "local",
+            "model": model.name,
+            "sha256": model.digest,
+            "tokens": _SENTENCE_TOKENS,
+        }
+
+    def refuses(self, text: str) -> str:
+        """``language`` for Korean text where the model knows none."""
+        return self._model.refuses(text)
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """The vectors, computed here."""
+        started = time.monotonic()
+        vectors = tuple(self._model.sentences(texts))
+        took = time.monotonic() - started
+        return Embedded(
+            Outcome.OK, vectors, model_returned=self._model.name, tokens_in=0, elapsed_seconds=took, free=True
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+@lru_cache(maxsize=2)
+def local_model(folder: str) -> LocalModel:
+    """The model of a folder, loaded once.
+
+    :raises Refused: see :class:`LocalModel`.
+    """
+    return LocalModel(Path(folder))
+
+
+def digest_of(folder: Path) -> str:
+    """SHA-256 of the model's weights and tokenizer, which says which model it is.
+
+    :raises Refused: ``local_model_unreadable`` where the folder does not hold them.
+    """
+    try:
+        times = tuple((folder / name).stat().st_mtime_ns for name in _FILES[1:])
+    except OSError as error:
+        raise Refused("local_model_unreadable", folder=folder.name, detail=type(error).__name__) from error
+    return _digest(folder, times)
+
+
+@lru_cache(maxsize=8)
+def _digest(folder: Path, _changed: tuple[int, ...]) -> str:
+    digest = hashlib.sha256()
+    for name in _FILES[1:]:
+        with (folder / name).open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def layers_of(folder: Path) -> int:
+    """How many layers the model has.
+
+    :raises Refused: ``local_model_unreadable``.
+    """
+    try:
+        return int(json.loads((folder / "config.json").read_text(encoding="utf-8"))["num_hidden_layers"])
+    except (OSError, ValueError, KeyError) as error:
+        raise Refused("local_model_unreadable", folder=folder.name, detail=type(error).__name__) from error
+
+
+def _bare(weights: Mapping[str, Any]) -> dict[str, Array]:
+    """The weights by their names without a prefix such as ``bert.``, in single precision."""
+    prefix = next((p for p in _PREFIXES if f"{p}embeddings.word_embeddings.weight" in weights), None)
+    if prefix is None:
+        raise Refused("local_model_unreadable", folder="", detail="embeddings.word_embeddings.weight")
+    return {
+        name.removeprefix(prefix): array.astype(np.float32)
+        for name, array in weights.items()
+        if name.startswith(prefix) and array.dtype.kind == "f"
+    }

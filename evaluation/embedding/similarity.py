@@ -1,0 +1,54 @@
+"""Semantic similarity (source 001): how near an answer's embedding is to the nearest expected answer's.
+
+It is no correctness: a sentence and its negation lie near each other, and what is near depends on the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evaluation.embedding.protocol import Vector
+from evaluation.embedding.vectors import cosine, percent
+from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.scales import Scale, ScaleKind
+
+SPEC = MetricSpec(
+    name="semantic_similarity",
+    version=1,
+    kind=Kind.EMBEDDING,
+    scale=Scale(ScaleKind.REAL, 0, 100),
+    title=Bilingual("Semantic similarity", "의미 유사도"),
+    formula=Bilingual(
+        "cosine of the embeddings of answer and expected answer (the nearest of several), below 0 as 0, x 100; "
+        "comparable only between scores of one embedding model",
+        "답변과 기대 답변(여럿이면 가장 가까운 것)의 임베딩 코사인(음수는 0) x 100. "
+        "같은 임베딩 모델의 점수끼리만 비교 가능",
+    ),
+    source="001",
+    inputs=("reference",),
+    review_form=ReviewForm.NONE,
+)
+
+
+def texts_of(question: QuestionSpec, answer: AnswerSpec) -> tuple[str, ...] | Result:
+    """The answer and the expected answers, which are to be embedded; or the result that needs no embedding: not
+    applicable (``no_reference``) without an expected answer, 0 for an empty answer."""
+    references = tuple(reference for reference in question.references if reference.strip())
+    if not references:
+        return Result.not_applicable("no_reference")
+    if not answer.text.strip():
+        return Result.scored(0.0, detail={"empty": True})
+    return (answer.text, *references)
+
+
+def semantic_similarity(texts: tuple[str, ...], vectors: Mapping[str, Vector], provenance: Mapping[str, Any]) -> Result:
+    """Between 0 and 100; the raw cosine and which expected answer was the nearest (from 0) stand in the detail."""
+    said, *references = texts
+    cosines = [cosine(vectors[said], vectors[reference]) for reference in references]
+    nearest = max(range(len(cosines)), key=cosines.__getitem__)
+    return Result.scored(
+        percent(cosines[nearest]),
+        detail={"cosine": cosines[nearest], "reference": nearest, "embeddings": dict(provenance)},
+    )

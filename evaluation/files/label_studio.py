@@ -1,0 +1,245 @@
+"""Label Studio: a labelling interface and tasks out, annotations back in as ratings.
+
+Tasks carry the ids of question and sample in ``data``; controls are named by their metric, ``cannot_judge`` is a
+choice of each, and a text area ``comment`` (or ``METRIC_comment``) holds the reason. Formats: Label Studio's export as
+JSON, and its labelling configuration.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from evaluation.files.problems import Problems
+from evaluation.files.rating_origin import Origin, Phase, Rater
+from evaluation.files.rating_rows import RatingFile, RatingRow, refuse_duplicates
+from evaluation.files.rating_values import value_on
+from evaluation.files.tree import FileTree, Kind, Node, plain
+from evaluation.files.values import read_moment, shown
+from evaluation.scales import Scale, ScaleKind
+
+CANNOT_JUDGE = "cannot_judge"
+COMMENT = "comment"
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A metric as the labelling interface asks for it: its question, and each level's text."""
+
+    name: str
+    title: str
+    scale: Scale
+    levels: Mapping[float, str]
+
+
+def labelling_config(controls: Sequence[Control]) -> str:
+    """The labelling configuration: question, references, passages and answer, then a control for each metric."""
+    view = ET.Element("View")
+    ET.SubElement(view, "Header", value="$question")
+    ET.SubElement(view, "Text", name="references", value="$references")
+    ET.SubElement(view, "Text", name="answer", value="$answer")
+    ET.SubElement(view, "Text", name="contexts", value="$contexts")
+    for control in controls:
+        ET.SubElement(view, "Header", value=control.title)
+        _control(view, control)
+    ET.SubElement(view, "TextArea", name=COMMENT, toName="answer", placeholder="Comment")
+    return ET.tostring(view, encoding="unicode")
+
+
+def _control(view: ET.Element, control: Control) -> None:
+    """A number for reals; else one choice of the levels, labels or yes and no, or that it cannot be judged."""
+    if control.scale.kind in {ScaleKind.REAL, ScaleKind.SECONDS}:
+        low, high = f"{control.scale.low:g}", f"{control.scale.high:g}"
+        ET.SubElement(view, "Number", name=control.name, toName="answer", min=low, max=high)
+        return
+    attributes = {"name": control.name, "toName": "answer", "choice": "single-radio", "required": "true"}
+    choices = ET.SubElement(view, "Choices", attributes)
+    for value, caption in _options(control):
+        ET.SubElement(choices, "Choice", value=caption, alias=value)
+    ET.SubElement(choices, "Choice", value="cannot judge", alias=CANNOT_JUDGE)
+
+
+def _options(control: Control) -> list[tuple[str, str]]:
+    scale = control.scale
+    if scale.kind is ScaleKind.CLASS:
+        return [(label, label) for label in scale.labels]
+    if scale.kind is ScaleKind.YES_NO:
+        return [("1", "yes"), ("0", "no")]
+    texts = [(level, control.levels.get(level, "")) for level in scale.levels]
+    return [(f"{level:g}", f"{level:g} · {text}" if text else f"{level:g}") for level, text in texts]
+
+
+def task(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A task without predictions: whoever labels it has not seen the judge."""
+    return {"data": dict(data)}
+
+
+def read_annotations(
+    tree: FileTree, problems: Problems, *, scales: Mapping[str, Scale], annotators: Mapping[str, str]
+) -> RatingFile:
+    """Every annotation as ratings, one for each of its controls. ``annotators``: Label Studio's id or e-mail address of
+    a person -> the label to keep; others keep their address, else ``annotator ID``.
+
+    Cancelled annotations are left out, which is remarked. Ratings of tasks that came with predictions are not blind.
+
+    :raises InvalidFile: with every problem, each with the line of its task and the path of its field.
+    """
+    reader = _Reader(problems, scales, annotators)
+    tasks = tree.root.elements
+    if tree.root.kind is not Kind.LIST or not tasks:
+        problems.stop("no_tasks", tree.root.line)
+    rows = [row for place, one in enumerate(tasks) for row in reader.task(one, f"[{place}]")]
+    if not rows and not problems.found:
+        problems.add("no_annotations", tree.root.line)
+    refuse_duplicates(rows, problems)
+    problems.refuse_if_any()
+    if reader.cancelled:
+        problems.remark("annotations_cancelled", rows=reader.cancelled)
+    return RatingFile(tuple(rows), (), {}, (), tuple(problems.remarks), tree.format, tree.encoding)
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    question_id: str
+    sample: int
+    blind: bool
+    line: int
+
+
+@dataclass(slots=True)
+class _Reader:
+    problems: Problems
+    scales: Mapping[str, Scale]
+    annotators: Mapping[str, str]
+    cancelled: int = 0
+
+    def task(self, node: Node, path: str) -> list[RatingRow]:
+        data = node.entries.get("data")
+        named = data.entries.get("question_id") if data else None
+        question_id = _text(named)
+        if not question_id:
+            self.problems.add("task_without_question", node.line, f"{path}.data.question_id")
+            return []
+        sample = data.entries.get("sample") if data else None
+        if sample is not None and (sample.kind is not Kind.INTEGER or sample.value < 0):
+            self.problems.add("not_integer", sample.line, f"{path}.data.sample", value=shown(sample))
+            return []
+        predictions = node.entries.get("predictions")
+        blind = predictions is None or not predictions.elements
+        about = _About(question_id, int(sample.value) if sample else 0, blind, node.line)
+        annotations = node.entries.get("annotations")
+        if annotations is None or annotations.kind is not Kind.LIST:
+            self.problems.add("not_list", node.line, f"{path}.annotations", found=_kind(annotations))
+            return []
+        places = enumerate(annotations.elements)
+        return [row for place, one in places for row in self.annotation(one, f"{path}.annotations[{place}]", about)]
+
+    def annotation(self, node: Node, path: str, about: _About) -> list[RatingRow]:
+        if _is_true(node.entries.get("was_cancelled")):
+            self.cancelled += 1
+            return []
+        author = self._author(node.entries.get("completed_by"), path, node.line)
+        results = node.entries.get("result")
+        if results is None or results.kind is not Kind.LIST:
+            self.problems.add("not_list", node.line, f"{path}.result", found=_kind(results))
+            return []
+        created = node.entries.get("created_at")
+        moment = (
+            None if created is None or created.absent else read_moment(created, f"{path}.created_at", self.problems)
+        )
+        given, comments = self._given(results.elements, f"{path}.result")
+        return [
+            self._row(metric, value, comments.get(metric) or comments.get("", ""), about, author, moment)
+            for metric, value in given.items()
+        ]
+
+    def _given(self, results: Sequence[Node], path: str) -> tuple[dict[str, float | str | None], dict[str, str]]:
+        """Metric -> what was given (``None``: cannot judge), and metric -> comment, that of the whole under ``""``."""
+        given: dict[str, float | str | None] = {}
+        comments: dict[str, str] = {}
+        for place, result in enumerate(results):
+            where = f"{path}[{place}]"
+            name = _text(result.entries.get("from_name"))
+            metric = name.removesuffix(f"_{COMMENT}") if name.endswith(f"_{COMMENT}") else name
+            if name == COMMENT or (metric != name and metric in self.scales):
+                comments["" if name == COMMENT else metric] = _comment(result)
+            elif name not in self.scales:
+                known = ", ".join(sorted(self.scales)[:20])
+                self.problems.add("control_unknown", result.line, f"{where}.from_name", name=name[:80], known=known)
+            elif name in given:
+                self.problems.add("control_twice", result.line, f"{where}.from_name", name=name)
+            else:
+                given[name] = self._value(result, name, where)
+        return given, comments
+
+    def _value(self, result: Node, metric: str, where: str) -> float | str | None:
+        kind, scale = _text(result.entries.get("type")), self.scales[metric]
+        value = result.entries.get("value")
+        told = value.entries.get(kind) if value else None
+        if kind == "choices" and told is not None and len(told.elements) == 1:
+            told = told.elements[0]
+        elif kind not in {"rating", "number"} or told is None:
+            self.problems.add("result_unreadable", result.line, f"{where}.value", type=kind[:40] or "–")
+            return None
+        if _text(told) == CANNOT_JUDGE:
+            return None
+        if told.kind is Kind.TEXT:  # a choice is a text, whatever it stands for; so is a table's cell
+            told = Node(Kind.CELL, told.value, told.line, str(told.value))
+        found = value_on(told, scale)
+        if found is None:
+            path = f"{where}.value.{kind}"
+            self.problems.add("off_scale", result.line, path, value=shown(told), scale=str(scale))
+        return found
+
+    def _author(self, node: Node | None, path: str, line: int) -> str:
+        who = plain(node) if node is not None else None
+        number, address = (who.get("id"), who.get("email")) if isinstance(who, dict) else (who, None)
+        if isinstance(number, str) and not address:
+            number, address = None, number
+        if number is None and not address:
+            self.problems.add("annotator_missing", line, f"{path}.completed_by")
+            return ""
+        for key in (address, number):
+            if key is not None and str(key) in self.annotators:
+                return self.annotators[str(key)]
+        return str(address) if address else f"annotator {number}"
+
+    def _row(
+        self, metric: str, value: float | str | None, comment: str, about: _About, author: str, moment: datetime | None
+    ) -> RatingRow:
+        return RatingRow(
+            question_id=about.question_id,
+            sample=about.sample,
+            metric=metric,
+            value=value if isinstance(value, float) else None,
+            label=value if isinstance(value, str) else None,
+            failure=f"{CANNOT_JUDGE}: {comment}" if value is None else "",
+            reason=comment,
+            parts=(),
+            origin=Origin(Rater.HUMAN, author, Phase.INITIAL, about.blind, None, moment),
+            metadata={},
+            line=about.line,
+        )
+
+
+def _text(node: Node | None) -> str:
+    return "" if node is None or node.kind in {Kind.LIST, Kind.MAP, Kind.NULL} else str(node.value).strip()
+
+
+def _comment(result: Node) -> str:
+    value = result.entries.get("value")
+    texts = value.entries.get("text") if value else None
+    if texts is None:
+        return ""
+    return "\n".join(_text(one) for one in texts.elements) if texts.kind is Kind.LIST else _text(texts)
+
+
+def _is_true(node: Node | None) -> bool:
+    return node is not None and node.kind is Kind.BOOLEAN and bool(node.value)
+
+
+def _kind(node: Node | None) -> str:
+    return "nothing" if node is None else node.kind.value

@@ -1,0 +1,35 @@
+"""The key of an endpoint: stored and sealed, or named by an environment variable."""
+
+from __future__ import annotations
+
+import os
+
+from django.conf import settings
+
+from evaluation.errors import Refused
+from evaluation.judges.models import Endpoint
+from evaluation.judging.origins import origin_of
+from evaluation.judging.sealing import seal, unseal
+
+
+def key_of(endpoint: Endpoint) -> str:
+    """What is sent as the bearer token; empty where the endpoint wants none. A stored key comes before a named one.
+
+    :raises Refused: ``key_unreadable`` where the stored key was sealed under another secret or for another origin,
+        ``key_missing`` where the environment variable that holds it is empty.
+    """
+    if endpoint.sealed_key:
+        secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
+        return unseal(endpoint.sealed_key, origin=origin_of(endpoint.base_url), secrets=secrets)
+    name = endpoint.key_env
+    key = os.environ.get(name, "") if name else ""
+    if name and not key:
+        raise Refused("key_missing", variable=name)
+    return key
+
+
+def store_key(endpoint: Endpoint, key: str) -> None:
+    """Seal the key for the endpoint's present origin, or forget the stored one where it is empty. Saving is the
+    caller's."""
+    origin = origin_of(endpoint.base_url)
+    endpoint.sealed_key = seal(key, origin=origin, secret=settings.SECRET_KEY) if key else ""

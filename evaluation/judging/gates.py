@@ -1,0 +1,116 @@
+"""Gates before the judge: answers that say nothing are decided by rule, so that no judge can be fooled by them.
+
+Blank texts, a single character, the question said back and stock openings without anything behind them ("Solution:",
+"Let's think step by step") get high scores from many judges (2507.08794); here no call is made for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from evaluation.judging.asking import Family, Results
+from evaluation.metrics.normalise import folded
+from evaluation.registry import Bilingual, Direction, MetricSpec
+from evaluation.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.scales import ScaleKind
+
+
+class Gate(StrEnum):
+    """Why an answer is not sent to a judge."""
+
+    BLANK = "blank"  # no letter and no digit
+    TOO_SHORT = "too_short"  # one character that the reference does not name
+    ECHO = "echo"  # the question, once or again and again
+    STOCK = "stock"  # only openings, nothing behind them
+
+
+REASONS = {
+    Gate.BLANK: Bilingual(
+        "Decided by rule, no judge was asked: the answer is blank.",
+        "규칙으로 판정했으며 판정관을 부르지 않았습니다. 답변이 비어 있습니다.",
+    ),
+    Gate.TOO_SHORT: Bilingual(
+        "Decided by rule, no judge was asked: the answer is a single character.",
+        "규칙으로 판정했으며 판정관을 부르지 않았습니다. 답변이 한 글자뿐입니다.",
+    ),
+    Gate.ECHO: Bilingual(
+        "Decided by rule, no judge was asked: the answer repeats the question.",
+        "규칙으로 판정했으며 판정관을 부르지 않았습니다. 답변이 질문을 되풀이합니다.",
+    ),
+    Gate.STOCK: Bilingual(
+        "Decided by rule, no judge was asked: the answer is a stock phrase without content.",
+        "규칙으로 판정했으며 판정관을 부르지 않았습니다. 답변이 내용 없는 상투적 문구입니다.",
+    ),
+}
+STOCK_PHRASES = (
+    "solution", "the solution", "answer", "the answer", "final answer", "the answer is", "the answer is as follows",
+    "explanation", "thought process", "reasoning", "assistant", "let's solve this problem step by step",
+    "let's solve this step by step", "let's think step by step", "let's solve this", "let me solve this step by step",
+    "let me think step by step", "here is the answer", "here is the solution", "here's the answer", "great question",
+    "정답", "답", "답변", "답변입니다", "해설", "풀이", "풀이 과정", "해답", "해결책", "최종 답변",
+    "사고 과정", "추론 과정", "좋은 질문입니다", "다음과 같습니다", "답변은 다음과 같습니다",
+    "정답은 다음과 같습니다", "단계별로 풀어 보겠습니다", "단계별로 생각해 보겠습니다",
+    "차근차근 풀어 보겠습니다", "차근차근 생각해 봅시다", "이 문제를 단계별로 풀어 보겠습니다",
+    "문제를 풀어 봅시다",
+)  # fmt: skip
+SHORT_ANSWERS = frozenset("0123456789ynox네예")  # yes, no and numbers, which may be right
+_NOT_SAID = re.compile(r"[\W_]+")
+
+
+def gate(question: QuestionSpec, answer: AnswerSpec) -> Gate | None:
+    """Why the answer is decided by rule; ``None`` where a judge has to look at it. An answer that is one of the
+    expected ones is never held back."""
+    said = _core(answer.text)
+    if not said:
+        return Gate.BLANK
+    expected = [*question.references, *(word for alternatives in question.keywords for word in alternatives)]
+    if said in map(_core, expected):
+        return None
+    if len(said) == 1 and said not in SHORT_ANSWERS and expected and not _is_word_of(said, expected):
+        return Gate.TOO_SHORT
+    if _repeats(said, _core(question.text)):
+        return Gate.ECHO
+    return Gate.STOCK if _STOCK.fullmatch(said) else None
+
+
+def bottom(spec: MetricSpec) -> Result | None:
+    """The worst value of the metric's scale; ``None`` for classes, which have no worse and better."""
+    if spec.scale.kind is ScaleKind.CLASS or spec.direction is Direction.NONE:
+        return None
+    return Result.scored(spec.scale.high if spec.direction is Direction.LOWER else spec.scale.low)
+
+
+def ruled(
+    family: Family, specs: Iterable[MetricSpec], question: QuestionSpec, answer: AnswerSpec, language: str
+) -> Results:
+    """The results that need no judge because the answer says nothing: the family's floor, each marked with the gate in
+    its detail and saying so in the judge's language. None where the answer has to be looked at."""
+    why = gate(question, answer) if family.floor else None
+    if why is None or family.floor is None:
+        return {}
+    worst = {spec.name: family.floor(spec) for spec in specs}
+    reason = REASONS[why].in_language(language)
+    return {
+        name: replace(result, reason=result.reason or reason, detail={**result.detail, "gate": str(why)})
+        for name, result in worst.items()
+        if result is not None
+    }
+
+
+def _core(text: str) -> str:
+    """Letters and digits alone, as they are compared."""
+    return _NOT_SAID.sub("", folded(text))
+
+
+def _repeats(said: str, asked: str) -> bool:
+    return bool(asked) and len(said) % len(asked) == 0 and said == asked * (len(said) // len(asked))
+
+
+def _is_word_of(character: str, texts: Sequence[str]) -> bool:
+    return any(character in _NOT_SAID.split(folded(text)) for text in texts)
+
+
+_STOCK = re.compile("(?:" + "|".join(sorted(map(_core, STOCK_PHRASES), key=len, reverse=True)) + ")+")

@@ -1,0 +1,203 @@
+"""A version of a custom criterion in the back office: what it says, how it stands, its prompt and a trial."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.criteria.models import CriterionEvent, CriterionVersion
+from evaluation.criteria.trying import Trial
+from evaluation.forms.criterion import DIRECTIONS, SLOTS, STAND_INS, key_text
+from evaluation.judging.calls import JudgeCall
+from evaluation.judging.criteria.spec import CriterionTexts
+from evaluation.messages import explain_reason
+from evaluation.runs.models import Answer
+from evaluation.samples import Result, Status
+
+STATES: dict[str, Promise] = {
+    "draft": _("draft"),
+    "active": _("in force"),
+    "deactivated": _("out of force"),
+    "earlier": _("earlier version"),
+}
+STATUSES = {Status.FAILED: _("failed"), Status.NOT_APPLICABLE: _("not applicable")}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The criterion in one language; ``levels`` are key and text."""
+
+    language: str
+    title: str
+    question: str
+    instruction: str
+    levels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A choice of a list."""
+
+    value: int
+    title: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The request for one answer as messages (role and content) with the schema of the reply; ``instead`` says why
+    there would be none."""
+
+    answer_id: int
+    question: str
+    messages: tuple[tuple[str, str], ...]
+    schema: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """An answer of a trial: question, answer, value or status, and the reason."""
+
+    question: str
+    answer: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrialView:
+    """A trial with its price in US dollars, empty where unknown."""
+
+    rows: tuple[TrialRow, ...]
+    cost: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What preview and trial can be made with."""
+
+    answer_sets: tuple[Option, ...]
+    judges: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionPage:
+    """Everything on the page. ``state`` is a key of :data:`STATES`; ``facts`` are label and value."""
+
+    version_id: int
+    name: str
+    state: str
+    state_title: str
+    facts: tuple[tuple[str, str], ...]
+    texts: tuple[Written, ...]
+    versions: tuple[Option, ...]
+    may_activate: bool
+    may_deactivate: bool
+    may_draft: bool
+    choices: Choices
+    preview: Preview | None
+    trial: TrialView | None
+
+
+def state_of(version_id: int, newest: CriterionEvent | None, ever: bool) -> str:
+    """How a version stands: ``newest`` is its criterion's newest event, ``ever`` whether it was in force before."""
+    if newest is not None and newest.version_id == version_id:
+        return "active" if newest.verb == CriterionEvent.Verb.ACTIVATED else "deactivated"
+    return "earlier" if ever else "draft"
+
+
+def criterion_page(
+    version: CriterionVersion,
+    newest: CriterionEvent | None,
+    versions: Sequence[CriterionVersion],
+    choices: Choices,
+    *,
+    ever: bool,
+    leads: bool,
+    drafts: bool,
+    preview: Preview | None = None,
+    trial: TrialView | None = None,
+) -> CriterionPage:
+    """The page for a person who leads or drafts in the criterion's project."""
+    spec, state = version.read(), state_of(version.pk, newest, ever)
+    texts = [Written(code, gettext(name), *_said(said)) for code, name, said in _languages(spec.ko, spec.en)]
+    return CriterionPage(
+        version_id=version.pk,
+        name=str(version),
+        state=state,
+        state_title=str(STATES[state]),
+        facts=_facts(version),
+        texts=tuple(texts),
+        versions=tuple(Option(one.pk, f"v{one.version}", one.pk == version.pk) for one in versions),
+        may_activate=leads and state != "active",
+        may_deactivate=leads and state == "active",
+        may_draft=drafts,
+        choices=choices,
+        preview=preview,
+        trial=trial,
+    )
+
+
+def preview_of(answer: Answer, made: JudgeCall | Result) -> Preview:
+    """The request for an answer, or why there would be none."""
+    question = answer.question.text
+    if isinstance(made, Result):
+        return Preview(answer.pk, question, (), "", explain_reason(made.reason))
+    messages = tuple((message["role"], message["content"]) for message in made.rendered.messages)
+    return Preview(answer.pk, question, messages, json.dumps(made.rendered.schema, indent=1, ensure_ascii=False), "")
+
+
+def trial_view(trial: Trial) -> TrialView:
+    """The trial as rows."""
+    rows = tuple(
+        TrialRow(one.answer.question.text, one.answer.text, _value(one.result), _reason(one.result))
+        for one in trial.tried
+    )
+    return TrialView(rows, "" if trial.cost is None else f"{trial.cost:.4f}")
+
+
+def _value(result: Result) -> str:
+    if result.status is not Status.SCORED:
+        return str(STATUSES[result.status])
+    return result.label if result.value is None else f"{result.value:g}"  # type: ignore[return-value]
+
+
+def _reason(result: Result) -> str:
+    return result.reason if result.status is Status.SCORED else explain_reason(result.reason)
+
+
+def _languages(korean: CriterionTexts | None, english: CriterionTexts | None) -> list[tuple[str, str, CriterionTexts]]:
+    both = [("ko", "Korean", korean), ("en", "English", english)]
+    return [(code, name, said) for code, name, said in both if said is not None]
+
+
+def _said(texts: CriterionTexts) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+    levels = zip(texts.keys, texts.levels, strict=True)
+    return texts.question, texts.instruction, tuple((key_text(key), level.text) for key, level in levels)
+
+
+def _facts(version: CriterionVersion) -> tuple[tuple[str, str], ...]:
+    spec = version.read()
+    slots = {str(slot): str(title) for slot, title in SLOTS}
+    korean = (get_language() or "en").startswith("ko")
+    return (
+        (gettext("title"), spec.title_ko if korean else spec.title_en),
+        (gettext("scale"), str(spec.scale)),
+        (gettext("direction"), str(dict(DIRECTIONS)[str(spec.direction)])),
+        (gettext("the judge may see"), _listed(slots[slot] for slot in spec.sees)),
+        (gettext("needs"), _listed(slots[slot] for slot in spec.needs)),
+        (gettext("categories"), _listed(spec.categories) if spec.categories else gettext("all")),
+        (gettext("stand-in of the offline baseline"), str(dict(STAND_INS)[spec.offline])),
+        (gettext("made by"), str(version.created_by or "")),
+        (gettext("content hash"), version.content_hash[:12]),
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "–"

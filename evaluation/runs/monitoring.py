@@ -1,0 +1,114 @@
+"""Figures of the machine's half for a monitoring system, in the Prometheus text format."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from django.db.models import Count, F, Q, Sum
+from django.utils import timezone
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from evaluation.judges.models import Endpoint
+from evaluation.runs.models import Run
+from evaluation.work.models import Attempt, Heartbeat, Reply, WorkUnit
+from evaluation.work.shares import live_shares
+
+_WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED)
+_TOKENS = ("in", "out", "cached", "reasoning")
+
+
+def exposition(projects: Collection[int]) -> bytes:
+    """The figures of these projects by id, and of the workers. Names and ids of nothing else than hosts and endpoints
+    stand in them: figures by run are the business of pages and reports."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Ledger(projects))
+    return generate_latest(registry)
+
+
+class _Ledger(Collector):
+    """Reads the ledger when it is asked. Eight queries at most."""
+
+    def __init__(self, projects: Collection[int]) -> None:
+        self._projects = list(projects)
+
+    def collect(self) -> Iterable[Metric]:
+        """All families."""
+        yield self._runs()
+        yield self._units()
+        yield from self._replies()
+        yield self._in_flight()
+        yield self._resting()
+        yield self._heartbeats()
+
+    def _runs(self) -> Metric:
+        family = GaugeMetricFamily("concord_runs", "Runs by state.", labels=["state"])
+        rows = Run.objects.filter(project__in=self._projects).values_list("state").order_by().annotate(n=Count("id"))
+        found = dict(rows)
+        for state in Run.State.values:
+            family.add_metric([state], found.get(state, 0))
+        return family
+
+    def _units(self) -> Metric:
+        family = GaugeMetricFamily(
+            "concord_units", "Units of work of runs that have not ended, by kind and state.", labels=["kind", "state"]
+        )
+        units = WorkUnit.objects.filter(run__project__in=self._projects, run__state__in=_WORKING)
+        for kind, state, count in units.values_list("kind", "state").order_by().annotate(n=Count("id")):
+            family.add_metric([kind, state], count)
+        return family
+
+    def _replies(self) -> Iterator[Metric]:
+        replies = Reply.objects.filter(attempt__unit__run__project__in=self._projects)
+        calls = CounterMetricFamily("concord_calls", "Calls to endpoints that ended, by outcome.", labels=["outcome"])
+        for outcome, count in replies.values_list("outcome").order_by().annotate(n=Count("id")):
+            calls.add_metric([outcome], count)
+        yield calls
+        sums = replies.aggregate(
+            **{f"tokens_{kind}": Sum(f"tokens_{kind}") for kind in _TOKENS},
+            known=Sum("cost"),
+            unknown=Count("id", filter=Q(cost__isnull=True)),
+            seconds=Sum("elapsed_seconds"),
+        )
+        tokens = CounterMetricFamily("concord_tokens", "Tokens that endpoints reported.", labels=["kind"])
+        for kind in _TOKENS:
+            tokens.add_metric([kind], sums[f"tokens_{kind}"] or 0)
+        yield tokens
+        yield CounterMetricFamily("concord_cost_usd", "Known cost of calls.", value=float(sums["known"] or 0))
+        yield CounterMetricFamily("concord_calls_of_unknown_cost", "Calls whose cost is unknown.", sums["unknown"])
+        yield CounterMetricFamily("concord_call_seconds", "Seconds spent in calls.", value=sums["seconds"] or 0)
+
+    def _in_flight(self) -> Metric:
+        open_calls = Attempt.objects.filter(
+            unit__run__project__in=self._projects,
+            unit__state=WorkUnit.State.LEASED,
+            fence=F("unit__fence"),  # attempts of earlier claims were abandoned with them
+            reply__isnull=True,
+        )
+        # A unit's first attempt is written when it is claimed, somewhat before it is sent; who takes part in an
+        # endpoint tells how many calls are really out.
+        told = live_shares().filter(run__project__in=self._projects).aggregate(out=Sum("out"))["out"]
+        count = open_calls.count() if told is None else told
+        return GaugeMetricFamily("concord_calls_in_flight", "Calls sent and not answered.", value=count)
+
+    def _resting(self) -> Metric:
+        family = GaugeMetricFamily(
+            "concord_endpoint_rest_seconds",
+            "Seconds an endpoint still asked to be left alone.",
+            labels=["endpoint"],
+        )
+        now = timezone.now()
+        used = Endpoint.objects.filter(judges__project__in=self._projects).distinct()
+        for name, until in used.values_list("name", "cooldown_until").order_by("name"):
+            family.add_metric([name], max((until - now).total_seconds(), 0.0) if until else 0.0)
+        return family
+
+    def _heartbeats(self) -> Metric:
+        family = GaugeMetricFamily(
+            "concord_heartbeat_age_seconds", "Seconds since a host's workers last showed life.", labels=["host"]
+        )
+        now = timezone.now()
+        for host, seen in Heartbeat.objects.order_by("host").values_list("host", "seen_at"):
+            family.add_metric([host], (now - seen).total_seconds())
+        return family

@@ -1,0 +1,177 @@
+"""The embedding step: claimed units become texts, texts become vectors in as few calls as possible, vectors scores."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+
+from django.conf import settings
+from django.db.models import prefetch_related_objects
+
+from evaluation.embedding import bert_score, similarity
+from evaluation.embedding.bert_score import TokenModel, bert_score_f1
+from evaluation.embedding.protocol import Embedder, Vector
+from evaluation.embedding.relevance import answer_relevance
+from evaluation.embedding.similarity import semantic_similarity, texts_of
+from evaluation.judging.calls import Outcome
+from evaluation.judging.families import asked_back
+from evaluation.runs.config import RunConfig
+from evaluation.runs.models import Run
+from evaluation.samples import AnswerSpec, Result, Status
+from evaluation.scoring import writing
+from evaluation.scoring.definitions import definitions
+from evaluation.scoring.fetching import Fetching
+from evaluation.work import units
+from evaluation.work.models import Reply, WorkUnit
+from evaluation.work.patience import patiently
+
+BATCH = 64
+HEARTBEAT_SHARE = 3  # leases are prolonged when a third of their time has passed
+Finish = Callable[[Mapping[str, Vector]], Result]
+
+
+@dataclass(slots=True)
+class Task:
+    """A unit with the results that need no embedding, and for the others the texts and what becomes of their
+    vectors."""
+
+    unit: WorkUnit
+    results: dict[str, Result] = field(default_factory=dict)
+    wanted: dict[str, tuple[tuple[str, ...], Finish]] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Every text to be embedded for the unit."""
+        return tuple(text for texts, _ in self.wanted.values() for text in texts)
+
+
+@dataclass
+class EmbeddingSession:
+    """One worker's turn at the embedding units of a run, until ``deadline`` (monotonic seconds). Without an embedder
+    or a token model what needs it is not applicable."""
+
+    run: Run
+    embedder: Embedder | None
+    tokens: TokenModel | None
+    deadline: float
+
+    def __post_init__(self) -> None:
+        self.config = RunConfig.model_validate(self.run.config)
+        self.metrics = definitions([*self.config.embeddings, asked_back.METRIC])
+        self._prolonged_at = time.monotonic()
+
+    def work(self) -> int:
+        """Claim and embed until nothing is claimable, the run no longer runs, or time is up; how many units ended."""
+        ended = 0
+        with self.embedder or nullcontext():
+            while time.monotonic() < self.deadline:
+                claimed = patiently(self._claim)
+                if not claimed:
+                    break
+                ended += self._do(claimed)
+        return ended
+
+    def _claim(self) -> list[WorkUnit]:
+        embed = [WorkUnit.Kind.EMBED]
+        claimed = units.claim(self.run.pk, embed, BATCH) or units.claim(self.run.pk, embed, 1, suspects=True)
+        prefetch_related_objects(claimed, "answer__question", "answer__contexts", "run_judge", "needs")
+        return claimed
+
+    def _do(self, claimed: list[WorkUnit]) -> int:
+        self._prolonged_at = time.monotonic()
+        tasks = []
+        for unit in claimed:
+            tasks.append(self._task(unit))
+            self._prolong(claimed)
+        vectors: dict[str, Vector] = {}
+        failures: dict[str, str] = {}
+        if self.embedder is not None and any(task.wanted for task in tasks):
+            fetching = Fetching(self.run, self.embedder, self.deadline)
+            fetched = fetching.fetch({task.unit: task.texts for task in tasks if task.wanted})
+            if fetched is None:
+                return 0  # the units were given back
+            vectors, failures = fetched
+        outcomes = [self._outcome(task, vectors, failures) for task in tasks]
+        patiently(lambda: writing.write(outcomes))
+        return len(outcomes)
+
+    def _prolong(self, claimed: list[WorkUnit]) -> None:
+        """Heartbeat: a local model takes its time."""
+        if time.monotonic() - self._prolonged_at > settings.CONCORD_LEASE_SECONDS / HEARTBEAT_SHARE:
+            patiently(lambda: units.extend(claimed))
+            self._prolonged_at = time.monotonic()
+
+    def _task(self, unit: WorkUnit) -> Task:
+        task = Task(unit)
+        if unit.answer is None:
+            return task
+        if unit.needs is not None:
+            self._relevance(task, unit.needs)
+            return task
+        question, lost = unit.answer.question.read(), unit.answer.status == "failed"
+        said = AnswerSpec("") if lost else unit.answer.read()
+        for name in self.config.embeddings:
+            if name == bert_score.SPEC.name:
+                task.results[name] = bert_score_f1(question, said, self.tokens)
+            elif name == similarity.SPEC.name:
+                texts = texts_of(question, said)
+                self._want(task, name, texts, partial(self._similarity, texts))
+        if lost:
+            failed = Result.failed("upstream: " + unit.answer.reason)
+            task.results = {
+                name: result if result.status is Status.NOT_APPLICABLE else failed
+                for name, result in task.results.items()
+            }
+        return task
+
+    def _want(self, task: Task, name: str, texts: tuple[str, ...] | Result, finish: Finish) -> None:
+        """Ask for the texts' vectors, unless there is a result already or can be none."""
+        if isinstance(texts, Result):
+            task.results[name] = texts
+        elif self.embedder is None:
+            task.results[name] = Result.not_applicable("no_embeddings")
+        elif refused := next(filter(None, map(self.embedder.refuses, texts)), ""):
+            task.results[name] = Result.not_applicable(refused, detail={"embeddings": dict(self.embedder.provenance)})
+        else:
+            task.wanted[name] = (texts, finish)
+
+    def _similarity(self, texts: tuple[str, ...] | Result, vectors: Mapping[str, Vector]) -> Result:
+        if isinstance(texts, Result) or self.embedder is None:
+            raise ValueError("similarity without texts or embeddings")
+        return semantic_similarity(texts, vectors, self.embedder.provenance)
+
+    def _relevance(self, task: Task, asked: WorkUnit) -> None:
+        """The questions that the judge wrote in the unit before this one; nothing where it gave the result itself."""
+        good = [Outcome.OK, Outcome.CACHED]
+        replies = Reply.objects.filter(attempt__unit=asked, attempt__round=asked.round, outcome__in=good)
+        raw = replies.order_by("-id").values_list("raw", flat=True).first()
+        written = asked_back.written_in(raw) if raw is not None else None
+        if written is None:
+            task.results[asked_back.METRIC] = Result.failed("upstream")
+            return
+        if written.noncommittal or not written.questions or task.unit.answer is None:
+            return
+        question = task.unit.answer.question.read().text
+
+        def finish(vectors: Mapping[str, Vector]) -> Result:
+            provenance = self.embedder.provenance if self.embedder else {}
+            return answer_relevance(question, written.questions, vectors, provenance)
+
+        self._want(task, asked_back.METRIC, (question, *written.questions), finish)
+
+    def _outcome(self, task: Task, vectors: Mapping[str, Vector], failures: Mapping[str, str]) -> writing.Outcome:
+        results = dict(task.results)
+        for name, (texts, finish) in task.wanted.items():
+            reason = next((failures[text] for text in texts if text in failures), "")
+            results[name] = Result.failed(reason) if reason else _finished(finish, vectors)
+        return writing.Outcome(task.unit, {self.metrics[name]: result for name, result in results.items()})
+
+
+def _finished(finish: Finish, vectors: Mapping[str, Vector]) -> Result:
+    try:
+        return finish(vectors)
+    except ValueError:  # the server gave vectors that cannot be compared, such as of two lengths
+        return Result.failed("embedding_space")

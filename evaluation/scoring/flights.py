@@ -1,0 +1,73 @@
+"""A judge unit in a worker's hands: its conversation, which attempt is out, and what becomes of it after a reply."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from evaluation.judging.asking import Heard
+from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
+from evaluation.judging.prompt import repaired
+from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, Retry, decide
+from evaluation.scores.models import MetricDefinition
+from evaluation.scoring import writing
+from evaluation.scoring.conversations import Conversation
+from evaluation.work.models import WorkUnit
+
+
+@dataclass(slots=True)
+class Flight:
+    """A unit, the attempt that is out for it, and how earlier tries of the same request ended."""
+
+    unit: WorkUnit
+    talk: Conversation
+    metrics: dict[str, MetricDefinition]
+    attempt_id: int
+    call: JudgeCall
+    claimed_at: float  # monotonic seconds; of the last heartbeat later
+    number: int = 1
+    earlier: tuple[Outcome, ...] = ()
+    digest: str = ""  # of the call when it was submitted
+
+    @property
+    def outcome(self) -> writing.Outcome:
+        """What the conversation has come to."""
+        results = {self.metrics[name]: result for name, result in self.talk.results.items()}
+        return writing.Outcome(self.unit, results, self.talk.reason)
+
+
+@dataclass(slots=True)
+class Sorted:
+    """What becomes of the flights whose replies came back."""
+
+    finished: list[Flight] = field(default_factory=list)
+    go_on: list[Flight] = field(default_factory=list)  # with their next call, at once
+    again: list[tuple[float, Flight]] = field(default_factory=list)  # the same after so many seconds
+    deferred: list[tuple[float, Flight]] = field(default_factory=list)  # given back, due after so many seconds
+    needs_person: str = ""  # why no call can succeed before somebody acts
+    stopped: list[Flight] = field(default_factory=list)  # by that
+
+
+def sort_reply(into: Sorted, flight: Flight, reply: JudgeReply, heard: Heard, rng: random.Random) -> None:
+    """Decide what follows a reply, in which ``heard`` was heard."""
+    outcome, tries = heard.outcome, len(flight.earlier) + 1
+    decision = decide(outcome, tries, reply.retry_after, rng, earlier=flight.earlier)
+    if outcome is Outcome.OK or isinstance(decision, GiveUp):
+        flight.talk.hear(heard)
+        if flight.talk.call is None:
+            into.finished.append(flight)
+        else:
+            flight.call, flight.earlier = flight.talk.call, ()
+            into.go_on.append(flight)
+        return
+    flight.earlier = (*flight.earlier, outcome)
+    match decision:
+        case NeedsPerson(reason):
+            into.needs_person = reason
+            into.stopped.append(flight)
+        case Defer(seconds):
+            into.deferred.append((seconds, flight))
+        case Retry(seconds):
+            if outcome in {Outcome.PARSE, Outcome.TRUNCATED}:
+                flight.call = repaired(flight.call, outcome)
+            into.again.append((seconds, flight))

@@ -1,0 +1,170 @@
+"""What waits for a lead: first ratings far apart or evenly split, flags, escalations, items that everybody passed on.
+
+A case is an item of a queue. Whoever decides it sees neither who rated nor what the judge said before the decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from evaluation.scales import ScaleKind
+from review.figures.decisions import standing_decisions
+from review.figures.judged import majority
+from review.given import distance
+from review.models.queues import EventRuling, ItemEvent, QueueMetric, ReviewItem
+from review.models.ratings import Override, Rating
+
+RAISED = ("flag", "escalate")
+
+
+class Why(StrEnum):
+    """Why an item is a lead's matter."""
+
+    ESCALATION = "escalation"
+    FLAG = "flag"
+    DIFFERENCE = "difference"
+    TIE = "tie"
+    PASSED_ON = "passed_on"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An item with what is open about it. ``apart`` are the metrics whose first ratings lie apart or are split evenly,
+    with the distance in levels (infinite for classes and yes/no). ``events`` are flags and escalations nobody has ruled
+    on. ``ratings`` are the newest first ratings, one for each reviewer and metric."""
+
+    item: ReviewItem
+    why: tuple[Why, ...]
+    apart: Mapping[int, float]
+    events: tuple[ItemEvent, ...]
+    ratings: tuple[Rating, ...]
+    adjudicated: frozenset[int]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is left to decide."""
+        return bool(self.why)
+
+    @property
+    def furthest(self) -> float:
+        """The largest distance between two ratings, 0 where none lie apart."""
+        return max(self.apart.values(), default=0.0)
+
+
+def open_cases(items: QuerySet[ReviewItem], most: int = 200) -> list[Case]:
+    """The open cases among the items, escalations first, then flags, then by distance. A fixed number of queries."""
+    found = [case for case in cases_of(list(_candidates(items)[: most * 2])) if case.is_open]
+    order = list(Why)
+    return sorted(found, key=lambda case: (order.index(case.why[0]), -case.furthest, case.item.pk))[:most]
+
+
+def case_of(item: ReviewItem) -> Case:
+    """One item as a case, open or not."""
+    return cases_of([item])[0]
+
+
+def cases_of(items: Sequence[ReviewItem]) -> list[Case]:
+    """The items as cases, in their order. Four queries."""
+    events = _events(items)
+    ratings = _first_ratings(items)
+    asked: dict[int, set[int]] = {}
+    for queue_id, metric_id in QueueMetric.objects.filter(queue__in={i.queue_id for i in items}).values_list(
+        "queue_id", "metric_id"
+    ):
+        asked.setdefault(queue_id, set()).add(metric_id)
+    decided: dict[int, set[int]] = {}
+    for (answer, metric), one in standing_decisions(None, [item.answer_id for item in items]).items():
+        if one.kind == Override.Kind.ADJUDICATION:
+            decided.setdefault(answer, set()).add(metric)
+    return [
+        _case(item, events.get(item.pk, []), ratings.get(item.pk, []), decided.get(item.answer_id, set()), asked)
+        for item in items
+    ]
+
+
+def _case(
+    item: ReviewItem,
+    events: Sequence[ItemEvent],
+    ratings: Sequence[Rating],
+    decided: Collection[int],
+    asked: Mapping[int, Collection[int]],
+) -> Case:
+    apart, tied = _apart(item, ratings, decided)
+    settled = set(asked.get(item.queue_id, ())) <= set(decided)
+    disputed = item.state == ReviewItem.State.DISPUTED
+    why = [
+        (Why.ESCALATION, any(event.verb == "escalate" for event in events)),
+        (Why.FLAG, any(event.verb == "flag" for event in events)),
+        (Why.DIFFERENCE, bool(apart) and tied != set(apart)),
+        (Why.TIE, bool(tied)),
+        (Why.PASSED_ON, disputed and not events and not settled and not ratings),
+    ]
+    named = tuple(reason for reason, holds in why if holds)
+    return Case(item, named, apart, tuple(events), tuple(ratings), frozenset(decided))
+
+
+def _candidates(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
+    """Items that may be cases: in dispute, with an open event, or with first ratings of two people or more."""
+    unruled = ItemEvent.objects.filter(
+        ~Exists(EventRuling.objects.filter(event=OuterRef("pk"))), assignment__item=OuterRef("pk"), verb__in=RAISED
+    )
+    several = (
+        Rating.objects.filter(assignment__item=OuterRef("pk"), phase="initial", cannot_judge=False)
+        .order_by()
+        .values("assignment__item")
+        .annotate(people=Count("reviewer", distinct=True))
+        .filter(people__gt=1)
+    )
+    wanted = Q(state=ReviewItem.State.DISPUTED) | Exists(unruled) | Exists(several)
+    rows = items.filter(wanted).exclude(state=ReviewItem.State.WITHDRAWN)
+    return rows.select_related("queue", "answer__question", "run").order_by("-pk")
+
+
+def _events(items: Sequence[ReviewItem]) -> dict[int, list[ItemEvent]]:
+    ruled = EventRuling.objects.filter(event=OuterRef("pk"))
+    rows = ItemEvent.objects.filter(~Exists(ruled), assignment__item__in=items, verb__in=RAISED)
+    found: dict[int, list[ItemEvent]] = {}
+    for event in rows.select_related("assignment").order_by("pk"):
+        found.setdefault(event.assignment.item_id, []).append(event)
+    return found
+
+
+def _first_ratings(items: Sequence[ReviewItem]) -> dict[int, list[Rating]]:
+    rows = Rating.objects.filter(assignment__item__in=items, phase="initial").select_related("metric", "assignment")
+    newest: dict[tuple[int, int], Rating] = {}
+    for row in rows.order_by("seq", "pk"):
+        newest[row.assignment_id or 0, row.metric_id] = row
+    found: dict[int, list[Rating]] = {}
+    for row in newest.values():
+        if row.assignment:
+            found.setdefault(row.assignment.item_id, []).append(row)
+    return found
+
+
+def _apart(
+    item: ReviewItem, ratings: Sequence[Rating], decided: Collection[int]
+) -> tuple[dict[int, float], frozenset[int]]:
+    """Metric -> distance where two first ratings lie as far apart as the queue says, and which of them are ties."""
+    by_metric: dict[int, list[Rating]] = {}
+    for row in ratings:
+        if not row.cannot_judge and row.metric_id not in decided:
+            by_metric.setdefault(row.metric_id, []).append(row)
+    apart, tied = {}, set()
+    for metric_id, rows in by_metric.items():
+        scale = rows[0].metric.read_scale()
+        furthest = max((distance(scale, one, other) for one, other in combinations(rows, 2)), default=0.0)
+        split = scale.kind in {ScaleKind.CLASS, ScaleKind.YES_NO} and majority(_said(row) for row in rows) is None
+        if split:
+            tied.add(metric_id)
+        if split or furthest >= item.queue.adjudicate_from > 0:
+            apart[metric_id] = furthest
+    return apart, frozenset(tied)
+
+
+def _said(row: Rating) -> str:
+    return str(row.label if row.value is None else row.value)

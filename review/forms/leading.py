@@ -1,0 +1,37 @@
+"""The small forms of a lead: people, items and a deadline."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from evaluation.errors import Refused
+
+MOMENT = "%Y-%m-%dT%H:%M"  # what a browser's field for date and time reads and sends
+MOST_IDS = 5_000
+LONGEST_ID = 18  # digits
+
+
+def ids_of(data: QueryDict, field: str) -> set[int]:
+    """The primary keys that a form sends under a name; anything else is no id."""
+    sent = data.getlist(field)[:MOST_IDS]
+    return {int(one) for one in sent if one.isascii() and one.isdigit() and len(one) <= LONGEST_ID}
+
+
+def moment_of(text: str) -> datetime | None:
+    """A moment in the site's time zone; ``None`` for none.
+
+    :raises Refused: ``no_moment`` for anything else.
+    """
+    if not text.strip():
+        return None
+    try:
+        moment = parse_datetime(text.strip())
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise Refused("no_moment", text=text[:40])
+    return moment if timezone.is_aware(moment) else timezone.make_aware(moment)

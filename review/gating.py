@@ -1,0 +1,147 @@
+"""Putting a run through a quality gate: better, worse, or cannot tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from evaluation.errors import Refused
+from evaluation.runs.models import Run
+from review.comparing.choosing import Side, sides
+from review.comparing.difference import RunDifference, difference
+from review.comparing.verdict import half_width, labels_missing, settle_corrected
+from review.comparing.whole import Comparison
+from review.comparison.gate import GateVerdict, Settling, fail_under, max_drop, settle_by_labels, settle_by_questions
+from review.reporting.figure import Figure
+from review.reporting.gate import Check, Gate, GateOn, Rule
+from review.reporting.report import ThreeScores
+
+
+@dataclass(frozen=True, slots=True)
+class GateAsked:
+    """What is asked of a run. ``on`` empty: the corrected score where it is offered, else judge-only."""
+
+    fail_under: float | None = None
+    baseline: Run | None = None
+    max_drop: float | None = None
+    on: str = ""
+    strict: bool = False
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is a gate at all."""
+        return self.fail_under is not None or self.max_drop is not None
+
+
+def checked(asked: GateAsked) -> GateAsked:
+    """The same, if it makes sense.
+
+    :raises Refused: ``gate_needs_baseline``, ``gate_needs_drop`` or ``gate_drop_negative``.
+    """
+    if asked.max_drop is not None and asked.baseline is None:
+        raise Refused("gate_needs_baseline")
+    if asked.baseline is not None and asked.max_drop is None:
+        raise Refused("gate_needs_drop")
+    if asked.max_drop is not None and asked.max_drop < 0:
+        raise Refused("gate_drop_negative", drop=asked.max_drop)
+    return asked
+
+
+def gate_of(run: Run, asked: GateAsked) -> Gate | None:
+    """The gate of a run as it stands now; ``None`` where nothing was asked. An incomplete run fails with its reason.
+
+    :raises Refused: as :func:`checked` does.
+    """
+    if not checked(asked).anything:
+        return None
+    found = sides([run] if asked.baseline is None else [asked.baseline, run])
+    return gate_between(found[-1], difference(found[-1], found[0]) if asked.baseline is not None else None, asked)
+
+
+def gates_of(found: Comparison, asked: GateAsked) -> dict[int, Gate]:
+    """The gate of each compared run by its id, measured against the first; of a run alone, where it is alone. Empty
+    where nothing was asked. ``asked.baseline`` is not read.
+
+    :raises Refused: ``gate_needs_baseline`` for a drop of a run that stands alone, else as :func:`checked` does.
+    """
+    first, *others = found.sides
+    alone = not others
+    against = None if alone or asked.max_drop is None else first.basis.run
+    if not checked(replace(asked, baseline=against)).anything:
+        return {}
+    if alone:
+        return {first.run_id: gate_between(first, None, asked)}
+    compared = found.differences if asked.max_drop is not None else [None] * len(others)
+    return {side.run_id: gate_between(side, one, asked) for side, one in zip(others, compared, strict=True)}
+
+
+def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -> Gate:
+    """The gate of a run whose figures are at hand; ``compared`` is what it is measured against the baseline."""
+    on = _on(asked, ours.report.overall, compared)
+    checks = []
+    if asked.fail_under is not None:
+        checks.append(_least(ours, on, asked.fail_under))
+    if compared is not None and asked.max_drop is not None:
+        checks.append(_drop(compared, on, asked.max_drop))
+    complete = ours.basis.run.state == Run.State.COMPLETED
+    return Gate(
+        on=on,
+        strict=asked.strict,
+        baseline_id=None if compared is None else compared.baseline_id,
+        checks=tuple(checks),
+        incomplete="" if complete else ours.basis.run.reason or "not_finished",
+    )
+
+
+def _on(asked: GateAsked, overall: ThreeScores, compared: RunDifference | None) -> GateOn:
+    """The corrected score by default where every rule can be asked of it."""
+    if asked.on:
+        return GateOn(asked.on)
+    offered = asked.fail_under is None or overall.corrected_over_questions.value is not None
+    offered &= compared is None or compared.corrected.value is not None
+    return GateOn.CORRECTED if offered else GateOn.JUDGE_ONLY
+
+
+def _least(side: Side, on: GateOn, limit: float) -> Check:
+    overall = side.report.overall
+    figure = overall.corrected_over_questions if on is GateOn.CORRECTED else overall.judge_only
+    if figure.value is None:
+        settling = labels_missing(figure) if on is GateOn.CORRECTED else None
+        return Check(Rule.FAIL_UNDER, limit, None, None, None, GateVerdict.CANNOT_TELL, figure.withheld, settling)
+    if figure.low is None or figure.high is None:
+        return Check(Rule.FAIL_UNDER, limit, figure.value, None, None, GateVerdict.CANNOT_TELL, figure.no_interval)
+    verdict = fail_under(figure.low, figure.high, limit)
+    settling = None
+    if verdict is GateVerdict.CANNOT_TELL:
+        settling = _settling(figure, overall.corrected, on, abs(figure.value - limit), _groups(side))
+    return Check(Rule.FAIL_UNDER, limit, figure.value, figure.low, figure.high, verdict, settling=settling)
+
+
+def _settling(wide: Figure, narrow: Figure, on: GateOn, distance: float, groups: int) -> Settling | None:
+    half = half_width(wide)
+    if on is GateOn.JUDGE_ONLY:
+        return settle_by_questions(groups, half, distance)
+    return settle_by_labels(int(wide.extra["labels"]), wide.n, groups, half_width(narrow), half, distance)
+
+
+def _groups(side: Side) -> int:
+    return len({answer.group for answer in side.basis.said.answers.values()})
+
+
+def _drop(compared: RunDifference, on: GateOn, drop: float) -> Check:
+    rule, paired = Rule.MAX_DROP, compared.overall
+    if on is GateOn.CORRECTED:
+        figure = compared.corrected
+        value, low, high, why = figure.value, figure.low, figure.high, figure.withheld or figure.no_interval
+    else:
+        value, low, high = (paired.value, paired.low, paired.high) if paired else (None, None, None)
+        why = "no_values" if paired is None else "no_variation"
+    if value is None or low is None or high is None:
+        settling = labels_missing(compared.corrected) if on is GateOn.CORRECTED and value is None else None
+        return Check(rule, drop, value, None, None, GateVerdict.CANNOT_TELL, why, settling)
+    verdict = max_drop(low, high, drop)
+    settling = None
+    if verdict is GateVerdict.CANNOT_TELL and on is GateOn.CORRECTED:
+        settling = settle_corrected(compared, abs(value + drop))
+    elif verdict is GateVerdict.CANNOT_TELL:
+        settling = settle_by_questions(paired.groups if paired else 0, (high - low) / 2.0, abs(value + drop))
+    return Check(rule, drop, value, low, high, verdict, settling=settling)

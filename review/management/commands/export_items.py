@@ -1,0 +1,35 @@
+"""Write a queue's items into files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from review.item_export import FORMATS, export_items_to
+from review.management.asking import refusals
+from review.models.queues import ReviewQueue
+
+
+class Command(BaseCommand):
+    """``export_items QUEUE --output FILE…``: the ending chooses the format (.csv, .xlsx, .jsonl; .json is Label
+    Studio's tasks, .xml its labelling configuration)."""
+
+    help = "Write the items of a review queue with every rating; the ending of the file chooses the format."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The queue and the files."""
+        parser.add_argument("queue", type=int)
+        known = ", ".join(ending for ending, _, _ in FORMATS.values())
+        parser.add_argument("--output", type=Path, action="append", required=True, help=f"file ending in {known}")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write each file, whole or not at all."""
+        queue = ReviewQueue.objects.filter(pk=options["queue"]).first()
+        if queue is None:
+            raise CommandError(f"there is no queue {options['queue']}", returncode=2)
+        for path in options["output"]:
+            with refusals():
+                export_items_to(queue, path)
+            self.stdout.write(str(path))

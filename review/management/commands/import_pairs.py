@@ -1,0 +1,41 @@
+"""Import preferences between pairs of answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from evaluation.runs.selecting import project_named
+from review.management.asking import refusals
+from review.pairing.importing import import_pairs
+
+
+class Command(BaseCommand):
+    """``import_pairs FILE --name NAME``."""
+
+    help = "Import a file of preferences between two answers to a question (rows with pair_id)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The file and the comparison it belongs to."""
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--name", required=True, help="name of the comparison, made where it is not there")
+        parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Import, and say what became of the rows."""
+        path = options["file"]
+        with refusals():
+            project = project_named(options["project"])
+            done = import_pairs(project, path.read_bytes(), path.name, options["name"])
+        if options["format"] == "json":
+            self.stdout.write(json.dumps(asdict(done)))
+            return
+        self.stdout.write(
+            f"comparison {done.pair_set}: {done.pairs} new pairs, {done.human} preferences of people, "
+            f"{done.judge} of judges ({done.failed} without a value), {done.unchanged} unchanged"
+        )

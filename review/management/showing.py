@@ -1,0 +1,44 @@
+"""Printing the figures of a run with its gate, and ending with the exit code they deserve."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+
+from django.core.management.base import BaseCommand
+
+from evaluation.runs.models import Run
+from review.management.about_judges import about_judges
+from review.management.asking import GATE
+from review.management.gate_options import print_gate, warn_of_gate
+from review.management.results_tables import results_sheets
+from review.management.tables import write
+from review.pages.plan import guess_note, plan_json, plan_sentence
+from review.planner.ahead import next_review
+from review.reporting.as_json import summary_json
+from review.reporting.gate import Gate
+from review.reporting.gathering import gather
+from review.reporting.making import report_of
+
+
+def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str) -> None:
+    """The gate first, then the figures; exit 0, 100 for a gate that is not passed or a run that is not complete."""
+    basis = gather(run)
+    report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None)
+    if form == "json":
+        told = {**summary_json(report), "next_review": plan_json(next_review(basis))}
+        command.stdout.write(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=2))
+    else:
+        if gate is not None:
+            print_gate(command, gate)
+        write(command.stdout, results_sheets(report))
+        for line in about_judges(report):
+            command.stdout.write(line)
+        if plan := next_review(basis):
+            command.stdout.write(" ".join(part for part in (plan_sentence(plan), guess_note(plan)) if part))
+    if gate is not None:
+        warn_of_gate(command, gate)
+    code = gate.exit_code if gate is not None else 0
+    if not report.header.complete or code:
+        sys.exit(code or GATE)

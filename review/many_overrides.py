@@ -1,0 +1,141 @@
+"""One decision about many answers: the same value with the same reason, each a row of its own that can be reverted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
+
+from evaluation import audit
+from evaluation.access import may
+from evaluation.accounts.models import User
+from evaluation.accounts.roles import Action
+from evaluation.canonical import content_hash
+from evaluation.errors import Refused
+from evaluation.runs.models import Answer, Run
+from evaluation.scores.models import MetricDefinition, Score
+from evaluation.scoring.definitions import definitions
+from review.given import check_value
+from review.models.queues import Assignment
+from review.models.ratings import Override
+from review.overrides import checked_reason, standing
+from review.queues.settling import RATED
+
+MOST = 10_000  # answers at once
+Kind = Override.Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a decision about many answers does. ``answers`` get the value; of the named ones ``same`` stand there by an
+    override already, ``adjudicated`` may be changed by a lead alone, and ``forbidden`` are not the person's."""
+
+    answers: tuple[int, ...]
+    same: int
+    adjudicated: int
+    forbidden: int
+
+
+def effect_of(
+    run: Run,
+    metric: MetricDefinition,
+    answer_ids: Collection[int],
+    *,
+    value: float | None = None,
+    label: str | None = None,
+    by: User,
+) -> Effect:
+    """What overriding these answers of the run would do, without doing it. Four queries.
+
+    :raises Refused: ``no_answers_chosen``, ``too_many_answers``, ``one_value`` or ``off_scale``.
+    """
+    check_value(metric.name, metric.read_scale(), value, label)
+    if len(answer_ids) > MOST:
+        raise Refused("too_many_answers", count=len(answer_ids), limit=MOST)
+    rows = Answer.objects.filter(answer_set_id=run.answer_set_id, pk__in=answer_ids, status="ok")
+    named = set(rows.values_list("pk", flat=True))
+    if not named:
+        raise Refused("no_answers_chosen")
+    lead = may(by, run.project_id, Action.OVERRIDE)
+    mine = named if lead else _rated_by(by, run, named)
+    tops = {answer: standing(rows) for answer, rows in _standing_rows(metric, mine).items()}
+    decided = {pk: top for pk, top in tops.items() if top is not None}
+    settled = {pk for pk, top in decided.items() if top.kind == Kind.ADJUDICATION and not lead}
+    alike = {pk for pk, top in decided.items() if (top.value, top.label) == (value, label)}
+    same = {pk for pk in alike if decided[pk].kind == Kind.OVERRIDE}
+    return Effect(tuple(sorted(mine - same - settled)), len(same), len(settled), len(named - mine))
+
+
+def override_many(
+    run: Run,
+    metric: MetricDefinition,
+    answer_ids: Collection[int],
+    *,
+    value: float | None = None,
+    label: str | None = None,
+    reason: str,
+    by: User,
+) -> Effect:
+    """Put one value above everything said of these answers, all or nothing.
+
+    :raises PermissionDenied: when the person may override none of them.
+    :raises Refused: what :func:`effect_of` refuses, ``reason_required``, ``reason_too_long`` or ``changed_meanwhile``.
+    """
+    text = checked_reason(reason)
+    try:
+        with transaction.atomic():
+            found = effect_of(run, metric, answer_ids, value=value, label=label, by=by)
+            if not found.answers and found.forbidden:
+                raise PermissionDenied
+            earlier = _standing_rows(metric, set(found.answers))
+            made = Override.objects.bulk_create(
+                [
+                    Override(
+                        answer_id=answer,
+                        metric=metric,
+                        seq=earlier[answer][-1].seq + 1 if earlier[answer] else 1,
+                        kind=Kind.OVERRIDE,
+                        value=value,
+                        label=label,
+                        reason=text,
+                        by=by,
+                    )
+                    for answer in found.answers
+                ],
+                batch_size=1_000,
+            )
+            if made:
+                told = {"count": len(made), "answers": content_hash(list(found.answers))}
+                audit.record(by, "scores_overridden", run, metric=metric.name, **told)
+    except IntegrityError as error:
+        raise Refused("changed_meanwhile") from error
+    return found
+
+
+def metric_of_run(run: Run, name: str) -> MetricDefinition:
+    """The metric of that name in the version the run was scored with, else the newest.
+
+    :raises UnknownName: for a name that nothing defines.
+    """
+    scored = MetricDefinition.objects.filter(Exists(Score.objects.filter(run=run, metric=OuterRef("pk"))), name=name)
+    return scored.order_by("-version").first() or definitions([name])[name]
+
+
+def _rated_by(user: User, run: Run, answers: set[int]) -> set[int]:
+    """The answers the person rated in a queue: of those they are an assigned expert."""
+    if not may(user, run.project_id, Action.RATE):
+        return set()
+    rows = Assignment.objects.filter(
+        reviewer=user, item__answer__answer_set_id=run.answer_set_id, state__in=RATED
+    ).values_list("item__answer_id", flat=True)
+    return answers & set(rows)
+
+
+def _standing_rows(metric: MetricDefinition, answers: set[int]) -> dict[int, list[Override]]:
+    found: dict[int, list[Override]] = {pk: [] for pk in answers}
+    for row in Override.objects.filter(metric=metric, answer__in=answers).order_by("answer_id", "seq"):
+        found[row.answer_id].append(row)
+    return found

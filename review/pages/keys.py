@@ -1,0 +1,93 @@
+"""The keys of the review screen as its pages show them, and the page on which a person chooses them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.accounts.models import User
+from review.keymap import CODES, DEFAULTS, ON_REVEAL, KeyAction, keys_from
+
+TITLES = {
+    KeyAction.NEXT: _("next criterion"),
+    KeyAction.PREVIOUS: _("previous criterion"),
+    KeyAction.CANNOT_JUDGE: _("cannot judge"),
+    KeyAction.SKIP: _("skip: somebody else gets the item"),
+    KeyAction.FLAG: _("flag: something is wrong with the item itself"),
+    KeyAction.ESCALATE: _("escalate: hand the item to a lead"),
+    KeyAction.COMMENT: _("comment"),
+    KeyAction.SUGGEST: _("suggest a correct answer"),
+    KeyAction.RUBRIC: _("show or hide the rubric"),
+    KeyAction.REFERENCE: _("show or hide the expected answer"),
+    KeyAction.RAW: _("answer as raw text"),
+    KeyAction.PASSAGE_BEFORE: _("previous passage"),
+    KeyAction.PASSAGE_AFTER: _("next passage"),
+    KeyAction.UNDO: _("undo: take the last item back"),
+    KeyAction.CHANGE: _("change my rating, when the judge is shown"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The person's keys: ``labels`` by action as printed on the key, ``card`` and ``reveal`` as JSON for the scripts
+    of the two screens (place on the keyboard -> action). ``off``: single keys are switched off."""
+
+    labels: Mapping[str, str]
+    lines: tuple[tuple[str, str], ...]
+    card: str
+    reveal: str
+    off: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """One action on the page of keys: its field, its title, and the choices with the chosen one."""
+
+    name: str
+    title: str
+    choices: tuple[tuple[str, str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeysPage:
+    """The page of keys."""
+
+    rows: tuple[KeyRow, ...]
+    off: bool
+    error: str
+
+
+def keys_of(user: User) -> Keys:
+    """The person's keys, for a page of theirs."""
+    chosen = keys_from(user.keymap)
+    return Keys(
+        labels={str(action): CODES[code] for action, code in chosen.items()},
+        lines=tuple((CODES[code], str(TITLES[action])) for action, code in chosen.items() if action not in ON_REVEAL),
+        card=_as_json({code: str(action) for action, code in chosen.items() if action not in ON_REVEAL}),
+        reveal=_as_json({code: str(action) for action, code in chosen.items() if action in ON_REVEAL}),
+        off=user.keys_off,
+    )
+
+
+def keys_page(user: User, *, entered: Mapping[str, str] | None = None, error: str = "") -> KeysPage:
+    """The page with the person's keys, or with what a refused form held."""
+    chosen = {str(action): code for action, code in keys_from(user.keymap).items()} | dict(entered or {})
+    return KeysPage(
+        rows=tuple(
+            KeyRow(
+                str(action),
+                str(TITLES[action]),
+                tuple((code, label, code == chosen[str(action)]) for code, label in CODES.items()),
+            )
+            for action in DEFAULTS
+        ),
+        off=user.keys_off,
+        error=error,
+    )
+
+
+def _as_json(keys: Mapping[str, str]) -> str:
+    return json.dumps(keys, sort_keys=True)

@@ -1,0 +1,34 @@
+"""A design for each of several runs, and what their draws are told beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from evaluation.runs.models import Run
+from evaluation.scores.models import MetricDefinition
+from review.planner.design import Design, design
+from review.queues.making import shares
+from review.reporting.gathering import gather
+from review.sampling.member import DrawParams
+
+
+def designs(runs: Sequence[Run], metrics: Sequence[MetricDefinition], size: int, guess: float) -> dict[int, Design]:
+    """Run -> how to draw from it, each with its share of the size and its own earlier ratings."""
+    wanted = zip(runs, shares(runs, size), strict=True)
+    return {run.pk: design(gather(run), metrics, share, guess) for run, share in wanted}
+
+
+def told(
+    planned: Mapping[int, Design],
+    *,
+    fail_below: float | None = None,
+    share: float | None = None,
+    keys: Mapping[int, frozenset[int]] | None = None,
+) -> dict[int, DrawParams]:
+    """Run -> everything its draw is told; ``keys`` are hand-picked answers by run."""
+    picked = keys or {}
+    return {
+        run: replace(one.params, fail_below=fail_below, share=share, keys=picked.get(run, frozenset()))
+        for run, one in planned.items()
+    }

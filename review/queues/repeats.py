@@ -1,0 +1,88 @@
+"""Hidden repeats: the same item again to the same reviewer, much later and unmarked. They tell how far a person agrees
+with themselves and enter no other figure.
+
+Which items come again is chance, from the queue's seed. The judge is shown for neither occasion: a second rating that
+has seen the judge would say nothing about the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
+
+from review.models.queues import Assignment, QueueMember, Reservation, ReviewItem, ReviewQueue
+from review.queues.order import repeat_key, repeated_by_chance
+from review.queues.settling import RATED
+
+FIRST_OCCASION = 1
+
+
+def comes_again(assignment: Assignment) -> bool:
+    """Whether this item is one of the person's repeated ones; no query in a queue without repeats."""
+    item, queue = assignment.item, assignment.item.queue
+    if queue.repeat_share <= 0 or item.occasion != FIRST_OCCASION:
+        return False
+    share = queue.repeat_share * (queue.repeat_until + queue.repeat_gap) / max(queue.repeat_until, 1)
+    if not repeated_by_chance(share, queue.seed, item.pk, assignment.reviewer_id):
+        return False
+    return _early(assignment) or _planned(assignment).exists()
+
+
+def plan_repeat(assignment: Assignment) -> None:
+    """Make the item's repeat for the person, once. Call it in the transaction that stores the first rating."""
+    if _planned(assignment).exists():
+        return
+    item, queue = assignment.item, assignment.item.queue
+    member = QueueMember.objects.get(queue=queue, reviewer=assignment.reviewer_id)
+    same = ReviewItem.objects.filter(queue=queue, answer=item.answer_id)
+    occasion = 1 + (same.aggregate(highest=Max("occasion"))["highest"] or FIRST_OCCASION)
+    again = ReviewItem.objects.create(
+        queue=queue,
+        answer_id=item.answer_id,
+        run_id=item.run_id,
+        occasion=occasion,
+        reserved=True,
+        shuffle_key=repeat_key(queue.seed, item.pk),
+    )
+    Reservation.objects.create(item=again, reviewer_id=assignment.reviewer_id, after=member.served + queue.repeat_gap)
+
+
+def due_repeats(queue: ReviewQueue, member: QueueMember) -> Iterator[tuple[ReviewItem, bool]]:
+    """Repeats whose time has come, the longest due first; marked where the person let the lease lapse. Not those whose
+    first rating was taken back, or followed by a look at the judge."""
+    first = Assignment.objects.filter(
+        reviewer=member.reviewer_id,
+        item__queue=queue,
+        item__answer=OuterRef("answer"),
+        item__occasion=FIRST_OCCASION,
+        state__in=RATED,
+        revealed_at__isnull=True,
+    )
+    own = Assignment.objects.filter(item=OuterRef("pk"), reviewer=member.reviewer_id)
+    rows = ReviewItem.objects.filter(
+        Exists(first),
+        ~Exists(own) | Q(Exists(own.filter(state=Assignment.State.EXPIRED))),
+        queue=queue,
+        state=ReviewItem.State.OPEN,
+        occasion__gt=FIRST_OCCASION,
+        reservations__reviewer=member.reviewer_id,
+        reservations__after__lte=member.served,
+    )
+    found = rows.annotate(lapsed=Exists(own), due=F("reservations__after")).order_by("due")[:1]
+    yield from ((item, bool(item.lapsed)) for item in found)
+
+
+def _early(assignment: Assignment) -> bool:
+    queue = assignment.item.queue
+    rows = QueueMember.objects.filter(queue=queue, reviewer=assignment.reviewer_id, served__lte=queue.repeat_until)
+    return rows.exists()
+
+
+def _planned(assignment: Assignment) -> QuerySet[Reservation]:
+    return Reservation.objects.filter(
+        reviewer=assignment.reviewer_id,
+        item__queue=assignment.item.queue_id,
+        item__answer=assignment.item.answer_id,
+        item__occasion__gt=FIRST_OCCASION,
+    )

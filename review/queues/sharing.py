@@ -1,0 +1,139 @@
+"""Who rates which item of a queue, how many rate it, and which come again without saying so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from types import MappingProxyType
+
+from django.db.models import Count
+
+from evaluation.accounts.models import User
+from evaluation.errors import Refused, UnknownName
+from evaluation.runs.models import Answer
+from review.models.queues import Assignment, Reservation, ReviewItem, ReviewQueue
+from review.sampling.dealing import by_field, by_load, in_turn
+
+Distribution = ReviewQueue.Distribution
+MOST_REPEATS = 0.5
+USUAL_GAP = 20
+LEAST_EACH = 8  # with fewer items each, a repeat would come too soon to be one
+
+_NOBODY: Mapping[str, tuple[User, ...]] = MappingProxyType({})
+_NO_NAMES: Mapping[int, tuple[User, ...]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Whom items are for. ``overlap_share`` (0 to 1): the share rated by all the reviewers an item asks for, the others
+    by one; ``repeat_share`` (0 to 0.5): the share of a reviewer's items that come again. ``fields``: tag or category ->
+    people, for ``by_tag``; ``named``: answer -> people, for ``per_item``."""
+
+    distribution: str = Distribution.POOL
+    overlap_share: float = 1.0
+    repeat_share: float = 0.0
+    fields: Mapping[str, Sequence[User]] = field(default_factory=lambda: _NOBODY)
+    named: Mapping[int, Sequence[User]] = field(default_factory=lambda: _NO_NAMES)
+
+    def check(self, people: Sequence[User]) -> None:
+        """Refuse what cannot be.
+
+        :raises Refused: ``queue_rule``, ``no_fields`` or ``not_a_reviewer``.
+        :raises UnknownName: for an unknown way of giving items out.
+        """
+        if self.distribution not in Distribution:
+            raise UnknownName("distribution", str(self.distribution), list(Distribution.values))
+        for name, value, high in (("overlap_share", self.overlap_share, 1), ("repeat_share", self.repeat_share, 0.5)):
+            if not 0 <= value <= high:
+                raise Refused("queue_rule", field=name, low=0, high=high)
+        if self.distribution == Distribution.BY_TAG and not self.fields:
+            raise Refused("no_fields")
+        members = {one.pk for one in people}
+        named = [one for ones in (*self.fields.values(), *self.named.values()) for one in ones]
+        if strangers := sorted({one.get_username() for one in named if one.pk not in members}):
+            raise Refused("not_a_reviewer", people=strangers)
+
+
+def needs_of(count: int, reviews_needed: int, overlap_share: float, seed: int) -> list[int]:
+    """How many reviewers each of so many items takes: ``reviews_needed`` for a random share, one for the others."""
+    if reviews_needed == 1:
+        return [1] * count
+    shared = math.ceil(round(count * overlap_share, 9))
+    several = set(Random(f"overlap {seed}").sample(range(count), shared))
+    return [reviews_needed if place in several else 1 for place in range(count)]
+
+
+def repeat_window(repeat_share: float, ratings: int, people: int) -> tuple[int, int]:
+    """``(gap, until)``: repeats come after ``gap`` other items, chosen among a reviewer's first ``until`` of so many
+    expected ones; ``(0, 0)`` without repeats.
+
+    :raises Refused: ``too_few_for_repeats``.
+    """
+    if repeat_share <= 0:
+        return 0, 0
+    each = ratings // max(people, 1)
+    if each < LEAST_EACH:
+        raise Refused("too_few_for_repeats", each=each, least=LEAST_EACH)
+    gap = min(USUAL_GAP, each // 2)
+    return gap, each - gap
+
+
+def reserve_items(queue: ReviewQueue, items: Sequence[ReviewItem], people: Sequence[User], sharing: Sharing) -> None:
+    """Keep each item for its people, by the queue's way of giving them out. In a pool nothing is kept for anybody.
+
+    :raises Refused: ``too_few_for_tag``.
+    """
+    if sharing.distribution == Distribution.POOL:
+        return
+    dealt = _dealt(queue, items, [one.pk for one in people], sharing)
+    Reservation.objects.bulk_create(
+        (
+            Reservation(item=item, reviewer_id=reviewer)
+            for item, ones in zip(items, dealt, strict=True)
+            for reviewer in ones
+        ),
+        batch_size=2_000,
+    )
+
+
+def open_loads(people: Sequence[int]) -> dict[int, int]:
+    """How many items of open queues are kept for each person and not rated by them yet."""
+    kept = Reservation.objects.filter(
+        reviewer__in=people, item__state=ReviewItem.State.OPEN, item__queue__state=ReviewQueue.State.OPEN
+    )
+    loads = dict(kept.order_by().values_list("reviewer").annotate(Count("pk")))
+    done = Assignment.objects.filter(
+        reviewer__in=people,
+        submitted_at__isnull=False,
+        item__reserved=True,
+        item__state=ReviewItem.State.OPEN,
+        item__queue__state=ReviewQueue.State.OPEN,
+    )
+    for reviewer, count in done.order_by().values_list("reviewer").annotate(Count("pk")):
+        loads[reviewer] = max(0, loads.get(reviewer, 0) - count)
+    return loads
+
+
+def _dealt(
+    queue: ReviewQueue, items: Sequence[ReviewItem], people: list[int], sharing: Sharing
+) -> list[tuple[int, ...]]:
+    needs = [item.reviews_needed for item in items]
+    # Who comes first is chance too: the same person would else get the odd item of every queue.
+    Random(f"people {queue.seed}").shuffle(people)
+    if sharing.distribution == Distribution.ROUND_ROBIN:
+        return in_turn(needs, people)
+    if sharing.distribution == Distribution.BALANCED:
+        return by_load(needs, people, open_loads(people))
+    if sharing.distribution == Distribution.PER_ITEM:
+        return [tuple(one.pk for one in sharing.named.get(item.answer_id, ())) for item in items]
+    fields = {tag: [one.pk for one in ones] for tag, ones in sharing.fields.items()}
+    return by_field(needs, _tags(queue, items), people, fields, open_loads(people))
+
+
+def _tags(queue: ReviewQueue, items: Sequence[ReviewItem]) -> list[tuple[str, ...]]:
+    """Tags and category of each item's question."""
+    rows = Answer.objects.filter(items__queue=queue).select_related("question")
+    tags = {row.pk: (*row.question.read().tags, row.question.category) for row in rows}
+    return [tags[item.answer_id] for item in items]

@@ -1,0 +1,115 @@
+"""A report as a Markdown summary, short enough for a comment on a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from django.utils.translation import gettext as _
+
+from evaluation.messages import explain_doubt, explain_reason
+from review.comparison.gate import GateVerdict
+from review.reporting.beside import why_withheld
+from review.reporting.figure import Figure
+from review.reporting.gate import Gate, gate_line, gate_reasons
+from review.reporting.report import Report
+
+SIGNS = {GateVerdict.PASSED: "✅", GateVerdict.FAILED: "❌", GateVerdict.CANNOT_TELL: "⚠️"}
+WORST = 5
+LONGEST = 120
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&])")
+
+
+def markdown_summary(report: Report, gate: Gate | None) -> str:
+    """The gate first, then the three overall scores, metrics, categories, and the worst answers."""
+    return "\n".join(_lines(report, gate)).rstrip() + "\n"
+
+
+def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
+    header = report.header
+    if gate is not None:
+        yield f"**{SIGNS[gate.verdict]} {gate_line(gate)}**"
+        yield ""
+        yield from (f"- {_text(reason)}" for reason in gate_reasons(gate))
+        yield ""
+    yield f"### {_text(header.name)}"
+    yield ""
+    about = [header.question_set, header.system, header.profile, ", ".join(header.judges) or _("no judge")]
+    yield " · ".join(_text(one) for one in about)
+    if header.baseline_judged:
+        yield ""
+        yield _("The judge is the offline baseline: it compares words and understands nothing.")
+    if header.reason:
+        yield ""
+        yield "> " + _text(explain_reason(header.reason))
+    for doubt in report.doubts:
+        yield ""
+        yield "> ⚠️ " + _text(explain_doubt(doubt.code, doubt.params))
+    yield ""
+    yield from _overall(report)
+    yield from _metrics(report)
+    yield from _worst(report)
+
+
+def _overall(report: Report) -> Iterator[str]:
+    overall = report.overall
+    rows = [
+        (_("corrected"), overall.corrected, _("what experts would say of all answers")),
+        (_("reviewed"), overall.reviewed, _("experts where they rated")),
+        (_("judge only"), overall.judge_only, _("variation over questions, not judge error")),
+    ]
+    yield from _table(
+        (_("overall score"), _("value"), _("95% interval"), ""),
+        ((f"**{name}**", _value(figure), _interval(figure), note) for name, figure, note in rows),
+    )
+    answers = {"reviewed": overall.reviewed_answers, "answers": overall.answers}
+    yield _("%(reviewed)s of %(answers)s answers reviewed by experts.") % answers
+    yield ""
+
+
+def _metrics(report: Report) -> Iterator[str]:
+    yield from _table(
+        (_("metric"), _("judge only"), _("reviewed"), _("corrected"), _("scored"), _("failed")),
+        (
+            (
+                *(_text(line.report_name), _value(line.judge_only), _value(line.reviewed), _value(line.corrected)),
+                *(str(line.coverage.scored), str(line.coverage.failed)),
+            )
+            for line in report.metrics
+        ),
+    )
+
+
+def _worst(report: Report) -> Iterator[str]:
+    if not report.worst:
+        return
+    yield "<details><summary>" + _("Worst answers") + "</summary>"
+    yield ""
+    for line in report.worst[:WORST]:
+        text = " ".join(line.answer.question.split())
+        short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+        yield f"- {line.score or 0.0:.2f} {_text(short)} ({_text(line.answer.question_id)})"
+    yield ""
+    yield "</details>"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield "| " + " | ".join(header) + " |"
+    yield "|" + "---|" * len(header)
+    yield from ("| " + " | ".join(row) + " |" for row in rows)
+    yield ""
+
+
+def _value(figure: Figure) -> str:
+    if figure.value is None:
+        return f"– {_text(why_withheld(figure))}" if figure.n or figure.extra else "–"
+    return f"{figure.value:.3f}"
+
+
+def _interval(figure: Figure) -> str:
+    return "–" if figure.low is None or figure.high is None else f"{figure.low:.3f} – {figure.high:.3f}"
+
+
+def _text(text: str) -> str:
+    """Text in which nothing is Markdown, HTML or a mention."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("@", "@\N{ZERO WIDTH SPACE}")

@@ -1,0 +1,157 @@
+"""A quality gate's outcome, in words and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from evaluation.messages import explain_reason
+from review.comparison.gate import GateVerdict, Resource, Settling
+
+PASSED_CODE, GATE_CODE = 0, 100
+
+
+class GateOn(StrEnum):
+    """Which score a gate looks at."""
+
+    CORRECTED = "corrected"
+    JUDGE_ONLY = "judge_only"
+
+
+class Rule(StrEnum):
+    """What a gate asks for."""
+
+    FAIL_UNDER = "fail_under"
+    MAX_DROP = "max_drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule of the gate. ``value`` with its interval for questions like these is the score, or for ``max_drop``
+    this run minus the baseline; without it, or without an interval, ``reason`` is the code that says why. ``limit`` is
+    the least score, or the largest drop. ``settling`` says what would decide an open question."""
+
+    rule: Rule
+    limit: float
+    value: float | None
+    low: float | None
+    high: float | None
+    verdict: GateVerdict
+    reason: str = ""
+    settling: Settling | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as JSON values."""
+        settling = self.settling
+        return {
+            "rule": str(self.rule),
+            "limit": self.limit,
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "verdict": str(self.verdict),
+            **({"reason": self.reason} if self.reason else {}),
+            **({"settle": {"by": str(settling.resource), "needed": settling.needed}} if settling else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The gate of a run. ``incomplete`` is the reason why an incomplete run fails it whatever its figures are."""
+
+    on: GateOn
+    strict: bool
+    baseline_id: int | None
+    checks: tuple[Check, ...]
+    incomplete: str = ""
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """The worst of the checks."""
+        verdicts = {check.verdict for check in self.checks}
+        if self.incomplete or GateVerdict.FAILED in verdicts:
+            return GateVerdict.FAILED
+        return GateVerdict.CANNOT_TELL if GateVerdict.CANNOT_TELL in verdicts else GateVerdict.PASSED
+
+    @property
+    def exit_code(self) -> int:
+        """0 where the gate is passed, or open and not strict; else 100."""
+        if self.verdict is GateVerdict.CANNOT_TELL:
+            return GATE_CODE if self.strict else PASSED_CODE
+        return PASSED_CODE if self.verdict is GateVerdict.PASSED else GATE_CODE
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ``gate`` section of a report."""
+        return {
+            "on": str(self.on),
+            "target": "questions_like_these",
+            "verdict": str(self.verdict),
+            "strict": self.strict,
+            "exit_code": self.exit_code,
+            "baseline": self.baseline_id,
+            "checks": [check.to_dict() for check in self.checks],
+            **({"incomplete": self.incomplete} if self.incomplete else {}),
+        }
+
+
+def gate_line(gate: Gate) -> str:
+    """The first line of the output: which score the gate looks at, and what it says."""
+    on = _("corrected score") if gate.on is GateOn.CORRECTED else _("judge-only score")
+    verdict = {
+        GateVerdict.PASSED: _("passed"),
+        GateVerdict.FAILED: _("failed"),
+        GateVerdict.CANNOT_TELL: _("cannot tell"),
+    }[gate.verdict]
+    return _("gate on the %(score)s: %(verdict)s") % {"score": on, "verdict": verdict}
+
+
+def gate_reasons(gate: Gate) -> list[str]:
+    """One sentence for each check, and one for an incomplete run."""
+    reasons = [check_reason(check) for check in gate.checks]
+    if gate.incomplete:
+        reasons.insert(0, _("The run is not complete: %(reason)s") % {"reason": explain_reason(gate.incomplete)})
+    return reasons
+
+
+def check_title(check: Check) -> str:
+    """What a check asks for."""
+    if check.rule is Rule.FAIL_UNDER:
+        return _("score of at least %(limit).3f") % {"limit": check.limit}
+    return _("drop of at most %(limit).3f against the baseline") % {"limit": check.limit}
+
+
+def check_reason(check: Check) -> str:
+    """What a check says, and what would settle it where it cannot tell."""
+    wanted = check_title(check)
+    if check.value is None:
+        said = _("%(wanted)s: cannot tell. %(why)s") % {"wanted": wanted, "why": explain_reason(check.reason)}
+        return " ".join([said, *([_settle(check)] if check.settling else [])])
+    shown = f"{round(check.value, 3) or 0.0:+.3f}" if check.rule is Rule.MAX_DROP else f"{check.value:.3f}"
+    facts = {"wanted": wanted, "value": shown}
+    if check.low is None or check.high is None:
+        why = {"why": explain_reason(check.reason)}
+        return _("%(wanted)s: cannot tell, the value is %(value)s without an interval. %(why)s") % {**facts, **why}
+    facts |= {"low": f"{check.low:.3f}", "high": f"{check.high:.3f}"}
+    if check.verdict is GateVerdict.PASSED:
+        return _("%(wanted)s: passed with %(value)s (%(low)s to %(high)s).") % facts
+    if check.verdict is GateVerdict.FAILED:
+        return _("%(wanted)s: failed with %(value)s (%(low)s to %(high)s).") % facts
+    return " ".join(
+        [_("%(wanted)s: cannot tell from %(value)s (%(low)s to %(high)s).") % facts, _settle(check)]
+    ).strip()
+
+
+def _settle(check: Check) -> str:
+    if check.settling is None:
+        return _("The value lies on the limit, so no sample would settle it.")
+    needed = {"count": check.settling.needed}
+    if check.value is None:
+        return _("With about %(count)d rated answers in all there is a corrected score to look at.") % needed
+    if check.settling.resource is Resource.LABELS and check.rule is Rule.MAX_DROP:
+        return _("About %(count)d rated answers of both runs together would settle it if the value stays.") % needed
+    if check.settling.resource is Resource.LABELS:
+        return _("About %(count)d rated answers in all would settle it if the value stays.") % needed
+    return _("About %(count)d questions in all would settle it if the value stays.") % needed

@@ -1,0 +1,119 @@
+"""Why values of a run vary: ratings and the judge's scores split into answers, judge, reviewers and rest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluation.registry import Bilingual
+from evaluation.scales import Scale
+from evaluation.scores.models import MetricDefinition
+from review.agreement.variance import Observation, Source, VarianceSplit, variance_split
+from review.figures.experts import FIRST_OCCASION, ExpertRating, agreement_ratings
+from review.figures.judged import Key
+from review.figures.said import Said
+from review.figures.scorers import RULES, Scorer
+from review.figures.titles import title_of
+from review.planning.spending import Advice, Spend, what_next
+
+
+@dataclass(frozen=True, slots=True)
+class VariationMeasure:
+    """One metric's variances in squared units of its ``scale``, unweighted, and what to spend next on. ``judge`` is the
+    scorer whose part is told, empty where no judge scored the metric."""
+
+    metric: str
+    title: Bilingual
+    scale: Scale
+    judge: str
+    split: VarianceSplit
+    advice: Advice
+
+    @property
+    def shares(self) -> dict[Source, float]:
+        """Each known source's share of the sum of the known ones; empty where nothing varies."""
+        total = sum(self.split.variances.values())
+        return {source: value / total for source, value in self.split.variances.items()} if total > 0 else {}
+
+    @property
+    def untold(self) -> tuple[Spend, ...]:
+        """What advice had to leave out, because its source cannot be told from the others."""
+        return tuple(spend for spend, sources in SOURCES.items() if any(one in self.split.missing for one in sources))
+
+    def to_dict(self) -> dict[str, Any]:
+        """``{"variance": {source: value}, "share", "missing": {source: what it needs}, "design", "next"}``."""
+        design, first = self.split.design, self.advice.first
+        return {
+            "title": {"en": self.title.en, "ko": self.title.ko},
+            "scale": str(self.scale),
+            "judge": self.judge,
+            "variance": {str(source): value for source, value in self.split.variances.items()},
+            "share": {str(source): value for source, value in self.shares.items()},
+            "missing": {str(source): str(why) for source, why in self.split.missing.items()},
+            "design": {
+                "answers": design.answers,
+                "reviewers": design.reviewers,
+                "ratings_per_answer": design.ratings,
+                "judged": design.judged,
+                "judge_repeats": design.repeats,
+            },
+            "next": {
+                "spend_on": None if first is None else str(first),
+                "share": {str(spend): share for spend, share in self.advice.shares.items()},
+                "untold": [str(spend) for spend in self.untold],
+            },
+        }
+
+
+SOURCES: Mapping[Spend, tuple[Source, ...]] = {
+    Spend.QUESTIONS: (Source.ANSWERS,),
+    Spend.REVIEWERS: (Source.REVIEWERS,),
+    Spend.RATINGS: (Source.JUDGE, Source.TASTE),
+    Spend.REPEATS: (Source.NOISE,),
+}
+
+
+def variation_from(said: Said) -> tuple[VariationMeasure, ...]:
+    """The split of every metric with numbers that anybody rated blind, by name; no query, no resampling.
+
+    Overlap tells reviewers from answers, hidden repeats taste from the rest, repeated judgements the judge's noise.
+    """
+    blind = agreement_ratings(said.ratings)
+    repeats = _hidden_repeats(said.ratings, {row.pk for rows in blind.values() for row in rows})
+    found = []
+    for pk in sorted({metric for _, metric in blind}, key=lambda pk: said.names[pk]):
+        metric = said.metrics[pk]
+        if not metric.read_scale().labels:
+            rows = [row for key, several in blind.items() if key[1] == pk for row in several]
+            found.append(_measure(said, metric, [*rows, *(row for row in repeats if row.metric_id == pk)]))
+    return tuple(found)
+
+
+def _measure(said: Said, metric: MetricDefinition, rows: Sequence[ExpertRating]) -> VariationMeasure:
+    judge = next((one for one in said.scorers if one.primary and _judges(one, metric)), None)
+    observed = [Observation(row.answer_id, row.rater, row.value) for row in rows if row.value is not None]
+    split = variance_split(observed, _scores(judge, metric) if judge else None)
+    author = judge.author if judge else ""
+    return VariationMeasure(
+        said.names[metric.pk], title_of(metric), metric.read_scale(), author, split, what_next(split)
+    )
+
+
+def _judges(scorer: Scorer, metric: MetricDefinition) -> bool:
+    return scorer.author != RULES and any(pk == metric.pk for _, pk in scorer.said)
+
+
+def _scores(judge: Scorer, metric: MetricDefinition) -> dict[Any, Sequence[float]]:
+    """Answer -> the values of the judge's repeats."""
+    of_metric = {answer: one for (answer, pk), one in judge.said.items() if pk == metric.pk and one.value is not None}
+    return {answer: one.each or (one.value,) for answer, one in of_metric.items() if one.value is not None}
+
+
+def _hidden_repeats(rows: Iterable[ExpertRating], firsts: Collection[int]) -> list[ExpertRating]:
+    """Blind words on later occasions, the last one of each occasion; ``firsts`` are those that count as first ones."""
+    last: dict[tuple[Key, str, int], ExpertRating] = {}
+    for row in sorted(rows, key=lambda one: one.pk):
+        if row.occasion != FIRST_OCCASION and row.phase == "initial":
+            last[row.key, row.rater, row.assignment_id] = row
+    return [row for row in last.values() if row.blind and not row.cannot_judge and row.pk not in firsts]

@@ -1,0 +1,150 @@
+"""Side by side: the list of comparisons, making one, rating its pairs, and what came of it."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evaluation import access, audit
+from evaluation.accounts.models import User
+from evaluation.accounts.roles import Action
+from evaluation.errors import Refused
+from evaluation.messages import explain_refusal
+from evaluation.runs.models import Run
+from review.forms.pairs import NewPairsForm, PreferenceForm
+from review.models.pairs import PairSet
+from review.pages.pairs import NewPairsPage, PairListPage, PairRow, RatePage, pair_set_page
+from review.pairing.figures import pair_figures
+from review.pairing.making import make_pairs
+from review.pairing.preferring import card_of, last_rated, prefer
+from review.views.people import person
+
+
+def pair_sets_of(user: User) -> QuerySet[PairSet]:
+    """The comparisons the person leads or is named in, newest first."""
+    led = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
+    reached = Q(project__in=access.projects_with(user, Action.RATE).values("pk"))
+    return PairSet.objects.filter(led | (reached & Q(members__reviewer=user))).distinct().order_by("-id")
+
+
+def _found(user: User, pk: int) -> PairSet:
+    found = pair_sets_of(user).filter(pk=pk).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _leads(user: User, found: PairSet) -> bool:
+    return access.may(user, found.project_id, Action.MANAGE_REVIEW)
+
+
+@login_required
+@require_safe
+def pair_list(request: HttpRequest) -> HttpResponse:
+    """The comparisons I lead or rate."""
+    me = person(request)
+    mine = Count("pairs__preferences__pair", distinct=True, filter=Q(pairs__preferences__rater=me))
+    sets = pair_sets_of(me).annotate(size=Count("pairs", distinct=True), rated=mine)[:50]
+    named = set(PairSet.objects.filter(members__reviewer=me).values_list("pk", flat=True))
+    rows = tuple(PairRow(one.pk, one.name, one.size, one.rated, one.pk in named, one.closed_at is None) for one in sets)
+    leads = access.projects_with(me, Action.MANAGE_REVIEW).exists()
+    return render(request, "review/pair_list.html", {"page": PairListPage(rows, leads)})
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def pair_new(request: HttpRequest) -> HttpResponse:
+    """Make a comparison of a run with another one."""
+    asked = request.POST.get("run_a") or request.GET.get("run") or ""
+    if not asked.isdigit():
+        raise Http404
+    run = access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, asked)
+    form = NewPairsForm(run, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        said = form.cleaned_data
+        try:
+            made = make_pairs(
+                run,
+                said["run_b"],
+                name=said["name"],
+                reviewers=list(said["reviewers"]),
+                size=said["size"],
+                guideline=said["guideline"],
+                by=person(request),
+            )
+        except Refused as refused:
+            form.add_error(None, explain_refusal(refused))
+        else:
+            return redirect("pairs", made.pk)
+    return render(request, "review/pair_new.html", {"page": NewPairsPage(run.pk, str(run), form)})
+
+
+@login_required
+@require_safe
+def pair_set(request: HttpRequest, pk: int) -> HttpResponse:
+    """What came of a comparison, for its leads; whoever only rates is sent to rate."""
+    me = person(request)
+    found = _found(me, pk)
+    if not _leads(me, found):
+        return redirect("pairs-rate", found.pk)
+    member = found.members.filter(reviewer=me).exists()
+    return render(request, "review/pair_set.html", {"page": pair_set_page(found, pair_figures(found), member=member)})
+
+
+@login_required
+@require_safe
+def pair_rate(request: HttpRequest, pk: int) -> HttpResponse:
+    """The next pair, or one rated before to change one's mind."""
+    me = person(request)
+    found = _found(me, pk)
+    _require_member(found, me)
+    wanted = request.GET.get("pair", "")
+    card = card_of(found, me, int(wanted) if wanted.isdigit() else None)
+    if card is None and wanted:
+        raise Http404
+    return render(request, "review/pair_rate.html", {"page": RatePage(found, card, last_rated(found, me))})
+
+
+@login_required
+@require_POST
+def pair_prefer(request: HttpRequest, pk: int) -> HttpResponse:
+    """Store a preference and go on with the next pair."""
+    me = person(request)
+    found = _found(me, pk)
+    _require_member(found, me)
+    form = PreferenceForm(found, request.POST)
+    if not form.is_valid():
+        card = card_of(found, me, form.pair_id)
+        page = RatePage(found, card, last_rated(found, me), tuple(form.messages()))
+        return render(request, "review/pair_rate.html", {"page": page}, status=400)
+    said = form.cleaned_data
+    try:
+        prefer(found, said["pair"], me, int(said["value"]), reason=said["reason"], seconds=said["seconds"])
+    except Refused as refused:
+        page = RatePage(found, card_of(found, me, form.pair_id), last_rated(found, me), (explain_refusal(refused),))
+        return render(request, "review/pair_rate.html", {"page": page}, status=409)
+    return redirect("pairs-rate", found.pk)
+
+
+@login_required
+@require_POST
+def pair_close(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take no further preferences, or take them again."""
+    me = person(request)
+    found = _found(me, pk)
+    if not _leads(me, found):
+        raise PermissionDenied
+    found.closed_at = None if found.closed_at else timezone.now()
+    found.save(update_fields=["closed_at"])
+    audit.record(me, "pairs_closed" if found.closed_at else "pairs_reopened", found)
+    return redirect("pairs", found.pk)
+
+
+def _require_member(found: PairSet, me: User) -> None:
+    if not found.members.filter(reviewer=me).exists():
+        raise PermissionDenied

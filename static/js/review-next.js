@@ -1,0 +1,95 @@
+// The next card is there already: it is fetched while the person reads, and shown as soon as the server has taken the
+// decision. A refusal brings the card back as it was; without a connection everything stays and is sent later.
+(() => {
+  "use strict";
+  const SENT = new Set(["rating", "skip", "flag", "escalate"]);
+  const PARTS = ["header.top", "main", ".bar", "#help"];
+  const form = () => document.getElementById("rating");
+  let ahead = null; // { path, page }
+  let busy = false;
+  let waiting = null; // the form to be sent again when there is a connection
+
+  const parse = (text) => new DOMParser().parseFromString(text, "text/html");
+  const fetchAhead = () => {
+    ahead = null;
+    if (!form()) return;
+    fetch(form().dataset.ahead, { redirect: "error" })
+      .then((reply) => (reply.status === 200 ? reply.text() : null))
+      .then((text) => {
+        const page = text && parse(text);
+        const next = page && page.getElementById("rating");
+        if (next) ahead = { path: next.dataset.item, page };
+      })
+      .catch(() => { ahead = null; })
+      .finally(() => { if (form()) form().toggleAttribute("data-ready", true); });
+  };
+  const notices = (texts) => {
+    const box = document.getElementById("messages");
+    box.replaceChildren(...texts.map((text) => {
+      const line = document.createElement("p");
+      line.className = "notice page";
+      line.textContent = text;
+      return line;
+    }));
+  };
+  const show = (page) => {
+    PARTS.forEach((part) => {
+      const [now, next] = [document.querySelector(part), page.querySelector(part)];
+      if (now && next) now.replaceWith(document.adoptNode(next));
+    });
+    document.title = page.title;
+    window.scrollTo(0, 0);
+    document.dispatchEvent(new CustomEvent("concord:card"));
+    document.getElementById("main").focus({ preventScroll: true });
+  };
+  const onward = (told) => {
+    if (!ahead || ahead.path !== told.next) { window.location.assign(told.next); return; }
+    const { path, page } = ahead;
+    const head = parse(told.head).querySelector("header.top");
+    show(page);
+    if (head) document.querySelector("header.top").replaceWith(document.adoptNode(head));
+    document.querySelector("header.top form input[name=next]").value = path;
+    const undo = document.getElementById("undo");
+    if (told.undo) undo.setAttribute("action", told.undo);
+    document.querySelector("[data-undo]").hidden = !told.undo;
+    window.history.pushState({}, "", path);
+    notices(told.says);
+    fetchAhead();
+  };
+  const taken = async (sent, reply) => {
+    if (reply.redirected && new URL(reply.url).pathname.startsWith("/login/")) {
+      document.dispatchEvent(new CustomEvent("concord:log-in", { detail: sent }));
+      return;
+    }
+    if (reply.headers.get("Content-Type")?.startsWith("application/json")) {
+      document.dispatchEvent(new CustomEvent("concord:sent", { detail: form().dataset.store }));
+      onward(await reply.json());
+    } else if (reply.status === 409) {
+      const next = ahead;
+      show(parse(await reply.text()));
+      ahead = next;
+    } else {
+      throw new Error(String(reply.status));
+    }
+  };
+  const send = (sent) => {
+    if (busy) return;
+    busy = true;
+    const body = new FormData(sent);
+    fetch(sent.action, { method: "POST", body, headers: { Accept: "application/json" } })
+      .then((reply) => { waiting = null; return taken(sent.id, reply); })
+      .catch(() => { waiting = sent.id; notices([form().dataset.offline]); })
+      .finally(() => { busy = false; });
+  };
+
+  document.addEventListener("submit", (event) => {
+    if (event.defaultPrevented || !SENT.has(event.target.id)) return;
+    event.preventDefault();
+    send(event.target);
+  });
+  document.addEventListener("concord:again", (event) => { const again = document.getElementById(event.detail); if (again) send(again); });
+  window.addEventListener("online", () => { const again = waiting && document.getElementById(waiting); if (again) send(again); });
+  window.addEventListener("popstate", () => window.location.reload());
+  window.addEventListener("pageshow", (event) => { if (event.persisted) window.location.reload(); });
+  fetchAhead();
+})();

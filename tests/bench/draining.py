@@ -1,0 +1,69 @@
+"""Drains a prepared run and prints what it took as JSON: ``python -m tests.bench.draining RUN [PROFILE]``.
+
+The judge is tried out first (``preflight``: seconds of a few calls one after another, whatever the run's size), apart
+from what follows. ``wall`` runs from the start of the drain to the commit of the last judged score; ``cpu`` is the
+process's, user and system, over the same time. With PROFILE the profile of the ledger's thread goes to that file.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import json
+import os
+import sys
+import time
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from django.db.models import Avg  # noqa: E402 -- after the setup
+
+from evaluation.runs.draining import drain  # noqa: E402
+from evaluation.runs.models import Run  # noqa: E402
+from evaluation.runs.preflight import preflight  # noqa: E402
+from evaluation.scores.models import Score  # noqa: E402
+from evaluation.scoring import judges  # noqa: E402
+from evaluation.work.models import Reply  # noqa: E402
+
+ended: list[tuple[float, float]] = []
+
+
+class Session(judges.JudgeSession):
+    """Notes when the last score was committed."""
+
+    def work(self) -> int:
+        """As ever."""
+        done = super().work()
+        ended.append((time.monotonic(), time.process_time()))
+        return done
+
+
+def main(run_id: int, profile: str) -> dict[str, float]:
+    """What it took."""
+    judges.JudgeSession = Session  # type: ignore[misc]
+    sys.modules["evaluation.runs.draining"].JudgeSession = Session  # type: ignore[attr-defined]
+    began = time.monotonic()
+    preflight(Run.objects.get(pk=run_id), began + 60)
+    ready = time.monotonic()
+    tracer = cProfile.Profile() if profile else None
+    started = time.monotonic(), time.process_time()
+    if tracer:
+        tracer.runcall(drain, run_id, seconds=3600)
+        tracer.dump_stats(profile)
+    else:
+        drain(run_id, seconds=3600)
+    wall, cpu = (after - before for after, before in zip(ended[-1], started, strict=True))
+    return {
+        "wall": wall,
+        "cpu": cpu,
+        "preflight": ready - began,
+        "calls": Reply.objects.count(),
+        "scores": Score.objects.filter(run_id=run_id).count(),
+        "latency": Reply.objects.aggregate(mean=Avg("elapsed_seconds"))["mean"],
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "")))

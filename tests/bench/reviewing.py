@@ -1,0 +1,224 @@
+"""The reviewer's queue over HTTP beside a bare Django view: next item and submit, as JSON and as HTML.
+
+50,000 answers with 1,000,000 scores, a queue of 5,000 and one of 50,000 items, two reviewers an item. A server as
+``serve`` starts it answers one reviewer, then eight at once; each asks the bare view in between, so that ratios hold
+on a noisy machine. The next item as HTML is the redirect and the page. Beside the time a reviewer waits stands the CPU
+time of the server's process for it (one reviewer only), which depends little on what else the machine does; that of a
+PostgreSQL server is not in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import re
+import secrets
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+
+from tests.faults.site import Site, descendants, free_port, fresh_database
+
+ANSWERS, SIZES, TURNS = 50_000, (5_000, 50_000), 60
+VALUES = {"correctness": {"value": 3}, "faithfulness": {"value": 4}}
+RATED = "value:correctness=3&value:faithfulness=4"
+Times = dict[str, list[float]]
+
+
+class Browser:
+    """A reviewer's connection to the site and one to the bare view; ``times`` are milliseconds by what was asked,
+    ``cpu`` those of the server."""
+
+    def __init__(self, site: Server, floor: Server, keys: dict[str, str]) -> None:
+        self.servers = {"site": site, "bare": floor}
+        self.site = http.client.HTTPConnection("127.0.0.1", site.port, timeout=120)
+        self.floor = http.client.HTTPConnection("127.0.0.1", floor.port, timeout=120)
+        self.keys = keys
+        self.times: Times = defaultdict(list)
+        self.cpu: Times = defaultdict(list)
+
+    def turn(self, queue: int, number: int) -> None:
+        """An item as JSON, an item as HTML, and the bare view beside each."""
+        self.as_json(queue)
+        self.bare("GET", number)
+        self.as_html(queue)
+        self.bare("POST", number)
+
+    def as_json(self, queue: int) -> None:
+        """Fetch an item and rate it by REST."""
+        headers = {"Authorization": f"Bearer {self.keys['token']}", "Content-Type": "application/json"}
+        with self.timed("next JSON"):
+            card = json.loads(_answer(self.site, "POST", f"/api/v1/review-queues/{queue}/next/", "{}", headers)[0])
+        form = {"values": VALUES, "idempotency_key": secrets.token_hex(8), "active_ms": 30_000}
+        with self.timed("submit JSON"):
+            _answer(self.site, "POST", f"/api/v1/items/{card['id']}/submit/", json.dumps(form), headers)
+
+    def as_html(self, queue: int) -> None:
+        """Fetch an item and rate it by the page."""
+        headers = {"Cookie": f"sessionid={self.keys['session']}; csrftoken={'c' * 32}"}
+        with self.timed("next HTML"):
+            place = _answer(self.site, "GET", f"/review/{queue}/", "", headers)[1]
+            page = _answer(self.site, "GET", place, "", headers)[0].decode()
+        key = re.search(r'name="form_key" value="(\w+)"', page)
+        assert key, page[:500]
+        form = (
+            f"csrfmiddlewaretoken={'c' * 32}&form_key={key[1]}&value:correctness=3&value:faithfulness=4&active_ms=30000"
+        )
+        headers["Content-Type"] = "application/x-www-form-urlencoded"
+        with self.timed("submit HTML"):
+            _answer(self.site, "POST", f"{place}submit/", form, headers)
+
+    def bare(self, method: str, number: int) -> None:
+        """The view that does nothing but one statement."""
+        with self.timed(f"bare {method}"):
+            _answer(self.floor, method, f"/{number + 1}/", "", {})
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Note what the request took."""
+        server = self.servers["bare" if name.startswith("bare") else "site"]
+        used, started = server.cpu(), time.perf_counter()
+        yield
+        self.times[name].append((time.perf_counter() - started) * 1000)
+        self.cpu[name].append(server.cpu() - used)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A started web server: its port, and its process that answers."""
+
+    port: int
+    pid: int
+
+    def cpu(self) -> float:
+        """CPU time of all its threads so far, in milliseconds."""
+        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e6
+
+    def peak_memory(self) -> float:
+        """The largest resident set so far, in MB."""
+        found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{self.pid}/status").read_text())
+        return int(found[1]) / 1024 if found else float("nan")
+
+
+def _answer(
+    connection: http.client.HTTPConnection, method: str, path: str, body: str, headers: dict[str, str]
+) -> tuple[bytes, str]:
+    """Content and place of an answer; anything but success or a redirect ends the bench."""
+    connection.request(method, path, body or None, headers)
+    response = connection.getresponse()
+    content = response.read()
+    if response.status not in {200, 302}:
+        raise RuntimeError(f"{method} {path}: {response.status} {content[:500]!r}")
+    return content, response.headers.get("Location", "")
+
+
+def measured(
+    site: Server, floor: Server, people: Sequence[dict[str, str]], queue: int, turns: int
+) -> tuple[Times, Times]:
+    """What so many reviewers at once wait for, and the servers' CPU time meanwhile."""
+    browsers = [Browser(site, floor, keys) for keys in people]
+
+    def work(browser: Browser) -> None:
+        for number in range(-3, turns):  # three turns to warm up
+            if number == 0:
+                browser.times.clear()
+                browser.cpu.clear()
+            browser.turn(queue, abs(number))
+
+    with ThreadPoolExecutor(len(browsers)) as pool:
+        for done in [pool.submit(work, browser) for browser in browsers]:
+            done.result()
+    return _joined([b.times for b in browsers]), _joined([b.cpu for b in browsers])
+
+
+def _joined(several: Sequence[Times]) -> Times:
+    return {name: [one for times in several for one in times[name]] for name in several[0]}
+
+
+def show(title: str, times: Times, cpu: Times | None) -> None:
+    """Median, 95th percentile, the ratio of the medians to the bare view, and the server's CPU time."""
+    print(f"{title}\n  {'':<12} p50 ms   p95 ms   x bare" + ("   CPU p50 ms   x bare" if cpu else ""))
+    for name, took in times.items():
+        bare = "bare GET" if name.startswith(("next", "bare GET")) else "bare POST"
+        line = f"  {name:<12} {median(took):6.1f} {p95(took):8.1f} {median(took) / median(times[bare]):8.1f}"
+        if cpu:
+            line += f"   {median(cpu[name]):10.1f} {median(cpu[name]) / median(cpu[bare]):8.1f}"
+        print(line, flush=True)
+
+
+def p95(took: Sequence[float]) -> float:
+    """The 95th percentile."""
+    return quantiles(took, n=20)[18]
+
+
+def served(site: Site, application: str) -> Server:
+    """A server as ``serve`` starts it."""
+    port = free_port()
+    options = ["--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
+    process = site.start("-m", "granian", *options, "--workers", "1", "--blocking-threads", "8", application)
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request("GET", "/")
+            connection.getresponse().read()
+            return Server(port, max(descendants(process.pid), default=process.pid))
+        except OSError:
+            time.sleep(0.3)
+    raise RuntimeError((site.folder / "log").read_text(errors="replace")[-3000:])
+
+
+def run(kind: str, answers: int, sizes: Sequence[int], turns: int) -> None:
+    """Fill a database of this kind, serve it, and print what was measured."""
+    with tempfile.TemporaryDirectory() as name, fresh_database(kind, Path(name)) as url:
+        site = Site(Path(name), url, "")
+        site.environment |= {"DEBUG": "0", "SECRET_KEY": secrets.token_urlsafe(64), "ALLOWED_HOSTS": "127.0.0.1"}
+        site.manage("migrate", "--verbosity", "0")
+        site.manage("collectstatic", "--noinput", "--verbosity", "0")
+        started = time.monotonic()
+        made = json.loads(site.python("-m", "tests.bench.review_data", str(answers), *map(str, sizes)))
+        site.python("-m", "tests.bench.floor", "--table")
+        print(f"{kind}: {made['scores']:,} scores of {answers:,} answers, made in {time.monotonic() - started:.0f} s")
+        try:
+            report(site, made, turns)
+        finally:
+            site.stop()
+
+
+def report(site: Site, made: dict[str, dict[str, int]], turns: int) -> None:
+    """Each queue for one reviewer and for eight; growth between the queues; memory."""
+    server, floor = served(site, "config.wsgi:application"), served(site, "tests.bench.floor:application")
+    alone: dict[str, tuple[Times, Times]] = {}
+    for size, queue in made["queues"].items():
+        for people in (made["people"][:1], made["people"]):  # type: ignore[index]  # a list, by its key
+            times, cpu = measured(server, floor, people, queue, turns)
+            show(f"queue of {size} items, reviewers at once: {len(people)}", times, cpu if len(people) == 1 else None)
+            if len(people) == 1:
+                alone[size] = times, cpu
+    for title, small, large in zip(("waiting", "CPU"), *alone.values(), strict=True):
+        growth = [f"{name} {median(large[name]) / median(small[name]):.2f}" for name in small]
+        print(f"growth of the medians from the small to the large queue, one reviewer, {title}: " + ", ".join(growth))
+    print(f"server process, peak resident memory: {server.peak_memory():.0f} MB")
+
+
+def main() -> None:
+    """SQLite, and PostgreSQL where ``CONCORD_TEST_POSTGRES`` names a server."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.reviewing", description=__doc__)
+    parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
+    parser.add_argument("--answers", type=int, default=ANSWERS)
+    parser.add_argument("--sizes", type=int, nargs=2, default=list(SIZES))
+    parser.add_argument("--turns", type=int, default=TURNS)
+    given = parser.parse_args()
+    run(given.database, given.answers, given.sizes, given.turns)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""A criterion in a run: judged over real sockets, honestly by the baseline, in the version the run was made with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evaluation.criteria.activating import activate, deactivate
+from evaluation.criteria.drafting import draft
+from evaluation.criteria.models import CriterionVersion
+from evaluation.errors import Refused, UnknownName
+from evaluation.judges.models import Endpoint, JudgeVersion
+from evaluation.runs.draining import drain
+from evaluation.runs.lifecycle import start
+from evaluation.runs.making import prepare_run
+from evaluation.runs.models import AnswerSet, Run
+from evaluation.samples import Status
+from evaluation.scores.models import Score
+from evaluation.shipping import baseline_judge, save_judge
+from evaluation.work.models import Reply
+from tests.evaluation.criteria.written import ENGLISH, drafted, in_force, spec
+from tests.evaluation.scoring.families import profile_of
+from tests.factories import make_answer_set, unique
+from tests.judge_server import JudgeServer, actions
+from tests.judge_server.fixture import judge_server
+
+pytestmark = pytest.mark.django_db
+__all__ = ["judge_server"]
+
+
+@pytest.fixture(autouse=True)
+def no_queue(settings: Any) -> None:
+    settings.CONCORD_DISPATCHER = "local"
+
+
+def finished(answers: AnswerSet, judge: JudgeVersion, *also: str, **profile: Any) -> Run:
+    """A drained run of a profile with the named metrics beside it."""
+    run = prepare_run(answers, profile_of(answers, **profile), judge=judge, also=also)
+    start(run)
+    return drain(run.pk, seconds=30)
+
+
+def scores(run: Run, version: CriterionVersion) -> list[Score]:
+    return list(Score.objects.filter(run=run, metric__name=version.criterion.name).order_by("id"))
+
+
+def remote(answers: AnswerSet, server: JudgeServer, settings: Any, language: str = "en") -> JudgeVersion:
+    settings.CONCORD_JUDGE_ORIGINS = [server.origin]
+    endpoint = Endpoint.objects.create(name=unique("e"), base_url=server.base_url)
+    return save_judge(answers.project, unique("judge"), endpoint, model="m", language=language)
+
+
+def test_a_judge_over_the_wire_is_asked_by_the_strict_schema_and_scores_every_answer(
+    judge_server: JudgeServer, settings: Any
+) -> None:
+    answers = make_answer_set()
+    version = in_force(answers.project, sees=["contexts"])
+    run = finished(answers, remote(answers, judge_server, settings, "ko"), reported=[version.criterion.name])
+    found = scores(run, version)
+    assert run.state == Run.State.COMPLETED
+    assert (len(found), {s.status for s in found}) == (6, {Status.SCORED})
+    assert {s.value for s in found} <= {1, 2, 3}
+    assert {str(s.rubric_version) for s in found} == {f"criterion:{version.criterion.name} v1 (ko)"}
+    body = judge_server.requests[0].body
+    assert body["response_format"]["json_schema"]["strict"] is True
+    assert "고객에게 알맞은 말투입니까?" in body["messages"][0]["content"]
+    assert Reply.objects.filter(attempt__unit__run=run).count() == 6
+
+
+def test_a_level_off_the_scale_fails_and_is_no_number(judge_server: JudgeServer, settings: Any) -> None:
+    answers = make_answer_set()
+    version = in_force(answers.project)
+    name = version.criterion.name
+    judge_server.otherwise = actions.text(json.dumps({name: {"reason": "Best!", "score": 4}}))
+    found = scores(finished(answers, remote(answers, judge_server, settings), name), version)
+    assert {(s.status, s.value, s.reason) for s in found} == {(Status.FAILED, None, "scale")}
+
+
+def test_the_baseline_says_that_it_cannot_read_a_criterion() -> None:
+    answers = make_answer_set()
+    version = in_force(answers.project)
+    run = finished(answers, baseline_judge(answers.project, "en"), version.criterion.name)
+    found = scores(run, version)
+    assert run.state == Run.State.COMPLETED
+    assert {(s.status, s.reason) for s in found} == {(Status.NOT_APPLICABLE, "baseline_has_no_rule")}
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize(("direction", "value"), [("higher", 3), ("lower", 1)])
+def test_a_stand_in_of_words_is_on_the_criterions_scale_and_says_what_it_is(direction: str, value: int) -> None:
+    answers = make_answer_set()  # every answer is its reference, word for word: the share is 1
+    more = {"sees": ["reference"], "needs": ["reference"], "offline": "correctness", "direction": direction}
+    version = in_force(answers.project, **more)
+    found = scores(finished(answers, baseline_judge(answers.project, "en"), version.criterion.name), version)
+    assert {s.value for s in found} == {value}
+    assert all("Counted by words (correctness), not judged by the criterion." in s.reason for s in found)
+
+
+def test_questions_of_other_categories_and_without_a_needed_slot_are_not_applicable() -> None:
+    answers = make_answer_set()
+    version = in_force(
+        answers.project, categories=["single_hop"], offline="relevancy", sees=["persona"], needs=["persona"]
+    )
+    found = scores(finished(answers, baseline_judge(answers.project, "en"), version.criterion.name), version)
+    # six questions, two of each of three categories; none names a persona
+    assert sorted(s.reason for s in found) == ["no_persona"] * 2 + ["other_category"] * 4
+
+
+def test_a_run_keeps_the_version_it_was_made_with() -> None:
+    answers = make_answer_set()
+    project = answers.project
+    first = draft(project, spec(offline="relevancy"), by=None)
+    activate(first, by=None)
+    run = prepare_run(answers, profile_of(answers), judge=baseline_judge(project, "en"), also=["tone"])
+    levels = [*ENGLISH["levels"], {"value": 4, "text": "Warm"}]
+    activate(draft(project, spec(en={**ENGLISH, "levels": levels}, ko=None), by=None), by=None)
+    start(run)
+    drain(run.pk, seconds=30)
+    found = Score.objects.filter(run=run, metric__name="tone")
+    assert {(s.metric.version, s.rubric_version and s.rubric_version.version) for s in found} == {(1, 1)}
+    assert found.filter(status=Status.SCORED).count() == 6
+
+
+def test_deactivation_keeps_old_scores_and_refuses_new_runs_that_name_it() -> None:
+    answers = make_answer_set()
+    version = in_force(answers.project, offline="relevancy")
+    name, judge = version.criterion.name, baseline_judge(answers.project, "en")
+    run = finished(answers, judge, name)
+    deactivate(version.criterion, by=None)
+    assert len(scores(run, version)) == 6
+    for profile, also in (({}, [name]), ({"reported": [name]}, [])):
+        with pytest.raises(Refused, match="criterion_not_active"):
+            prepare_run(answers, profile_of(answers, **profile), judge=judge, also=also)
+
+
+def test_a_draft_and_another_projects_criterion_cannot_be_named() -> None:
+    answers, foreign = make_answer_set(), in_force(make_answer_set().project)
+    judge = baseline_judge(answers.project, "en")
+    own = drafted(answers.project)
+    with pytest.raises(Refused, match="criterion_not_active"):
+        prepare_run(answers, profile_of(answers), judge=judge, also=[own.criterion.name])
+    with pytest.raises(UnknownName):
+        prepare_run(answers, profile_of(answers), judge=judge, also=[foreign.criterion.name])
+
+
+def test_a_profile_weighs_a_criterion_in_its_overall_score() -> None:
+    answers = make_answer_set()
+    version = in_force(answers.project, offline="correctness", sees=["reference"], needs=["reference"])
+    parts = [{"metric": version.criterion.name, "weight": 0.6}, {"metric": "keyword_hit", "weight": 0.4}]
+    run = finished(answers, baseline_judge(answers.project, "en"), parts=parts, unit="per_answer", normalise="min_max")
+    overall = Score.objects.filter(run=run, metric__name="answer_overall")
+    # level 3 of 1..3 is 1, the keyword is there: .6 x 1 + .4 x 1; negative questions have no keyword: .6 / .6
+    assert {round(s.value or 0, 9) for s in overall} == {1.0}
+    assert overall.count() == 6
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"direction": "lower"},
+        {
+            "form": "class", "direction": "none", "ko": None,
+            "en": {"question": "?", "levels": [{"label": "a", "text": "A"}, {"label": "b", "text": "B"}]},
+        },
+    ],
+)  # fmt: skip
+def test_what_is_better_when_less_or_has_no_order_cannot_carry_a_weight(more: dict[str, Any]) -> None:
+    answers = make_answer_set()
+    version = in_force(answers.project, **more)
+    profile = profile_of(answers, parts=[{"metric": version.criterion.name, "weight": 1}])
+    with pytest.raises(Refused, match="criterion_not_weighable"):
+        prepare_run(answers, profile, judge=baseline_judge(answers.project, "en"))

@@ -1,0 +1,111 @@
+"""A criterion is read strictly: its levels make a scale, its languages agree, and nothing in it is hidden."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluation.errors import InvalidFile
+from evaluation.judging.criteria.spec import read_criterion
+from evaluation.judging.criteria.terms import Slot
+from evaluation.messages import explain
+from evaluation.registry import ReviewForm
+from tests.evaluation.criteria.written import ENGLISH, fields, spec
+
+YES_NO = {"question": "Signed?", "levels": [{"value": 0, "text": "No"}, {"value": 1, "text": "Yes"}]}
+CLASSES = {"question": "Which?", "levels": [{"label": "open", "text": "Open"}, {"label": "shut", "text": "Shut"}]}
+REAL = {
+    "question": "How much?",
+    "levels": [{"value": 0, "text": "None"}, {"value": 0.5, "text": "Half"}, {"value": 1, "text": "All"}],
+}
+
+
+DISORDER = "criterion_levels_order"
+A_LEVEL = {"value": 2, "text": "c"}
+CLASS_ALONE = {"form": "class", "direction": "none", "en": CLASSES, "ko": None}
+SAME_CLASS = {"question": "Which?", "levels": [{"label": "a", "text": "A"}, {"label": "a", "text": "B"}]}
+
+
+def levels(*texts: dict[str, Any], question: str = "What?") -> dict[str, Any]:
+    return {"question": question, "levels": list(texts)}
+
+
+@pytest.mark.parametrize(
+    ("form", "texts", "scale", "review"),
+    [
+        ("levels", ENGLISH, "levels 1..3", ReviewForm.LEVEL),
+        ("yes_no", YES_NO, "yes_no", ReviewForm.YES_NO),
+        ("real", REAL, "real 0..1", ReviewForm.LEVEL),
+        ("class", CLASSES, "class open|shut", ReviewForm.CLASS),
+    ],
+)
+def test_the_levels_make_the_scale_and_the_form_of_review(
+    form: str, texts: dict[str, Any], scale: str, review: ReviewForm
+) -> None:
+    found = spec(form=form, en=texts, ko=None, direction="none" if form == "class" else "higher")
+    assert (str(found.scale), found.review_form) == (scale, review)
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "code"),
+    [
+        ({"en": None, "ko": None}, "", "criterion_no_language"),
+        ({"en": levels({"value": 1, "text": "a"}, {"value": 2, "text": "b"})}, "", "criterion_languages_differ"),
+        ({"name": "Tone of voice"}, "name", "criterion_invalid"),
+        ({"form": "yes_no"}, "", "criterion_yes_no"),
+        ({"form": "class", "direction": "none"}, "", "criterion_level_kind"),
+        ({"form": "class", "en": CLASSES, "ko": None}, "", "criterion_class_direction"),
+        ({"direction": "none"}, "", "criterion_no_direction"),
+        ({"needs": ["contexts"]}, "", "criterion_needs_unseen"),
+        ({"sees": ["clarification_ok"], "needs": ["clarification_ok"]}, "", "criterion_needs_mark"),
+        ({"sees": ["the_whole_database"]}, "sees.0", "criterion_invalid"),
+        ({"offline": "faithfulness"}, "", "criterion_offline_needs"),
+        ({**CLASS_ALONE, "offline": "relevancy"}, "", "criterion_offline_class"),
+        ({**CLASS_ALONE, "en": SAME_CLASS}, "", "criterion_classes_repeat"),
+        (
+            {"en": levels({"value": 1, "text": "a"}, {"value": 3, "text": "b"}), "ko": None},
+            "",
+            "criterion_levels_order",
+        ),
+        (
+            {"en": levels({"value": 2, "text": "a"}, {"value": 1, "text": "b"}), "ko": None},
+            "",
+            "criterion_levels_order",
+        ),
+        ({"en": levels({"value": 1, "text": "a"}, {"value": 1.5, "text": "b"})}, "", "criterion_languages_differ"),
+        (
+            {"en": levels({"value": 1, "text": "a"}, {"value": 1.5, "text": "b"}), "ko": None},
+            "",
+            "criterion_whole_levels",
+        ),
+        ({"en": levels({"value": 1, "text": "a"}), "ko": None}, "en.levels", "criterion_invalid"),
+        ({"en": levels({"value": 1, "text": "a\nb"}, A_LEVEL), "ko": None}, "en.levels.0.text", "criterion_one_line"),
+        ({"en": levels({"label": "a|b", "text": "a"}, A_LEVEL), "ko": None}, "en.levels.0.label", "criterion_invalid"),
+        ({"en": levels({"text": "a"}, A_LEVEL), "ko": None}, "en.levels.0", "criterion_level_key"),
+        ({"title_en": "Tone\u202eenoT"}, "title_en", "criterion_unseen"),
+        ({"en": {**ENGLISH, "instruction": "Be\u200b fair"}}, "en.instruction", "criterion_unseen"),
+        ({"en": {**ENGLISH, "question": "  "}}, "en", "criterion_no_question"),
+        ({"prompt": "{system}"}, "prompt", "criterion_invalid"),
+    ],
+)
+def test_what_makes_no_criterion_is_refused_with_place_and_reason(more: dict[str, Any], field: str, code: str) -> None:
+    with pytest.raises(InvalidFile) as refused:
+        read_criterion(fields(**more))
+    assert (field, code) in {(problem.field, problem.code) for problem in refused.value.problems}
+    assert all(explain(problem) for problem in refused.value.problems)
+
+
+def test_slots_stand_in_the_order_of_the_closed_list_each_once() -> None:
+    found = spec(sees=["persona", "contexts", "persona"], needs=["contexts"])
+    assert found.sees == (Slot.CONTEXTS, Slot.PERSONA)
+
+
+def test_figures_stay_comparable_until_scale_direction_or_anchors_change() -> None:
+    one = spec()
+    assert spec(en={**ENGLISH, "instruction": "Other guidance"}).comparable_hash == one.comparable_hash
+    assert spec(sees=["contexts"], categories=["x"], title_en="Manner").comparable_hash == one.comparable_hash
+    assert spec(direction="lower").comparable_hash != one.comparable_hash
+    assert spec(ko=None).comparable_hash != one.comparable_hash
+    other = [{"value": 1, "text": "Very rude"}, *ENGLISH["levels"][1:]]
+    assert spec(en={**ENGLISH, "levels": other}).comparable_hash != one.comparable_hash

@@ -1,0 +1,53 @@
+"""Criteria that the tests write, and the rows they become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluation.accounts.models import Project, User
+from evaluation.criteria.activating import activate
+from evaluation.criteria.drafting import draft
+from evaluation.criteria.models import CriterionVersion
+from evaluation.judging.criteria.spec import CriterionSpec
+from tests.factories import unique
+
+ENGLISH = {
+    "question": "Is the tone right for a customer?",
+    "instruction": "Look at the form of address and at blame.",
+    "levels": [
+        {"value": 1, "text": "Rude"},
+        {"value": 2, "text": "Cold"},
+        {"value": 3, "text": "Polite"},
+    ],
+}
+KOREAN = {
+    "question": "고객에게 알맞은 말투입니까?",
+    "instruction": "존댓말과 책임 전가를 보십시오.",
+    "levels": [
+        {"value": 1, "text": "무례함"},
+        {"value": 2, "text": "차가움"},
+        {"value": 3, "text": "공손함"},
+    ],
+}
+
+
+def fields(**more: Any) -> dict[str, Any]:
+    """A criterion of three levels in both languages, with what differs from it."""
+    return {"name": "tone", "title_en": "Tone", "title_ko": "말투", "en": ENGLISH, "ko": KOREAN, **more}
+
+
+def spec(**more: Any) -> CriterionSpec:
+    """The same, read."""
+    return CriterionSpec.model_validate(fields(**more))
+
+
+def drafted(project: Project, *, by: User | None = None, **more: Any) -> CriterionVersion:
+    """A draft in a project under a name of its own, where none is given."""
+    return draft(project, spec(**{"name": unique("tone").replace("-", "_"), **more}), by=by)
+
+
+def in_force(project: Project, *, by: User | None = None, **more: Any) -> CriterionVersion:
+    """A version that is activated at once."""
+    version = drafted(project, by=by, **more)
+    activate(version, by=by)
+    return version

@@ -1,0 +1,44 @@
+"""BERTScore and sentence vectors against the authors' package and PyTorch, computed anew.
+
+They weigh over a gigabyte, so neither running nor testing installs them: ``make crosscheck`` does, in an environment of
+its own. Elsewhere this is skipped, and ``test_bert_score.py`` compares with the figures that were found here.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evaluation.embedding.bert_score import matched
+from evaluation.embedding.local import local_model
+from tests.evaluation.embedding.pairs import CLOSE, FIGURES, PAIRS
+from tests.evaluation.embedding.tiny import LAYERS, tiny_model
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+bert_score = pytest.importorskip("bert_score", reason="bert-score is installed by make crosscheck alone")
+
+
+@pytest.mark.parametrize("layer", range(1, LAYERS + 1))
+def test_precision_recall_and_f1_agree_on_every_layer(tmp_path: Path, layer: int) -> None:
+    folder = tiny_model(tmp_path / "tiny")
+    scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=layer, idf=False, device="cpu")
+    said, expected = zip(*PAIRS, strict=True)
+    theirs = [tuple(row) for row in zip(*(t.tolist() for t in scorer.score(said, expected, batch_size=1)), strict=True)]
+    model = local_model(str(folder))
+    pairs = [matched(*model.tokens(pair, layer)) for pair in PAIRS]
+    for pair, package, kept in zip(pairs, theirs, FIGURES[layer], strict=True):
+        assert (pair.precision, pair.recall, pair.f1) == pytest.approx(package, abs=CLOSE)
+        assert package == pytest.approx(kept, abs=CLOSE)
+
+
+def test_sentence_vectors_agree_with_mean_pooling_in_pytorch(tmp_path: Path) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    folder = str(tiny_model(tmp_path / "tiny"))
+    tokenizer, bert = (made.from_pretrained(folder) for made in (transformers.AutoTokenizer, transformers.AutoModel))
+    for text in (text for pair in PAIRS for text in pair):
+        with torch.no_grad():
+            states = bert.eval()(**tokenizer([text], return_tensors="pt")).last_hidden_state[0]
+        pooled = states.mean(0) / states.mean(0).norm()
+        assert local_model(folder).sentences([text])[0].tolist() == pytest.approx(pooled.tolist(), abs=CLOSE)

@@ -1,0 +1,50 @@
+"""What a model's name tells (C7, self-preference)."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.judging.model_names import families_in, family_of_model, is_other_model
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("gpt-4o-mini", "gpt"),
+        ("openai/gpt-4.1", "gpt"),
+        ("o3-mini", "gpt"),
+        ("chatgpt-4o-latest", "gpt"),
+        ("claude-sonnet-4", "claude"),
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama"),
+        ("gemma2:9b", "gemini"),
+        ("LGAI-EXAONE/EXAONE-3.5-7.8B", "exaone"),
+        ("Qwen2.5-72B", "qwen"),
+        ("my-model", ""),
+        ("lexical-1", ""),
+        ("", ""),
+    ],
+)
+def test_the_family_is_read_from_the_name(name: str, family: str) -> None:
+    assert family_of_model(name) == family
+
+
+def test_several_names_tell_several_families() -> None:
+    assert families_in(["gpt-4o", "solar-pro", "vector rag"]) == {"gpt", "solar"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "other"),
+    [
+        ("gpt-4o", "gpt-4o", False),
+        ("gpt-4o", "gpt-4o-2024-08-06", False),
+        ("gpt-4o", "", False),
+        ("meta-llama/Llama-3", "llama-3", False),
+        ("llama3", "llama3:latest", False),
+        ("gpt-4o", "gpt-4o-mini", True),
+        ("gpt-4o", "gpt-4", True),
+        ("judge-1", "judge-1-cheap", True),
+        ("judge-1", "another-model", True),
+    ],
+)
+def test_c7_a_dated_name_is_the_same_model_and_any_other_is_not(asked: str, answered: str, other: bool) -> None:
+    assert is_other_model(asked, answered) is other

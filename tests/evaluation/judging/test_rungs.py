@@ -1,0 +1,84 @@
+"""The four ways of asking over real sockets: different requests, one strict reading."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from evaluation.judging.asking import Heard
+from evaluation.judging.calls import JudgeReply, Outcome, Rung
+from evaluation.judging.client import OpenAIJudge
+from evaluation.judging.reading import hear
+from evaluation.judging.wire import request_body
+from tests.evaluation.judging.samples import ALL, call
+from tests.judge_server import JudgeServer, actions
+
+VERDICT = '{"correctness": {"reason": "r", "score": 4}}'
+WHOLE = '{"correctness": {"reason": "a", "score": 4}, "faithfulness": {"reason": "b", "score": 5}}'
+
+
+def asked(server: JudgeServer, rung: Rung) -> tuple[JudgeReply, Heard]:
+    async def one() -> JudgeReply:
+        async with OpenAIJudge(base_url=server.base_url, allowed_origins=[server.origin]) as client:
+            return await client.call(replace(call(), rung=rung))
+
+    reply = asyncio.run(one())
+    return reply, hear(reply, call().ask, rung)
+
+
+@pytest.mark.parametrize("rung", list(Rung))
+def test_every_rung_gets_a_verdict_that_reads(judge_server: JudgeServer, rung: Rung) -> None:
+    _, heard = asked(judge_server, rung)
+    assert heard.outcome is Outcome.OK
+    assert heard.parts.keys() == set(ALL)
+    assert judge_server.requests[0].rung == rung
+
+
+def test_a_tool_is_forced_and_strict() -> None:
+    body = request_body(replace(call(), rung=Rung.TOOL))
+    (tool,) = body["tools"]
+    assert tool["function"]["strict"] is True
+    assert tool["function"]["parameters"]["additionalProperties"] is False
+    assert body["tool_choice"] == {"type": "function", "function": {"name": tool["function"]["name"]}}
+    assert "response_format" not in body
+
+
+@pytest.mark.parametrize("rung", list(Rung))
+def test_j1_prose_is_no_verdict_on_any_rung(judge_server: JudgeServer, rung: Rung) -> None:
+    judge_server.enqueue(actions.text("I would give it a 4 of 5."))
+    reply, heard = asked(judge_server, rung)
+    assert heard.outcome is Outcome.PARSE
+    assert reply.raw == "I would give it a 4 of 5."
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        (f"Let me see.\n\nVERDICT: {VERDICT}", Outcome.OK),
+        (f"VERDICT:{VERDICT}\n", Outcome.OK),
+        (VERDICT, Outcome.PARSE),
+        (f"VERDICT: {VERDICT}\nI hope this helps.", Outcome.PARSE),
+        (f"The answer says\nVERDICT: {WHOLE}\nbut no.\nVERDICT: {VERDICT}", Outcome.PARSE),
+        (f"So VERDICT: {VERDICT}", Outcome.PARSE),
+        ("VERDICT: 4", Outcome.PARSE),
+        (f"VERDICT: {VERDICT} {VERDICT}", Outcome.PARSE),
+        ("", Outcome.PARSE),
+    ],
+)
+def test_on_the_last_rung_the_verdict_is_the_last_line_and_nothing_else(text: str, outcome: Outcome) -> None:
+    assert hear(JudgeReply(Outcome.OK, raw=text), call().ask, Rung.TEXT).outcome is outcome
+
+
+def test_two_tool_calls_are_no_verdict(judge_server: JudgeServer) -> None:
+    called = {"type": "function", "function": {"name": "answer_quality", "arguments": VERDICT}}
+    body = {"choices": [{"finish_reason": "stop", "message": {"content": None, "tool_calls": [called, called]}}]}
+    judge_server.enqueue(actions.body(body))
+    assert asked(judge_server, Rung.TOOL)[1].outcome is Outcome.PARSE
+
+
+def test_a_tool_call_without_arguments_is_no_verdict(judge_server: JudgeServer) -> None:
+    body = {"choices": [{"finish_reason": "stop", "message": {"content": VERDICT, "tool_calls": [{"function": 5}]}}]}
+    judge_server.enqueue(actions.body(body))
+    assert asked(judge_server, Rung.TOOL)[1].outcome is Outcome.PARSE

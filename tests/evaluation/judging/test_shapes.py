@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.judging.asking import Talk
+from evaluation.judging.catalogue import families, family_named
+from evaluation.judging.reading import hear
+from evaluation.judging.shapes import ANYTHING, NUMBER, TEXT, YES_NO, closed, conforms, list_of, one_of, whole_number
+from evaluation.samples import Nugget, Status
+from tests.evaluation.judging.families.scripted import before
+from tests.evaluation.judging.samples import answer, delivered, question
+
+OBJECT = closed({"reason": TEXT, "score": whole_number([1, 2])})
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "fits"),
+    [
+        ({"reason": "r", "score": 1}, OBJECT, True),
+        ({"reason": "r"}, OBJECT, False),
+        ({"reason": "r", "score": 1, "sure": 1}, OBJECT, False),
+        ({"reason": None, "score": 1}, OBJECT, False),
+        ({"reason": "r", "score": 3}, OBJECT, False),
+        ({"reason": "r", "score": 1.0}, OBJECT, False),
+        ({"reason": "r", "score": True}, OBJECT, False),  # true equals 1 in Python
+        ([], OBJECT, False),
+        ("a", one_of(["a", "b"]), True),
+        ("c", one_of(["a", "b"]), False),
+        ([], list_of(TEXT), True),
+        (["a", 1], list_of(TEXT), False),
+        (0.5, NUMBER, True),
+        (1, NUMBER, True),
+        (False, NUMBER, False),
+        ("1", NUMBER, False),
+        (True, YES_NO, True),
+        (1, YES_NO, False),
+        (None, ANYTHING, True),
+        (None, {"type": "null"}, False),  # no schema of ours asks for it
+    ],
+)
+def test_a_value_fits_its_shape_or_not(value: Any, schema: Any, fits: bool) -> None:
+    assert conforms(value, schema) is fits
+
+
+def members(schema: Any) -> set[str]:
+    """Every keyword used anywhere in a schema."""
+    if isinstance(schema, dict):
+        inner = schema.get("properties", {}).values() if "properties" in schema else [schema.get("items")]
+        return set(schema) | {word for part in inner for word in members(part)}
+    return set()
+
+
+NUGGETS = (Nugget(name="three years"), Nugget(name="a fee"))
+NEGATIVE = {"category": "negative", "check": "should_not_hallucinate"}
+
+
+@pytest.mark.parametrize("family", families())
+def test_schemas_use_only_what_every_server_knows_and_leave_no_member_open(family: str) -> None:
+    talk = Talk(family_named(family).judge(before(family, question(nuggets=NUGGETS, **NEGATIVE))))
+    if talk.ask is not None:
+        known = {"type", "properties", "required", "additionalProperties", "items", "enum"}
+        assert members(talk.ask.schema) <= known
+        assert talk.ask.schema["required"] == list(talk.ask.schema["properties"])
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from(families()), st.data())
+def test_whatever_a_judge_says_each_metric_gets_a_result_and_nothing_raises(family: str, data: st.DataObject) -> None:
+    case = before(family, question(nuggets=NUGGETS, **NEGATIVE), answer("Three years.", ["Three years.", "A fee."]))
+    talk = Talk(family_named(family).judge(case))
+    for _ in range(10):
+        if talk.ask is None:
+            break
+        parts = st.fixed_dictionaries({name: json_values | fitting(part) for name, part in shapes(talk.ask)})
+        raw = data.draw(st.text(max_size=20) | parts.map(json.dumps))
+        talk.hear(hear(delivered(raw), talk.ask))
+    assert talk.ask is None
+    assert set(talk.results) == {spec.name for spec in family_named(family).given}
+    for result in talk.results.values():
+        assert result.status is Status.SCORED or result.reason
+
+
+def shapes(ask: Any) -> list[tuple[str, Any]]:
+    return list(ask.schema["properties"].items())
+
+
+def fitting(schema: Any) -> st.SearchStrategy[Any]:
+    """Values of the shape."""
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    kinds: dict[str, st.SearchStrategy[Any]] = {
+        "string": st.text(max_size=8),
+        "number": st.floats(-1, 101),
+        "boolean": st.booleans(),
+    }
+    if schema["type"] == "array":
+        return st.lists(fitting(schema["items"]), max_size=3)
+    if schema["type"] == "object":
+        return st.fixed_dictionaries({name: fitting(part) for name, part in schema["properties"].items()})
+    return kinds[schema["type"]]

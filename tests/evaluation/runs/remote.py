@@ -1,0 +1,44 @@
+"""Runs judged by a server on real sockets, for tests that drain them in the test's own process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluation.judges.models import Endpoint
+from evaluation.runs.draining import drain
+from evaluation.runs.lifecycle import start
+from evaluation.runs.making import prepare_run
+from evaluation.runs.models import AnswerSet, Run
+from evaluation.shipping import profile_row, save_judge
+from tests.factories import make_answer_set, make_question_set, question_spec, unique
+from tests.judge_server import JudgeServer
+
+
+def answers_to(count: int) -> AnswerSet:
+    """Right answers to so many questions."""
+    return make_answer_set(
+        make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
+    )
+
+
+def remote_run(server: JudgeServer, answers: AnswerSet | int = 6, **options: Any) -> Run:
+    """A draft run of three judged metrics and four rules for each answer."""
+    given = answers_to(answers) if isinstance(answers, int) else answers
+    endpoint = Endpoint.objects.filter(base_url=server.base_url).first() or Endpoint.objects.create(
+        name=unique("endpoint"), base_url=server.base_url, max_concurrency=options.pop("concurrency", 8)
+    )
+    judge = save_judge(
+        given.project,
+        "remote",
+        endpoint,
+        model=options.pop("model", "judge-1"),
+        language="en",
+        params=options.pop("params", None),
+    )
+    return prepare_run(given, profile_row(given.project, "graphrag"), judge=judge, **options)
+
+
+def worked_off(run: Run, seconds: float = 30) -> Run:
+    """Start the run and drain it once."""
+    start(run)
+    return drain(run.pk, seconds=seconds)

@@ -1,0 +1,30 @@
+"""What is wrong with the operator's files is said at start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (None, "concord.E003", "cannot be read"),
+        ("prices: [", "concord.E004", "prices.yaml"),
+        ("prices: [{model: m, since: 2026-01-01, input: -1, output: 2}]", "concord.E004", "prices.0.input"),
+        ('prices: [{model: m, since: 2026-01-01, input: "0.5", output: "2"}]', None, ""),
+    ],
+)
+def test_a_bad_table_of_prices_is_named_at_start(
+    settings: Any, tmp_path: Path, text: str | None, code: str | None, said: str
+) -> None:
+    file = tmp_path / "prices.yaml"
+    if text is not None:
+        file.write_text(text)
+    settings.CONCORD_PRICES = str(file)
+    errors = [(error.id, error.msg) for error in run_checks() if str(error.id).startswith("concord.E00")]
+    assert [error[0] for error in errors] == ([code] if code else [])
+    assert all(said in message for _, message in errors)

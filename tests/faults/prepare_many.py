@@ -1,0 +1,48 @@
+"""Many answers to be judged by one call each: ``python -m tests.faults.prepare_many COUNT BASE_URL PLACES``."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from evaluation.judges.models import Endpoint  # noqa: E402 -- after the setup
+from evaluation.runs.config import RunConfig  # noqa: E402
+from evaluation.runs.lifecycle import make_run, start  # noqa: E402
+from evaluation.runs.models import Answer, Context  # noqa: E402
+from evaluation.shipping import profile_row, save_judge, shipped_rubric_row  # noqa: E402
+from tests.factories import make_answer_set, make_question_set, question_spec  # noqa: E402
+
+
+def main(count: int, base_url: str, places: int) -> int:
+    """The id of the started run."""
+    questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
+    answers = make_answer_set(make_question_set(questions.project, specs=0))
+    type(answers).objects.filter(pk=answers.pk).update(question_set=questions)
+    answers.refresh_from_db()
+    made = Answer.objects.bulk_create(
+        Answer(
+            answer_set=answers,
+            question=question,
+            status="ok",
+            text=f"The capital is city {question.external_id}.",
+            text_hash="0" * 64,
+            retrieves=True,
+        )
+        for question in questions.questions.all()
+    )
+    Context.objects.bulk_create(Context(answer=one, position=0, text=one.text) for one in made)
+    endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=places)
+    judge = save_judge(answers.project, "remote", endpoint, model="test-model", language="en")
+    profile, rubric = profile_row(answers.project, "graphrag"), shipped_rubric_row("answer_quality", "en")
+    run = make_run(answers, profile, RunConfig(), judges=[(judge, rubric, True)])
+    start(run)
+    return run.pk
+
+
+if __name__ == "__main__":
+    print(main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3])))

@@ -1,0 +1,114 @@
+"""The page of agreement: nothing waits for a bootstrap, every picture has a name and a table, time shows versions."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.accounts.roles import Role
+from evaluation.runs.models import Run
+from review.agreement import bootstrap
+from review.measures import By
+from review.measures_kept import agreement_if_kept, kept_agreement
+from review.models.kept import KeptFigures
+from review.trend import trends_of
+from tests.factories import make_judge, make_user
+from tests.review.figures.builders import (
+    answer_rows,
+    answers_to,
+    imported_rating,
+    metric,
+    run_over,
+    score_all,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    """Eight answers in two categories that two experts have rated."""
+    made = run_over(answers_to(["a"] * 4 + ["b"] * 4))
+    score_all(made, {"correctness": [5, 4, 3, 2, 1, 4, 4, 5]})
+    rate(made)
+    return made
+
+
+def rate(run: Run) -> None:
+    for answer, (ours, theirs) in zip(
+        answer_rows(run), [(5, 4), (4, 4), (3, 3), (1, 2), (2, 2), (4, 5), (3, 3), (5, 5)], strict=True
+    ):
+        imported_rating(answer, metric("correctness"), "e1", ours)
+        imported_rating(answer, metric("correctness"), "e2", theirs)
+
+
+@pytest.fixture
+def viewer(run: Run, client: Client) -> Client:
+    client.force_login(make_user(Role.VIEWER, run.project))
+    return client
+
+
+@pytest.fixture
+def no_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: Any, **_options: Any) -> None:
+        raise AssertionError("a bootstrap ran")
+
+    monkeypatch.setattr(bootstrap, "_merged_strata", refuse)  # every resampling plan goes through it
+
+
+def text_of(client: Client, name: str, run: Run) -> str:
+    answer = client.get(reverse(name, args=[run.pk]))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_the_pages_of_a_run_never_wait_for_a_bootstrap(run: Run, viewer: Client, no_bootstrap: None) -> None:
+    page = text_of(viewer, "run-agreement", run)
+    assert "are being computed" in page
+    assert reverse("run-agreement-intervals", args=[run.pk]) in page
+    text_of(viewer, "run-agreement-over-time", run)
+    text_of(viewer, "run", run)
+    with pytest.raises(AssertionError, match="a bootstrap ran"):  # the guard does see one
+        text_of(viewer, "run-agreement-intervals", run)
+
+
+def test_intervals_are_computed_once_and_then_stand_on_the_page_at_once(run: Run, viewer: Client) -> None:
+    assert agreement_if_kept(run, by=By.CATEGORY) is None
+    assert "are being computed" not in text_of(viewer, "run-agreement-intervals", run)
+    assert KeptFigures.objects.count() == 1
+    assert "are being computed" not in text_of(viewer, "run-agreement", run)
+    imported_rating(answer_rows(run)[0], metric("correctness"), "e3", 1)
+    assert "are being computed" in text_of(viewer, "run-agreement", run)
+
+
+def test_every_picture_has_a_name_and_its_figures_as_a_table(run: Run, viewer: Client) -> None:
+    page = text_of(viewer, "run-agreement", run)
+    named = re.findall(r'<svg class="(?:grid|time)-plot" role="img" aria-label="([^"]+)"', page)
+    assert [name.split(":")[0] for name in named] == ["Confusion matrix", "Judge against experts", "Reliability curve"]
+    assert "both said the same on 5 of 8 answers" in named[0]  # means 4.5 4 3 1.5 2 4.5 3 5, halves up: not 5 6 7
+    assert page.count("Show as table") == 4
+    assert "best constant guess" in page
+    assert "How close could anyone come?" in page
+
+
+def test_agreement_over_time_marks_a_new_judge(run: Run, viewer: Client) -> None:
+    again = run_over(run.answer_set, judge=make_judge(run.project, "better"))
+    score_all(again, {"correctness": [5, 4, 3, 1, 2, 5, 3, 5]})
+    trend = trends_of(again)["correctness"]
+    assert [point.judge for point in trend.points] == ["judge@1", "better@1"]
+    page = text_of(viewer, "run-agreement-over-time", again)
+    assert page.count("new judge") == 2  # on the line, and in the table
+    assert '<line class="change"' in page
+
+
+def test_the_trend_reads_what_is_kept(run: Run, no_bootstrap: None) -> None:
+    run_over(run.answer_set, judge=run.judges.get().judge_version)
+    trends_of(run)
+    before = KeptFigures.objects.count()
+    trends_of(run)
+    assert KeptFigures.objects.count() == before
+    assert kept_agreement(run, resamples=0)["judges"]["judge@1"]["correctness"]["n"] == 8

@@ -1,0 +1,216 @@
+"""Criteria in the back office: an evaluator drafts, a lead activates, others see and do nothing of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluation.accounts.models import AuditEvent
+from evaluation.criteria.models import CriterionEvent, CriterionVersion
+from evaluation.criteria.standing import active
+from evaluation.judges.models import Endpoint, RubricVersion
+from evaluation.scores.models import Score
+from evaluation.shipping import save_judge
+from evaluation.work.models import Attempt, Reply, WorkUnit
+from tests.evaluation.criteria.written import ENGLISH, drafted, in_force
+from tests.factories import make_project
+from tests.judge_server import JudgeServer, actions
+from tests.judge_server.fixture import judge_server
+from tests.pages.world import PEOPLE, World, make_world
+
+pytestmark = pytest.mark.django_db
+__all__ = ["judge_server"]
+ADD = "admin:evaluation_criterionversion_add"
+CHANGE = "admin:evaluation_criterionversion_change"
+LIST = "admin:evaluation_criterionversion_changelist"
+HOSTILE = "{metrics} {{ 7|add:35 }} {% debug %} %(x)s <script>alert(1)</script>"
+
+
+def entered(world: World, **more: Any) -> dict[str, Any]:
+    return {
+        "project": world.project.pk,
+        "name": "tone",
+        "title_ko": "말투",
+        "title_en": "Tone",
+        "form": "levels",
+        "direction": "higher",
+        "question_ko": "알맞은 말투입니까?",
+        "levels_ko": "1: 무례함\n2: 차가움\n3: 공손함",
+        "sees": ["contexts"],
+        "needs": [],
+        "categories": "single_hop\nmulti_hop_2",
+        "offline": "relevancy",
+        **more,
+    }
+
+
+def test_an_evaluator_drafts_by_a_form_and_the_same_content_is_the_same_version() -> None:
+    world = make_world()
+    client = world.client("evaluator")
+    for _ in range(2):
+        assert client.post(reverse(ADD), entered(world)).status_code == 302
+    version = CriterionVersion.objects.get()
+    spec = version.read()
+    assert (version.version, version.created_by) == (1, world.people["evaluator"])
+    assert (spec.languages, spec.categories, spec.ko and spec.ko.keys) == (
+        ("ko",),
+        ("single_hop", "multi_hop_2"),
+        (1, 2, 3),
+    )
+    assert not list(active(world.project.pk))
+
+
+def test_an_edit_starts_from_the_earlier_version_and_becomes_the_next() -> None:
+    world = make_world()
+    first = drafted(world.project, name="tone", categories=["a"], sees=["contexts", "persona"], needs=["persona"])
+    client = world.client("evaluator")
+    form = client.get(reverse(ADD), {"from": first.pk}).context["adminform"].form
+    values = {name: form.initial.get(name, "") for name in form.fields}
+    assert values["levels_ko"] == "1: 무례함\n2: 차가움\n3: 공손함"
+    assert client.post(reverse(ADD), values).status_code == 302
+    assert CriterionVersion.objects.count() == 1  # nothing was edited
+    assert client.post(reverse(ADD), values | {"instruction_en": "Be fair"}).status_code == 302
+    second = CriterionVersion.objects.get(version=2)
+    assert second.read().model_dump(exclude={"en"}) == first.read().model_dump(exclude={"en"})
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "said"),
+    [
+        ({"name": "correctness"}, "name", "belongs to another metric"),
+        ({"levels_ko": "1 무례함"}, "levels_ko", "Line 1"),
+        ({"levels_ko": "하나: 무례함\n둘: 공손함"}, "levels_ko", "Line 1"),
+        ({"levels_ko": "1: 무례함"}, "levels_ko", "criterion"),
+        ({"question_ko": "", "levels_ko": ""}, "__all__", "in Korean, in English"),
+        ({"title_en": "Tone\u202e"}, "title_en", "nobody sees"),
+        ({"needs": ["persona"]}, "__all__", "may not see"),
+        ({"sees": ["everything"]}, "sees", "everything"),
+    ],
+)
+def test_what_is_wrong_stands_beside_its_field(more: dict[str, Any], field: str, said: str) -> None:
+    world = make_world()
+    response = world.client("evaluator").post(reverse(ADD), entered(world, **more), headers={"accept-language": "en"})
+    errors = response.context["adminform"].form.errors
+    assert said in str(errors[field])
+    assert not CriterionVersion.objects.exists()
+
+
+@pytest.mark.parametrize("person", PEOPLE)
+def test_who_may_draft_look_try_and_activate(person: str) -> None:
+    world = make_world()
+    version = drafted(world.project)
+    client = world.client(person)
+    drafts, leads = person in {"evaluator", "lead", "admin"}, person in {"lead", "admin"}
+    page = client.get(reverse(CHANGE, args=[version.pk]))
+    assert (page.status_code == 200) is drafts
+    assert ("Activate this version" in page.content.decode()) is leads
+    assert (client.get(reverse(ADD)).status_code == 200) is drafts
+    trial = {"answers": world.run.answer_set_id, "do": "trial"}
+    assert (client.post(reverse("admin:criterion-try", args=[version.pk]), trial).status_code == 200) is drafts
+    client.post(reverse("admin:criterion-activate", args=[version.pk]))
+    assert (CriterionEvent.objects.filter(verb="activated").count() == 1) is leads
+    client.post(reverse("admin:criterion-deactivate", args=[version.pk]))
+    assert (CriterionEvent.objects.filter(verb="deactivated").count() == 1) is leads
+
+
+def test_a_lead_of_another_project_neither_sees_nor_activates_it() -> None:
+    world, foreign = make_world(), in_force(make_project())
+    client = world.client("lead")
+    assert client.get(reverse(CHANGE, args=[foreign.pk])).status_code == 302
+    assert foreign.criterion.name not in client.get(reverse(LIST)).content.decode()
+    for action in ("activate", "deactivate", "try"):
+        assert client.post(reverse(f"admin:criterion-{action}", args=[foreign.pk])).status_code == 404
+    rubric = RubricVersion.objects.filter(family__startswith="criterion:").first()
+    assert rubric is not None
+    assert client.get(reverse("admin:evaluation_rubricversion_change", args=[rubric.pk])).status_code == 302
+    assert client.get(f"/api/v1/rubrics/{rubric.pk}/").status_code == 404
+    assert foreign.criterion.name not in client.get("/api/v1/rubrics/").content.decode()
+    own = in_force(world.project)
+    assert own.criterion.name in client.get("/api/v1/rubrics/").content.decode()
+
+
+def test_the_actions_answer_to_post_alone() -> None:
+    world = make_world()
+    version = drafted(world.project)
+    for action in ("activate", "deactivate", "try"):
+        assert world.client("lead").get(reverse(f"admin:criterion-{action}", args=[version.pk])).status_code == 405
+
+
+def test_hostile_text_is_shown_as_text_on_the_page_and_in_the_prompt() -> None:
+    world = make_world()
+    texts = {**ENGLISH, "instruction": HOSTILE, "question": HOSTILE}
+    version = drafted(world.project, en=texts, ko=None, title_en="<b>Tone</b>")
+    client = world.client("lead")
+    asked = {"answers": world.run.answer_set_id, "judge": world.run.judges.get().judge_version_id, "do": "prompt"}
+    version_of_words = drafted(world.project, en=texts, ko=None, offline="relevancy")
+    for one in (version, version_of_words):
+        for response in (
+            client.get(reverse(CHANGE, args=[one.pk])),
+            client.post(reverse("admin:criterion-try", args=[one.pk]), asked),
+        ):
+            page = response.content.decode()
+            assert "<script>alert(1)" not in page
+            assert "{metrics} {{ 7|add:35 }} {% debug %} %(x)s &lt;script&gt;" in page
+    messages = response.context["page"].preview.messages
+    assert [role for role, _ in messages] == ["system", "user"]
+    assert HOSTILE in messages[0][1]
+
+
+def test_a_trial_asks_the_judge_and_keeps_no_score(judge_server: JudgeServer, settings: Any) -> None:
+    world = make_world()
+    settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
+    endpoint = Endpoint.objects.create(name="e", base_url=judge_server.base_url)
+    judge = save_judge(world.project, "far", endpoint, model="m", language="en")
+    version = drafted(world.project)
+    judge_server.enqueue(actions.FAULTS["prose"] if "prose" in actions.FAULTS else actions.text("no"))
+    before = [table.objects.count() for table in (Score, WorkUnit, Attempt, Reply)]
+    response = world.client("evaluator").post(
+        reverse("admin:criterion-try", args=[version.pk]),
+        {"answers": world.run.answer_set_id, "judge": judge.pk, "do": "trial"},
+        headers={"accept-language": "en"},
+    )
+    rows = response.context["page"].trial.rows
+    assert (len(rows), judge_server.calls) == (5, 5)
+    assert sum(row.value == "failed" for row in rows) == 1
+    assert {row.value for row in rows if row.value != "failed"} <= {"1", "2", "3"}
+    assert [table.objects.count() for table in (Score, WorkUnit, Attempt, Reply)] == before
+    event = AuditEvent.objects.get(verb="criterion.tried")
+    assert (event.detail["judge"], event.detail["calls"], event.detail["cost"]) == (judge.pk, 5, None)
+
+
+def test_a_trial_with_the_baseline_says_that_it_has_no_rule() -> None:
+    world = make_world()
+    version = drafted(world.project)
+    response = world.client("evaluator").post(
+        reverse("admin:criterion-try", args=[version.pk]), {"answers": world.run.answer_set_id, "do": "trial"}
+    )
+    assert {row.value for row in response.context["page"].trial.rows} == {"not applicable"}
+
+
+def test_a_rubric_of_a_criterion_is_not_made_by_hand() -> None:
+    world = make_world()
+    activated = in_force(world.project)
+    rubric = RubricVersion.objects.get(family=f"criterion:{activated.criterion.name}", language="en")
+    add = reverse("admin:evaluation_rubricversion_add")
+    form = world.client("evaluator").get(add, {"from": rubric.pk}).context["adminform"].form
+    response = world.client("evaluator").post(add, {"text": form.initial["text"]}, headers={"accept-language": "en"})
+    assert "made by activating" in response.content.decode()
+
+
+def test_list_and_page_ask_as_often_whatever_there_is() -> None:
+    world = make_world()
+    client = world.client("lead")
+    version = in_force(world.project)
+    for url in (reverse(LIST), reverse(CHANGE, args=[version.pk])):
+        counts = []
+        for _ in range(3):
+            client.get(url)
+            with CaptureQueriesContext(connection) as found:
+                assert client.get(url).status_code == 200
+            counts.append(len(found))
+            in_force(world.project)
+        assert len(set(counts)) == 1, (url, counts)

@@ -1,0 +1,177 @@
+"""The page of judges and criteria: what stands there is what is at hand, and nothing is computed for it."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.accounts.roles import Role
+from evaluation.criteria.activating import deactivate
+from evaluation.judges.models import Endpoint, JudgeVersion
+from evaluation.runs.models import Preflight, Run
+from evaluation.shipping import save_judge
+from review import measures_kept
+from review.given import Given
+from review.judge_records import judge_records
+from review.measures import By
+from review.measures_kept import agreement_if_kept, kept_agreement, kept_of
+from review.pages.judges import judge_card
+from review.queues.leases import next_assignment
+from review.rating_files import import_ratings
+from review.ratings import submit
+from tests.evaluation.criteria.written import drafted, in_force
+from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
+from tests.pages.world import make_world
+
+pytestmark = pytest.mark.django_db
+
+
+def rated_run(judge_says: int = 4, expert_says: int = 4, questions: int = 6, **fields: Any) -> Run:
+    """A scored run whose answers an expert has rated, correctness 1 and 5 by turns where nothing else is said."""
+    run = make_scored_run(make_answer_set(make_question_set(specs=questions)), values=[1, judge_says], **fields)
+    user = make_user(Role.REVIEWER, run.project)
+    queue = make_queue(run, [user], reveal="never")
+    while held := next_assignment(queue, user):
+        value = run.scores.filter(answer=held.item.answer, metric__name="correctness").get().value
+        said = Given(expert_says if value == judge_says else 1)
+        submit(held, {"correctness": said, "faithfulness": said}, idempotency_key=str(held.pk), by=user)
+    return run
+
+
+def judge_of(run: Run) -> JudgeVersion:
+    return run.judges.get().judge_version
+
+
+def test_agreement_stands_there_once_somebody_has_looked_and_is_never_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = rated_run(judge_says=4, expert_says=5)
+    client = Client()
+    client.force_login(make_user(Role.LEAD, run.project))
+    computed: list[int] = []
+    original = measures_kept.agreement_of
+    monkeypatch.setattr(measures_kept, "agreement_of", lambda *a, **k: computed.append(1) or original(*a, **k))
+    card = client.get(reverse("judge-list")).context["page"].judges[0]
+    assert (card.waiting, card.run_id, computed) == (run.pk, None, [])
+    assert {line.value for line in card.metrics} == {"–"}
+    kept_agreement(run, resamples=0)
+    assert computed == [1]
+    card = client.get(reverse("judge-list")).context["page"].judges[0]
+    assert (card.waiting, card.run_id, computed) == (None, run.pk, [1])
+    line = next(one for one in card.metrics if one.title in {"Correctness", "정확성"})
+    # three answers are 1 and 1, three 4 and 5: observed squared distance 3/6 = .5; expected from the margins
+    # (1: .5, 4: .5) and (1: .5, 5: .5): (0 + 16 + 9 + 1) / 4 = 6.5; kappa = 1 - .5/6.5 = .923
+    assert (line.value, line.bias, line.n, line.few, line.weak) == ("0.92", "\N{MINUS SIGN}0.50", "6", True, False)
+
+
+def test_an_earlier_run_is_shown_where_the_newest_has_nothing_at_hand() -> None:
+    first = rated_run()
+    again = make_scored_run(first.answer_set, judge=judge_of(first))
+    kept_agreement(first, resamples=0)
+    assert judge_card(judge_records([judge_of(first)])[0]).run_id == first.pk
+    kept_agreement(again, resamples=0)
+    assert judge_card(judge_records([judge_of(first)])[0]).run_id == again.pk
+
+
+def test_what_is_kept_of_several_runs_is_what_is_kept_of_each_and_intervals_come_first() -> None:
+    runs = [rated_run(questions=3), rated_run(questions=4), make_scored_run()]
+    for run in runs[:2]:
+        kept_agreement(run, resamples=0)
+    kept_agreement(runs[0], by=By.CATEGORY)
+    found = kept_of(runs)
+    assert found.keys() == {runs[0].pk, runs[1].pk}
+    assert found[runs[0].pk] == agreement_if_kept(runs[0], by=By.CATEGORY)
+    assert found[runs[1].pk] == agreement_if_kept(runs[1], resamples=0)
+
+
+def test_new_ratings_make_kept_figures_old() -> None:
+    run = rated_run()
+    kept_agreement(run, resamples=0)
+    assert kept_of([run])
+    question = run.answer_set.question_set.questions.first()
+    assert question is not None
+    row = {"question_id": question.external_id, "metric": "correctness", "value": 2, "rater": "human", "author": "ann"}
+    import_ratings(run, json.dumps(row).encode(), "ratings.jsonl")
+    assert kept_of([run]) == {}
+
+
+def test_each_thing_to_mind_is_a_warning(settings: Any, tmp_path: Any) -> None:
+    project = make_project()
+    endpoint = Endpoint.objects.create(name="e", base_url="https://judge.example/v1")
+    first = save_judge(project, "far", endpoint, model="m-1", language="en")
+    second = save_judge(project, "far", endpoint, model="m-2", language="ko")
+    run = make_scored_run(make_answer_set(make_question_set(project)), judge=first)
+    Preflight.objects.create(run=run, judge_version=first, outcome="unauthorised")
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("prices:\n- {model: m-2, since: 2020-01-01, input: 2.5, output: 10}\n")
+    settings.CONCORD_PRICES = str(prices)
+    one, other = (judge_card(record) for record in judge_records([first, second]))
+    assert [part for warning in one.warnings for part in WARNINGS if part in warning] == [
+        "No price",
+        "Its last check failed",
+        "Version 2",
+        "Nobody has rated",
+    ]
+    assert [part for warning in other.warnings for part in WARNINGS if part in warning] == ["No run"]
+    assert other.price == "$2.5 in, $10 out for a million tokens"
+    (record,) = judge_records([second])
+    assert record.price is not None
+    assert record.price.output == Decimal(10)
+
+
+WARNINGS = ("No price", "Its last check failed", "Version 2", "Nobody has rated", "No run", "agrees weakly")
+
+
+def test_weak_agreement_is_said_only_where_there_are_enough_answers() -> None:
+    run = rated_run(judge_says=2, expert_says=5, questions=24)
+    kept_agreement(run, resamples=0)
+    card = judge_card(judge_records([judge_of(run)])[0])
+    # 1 and 1 on half of the answers, 2 and 5 on the other: (9/2) / ((0 + 16 + 1 + 9) / 4) = .692; kappa = .308
+    assert {(line.value, line.weak) for line in card.metrics if line.n == "24"} == {("0.31", True)}
+    assert any("agrees weakly" in warning for warning in card.warnings)
+
+
+def test_criteria_in_force_stand_there_and_drafts_and_others_do_not() -> None:
+    world = make_world()
+    shown, out, draft = in_force(world.project), in_force(world.project), drafted(world.project)
+    deactivate(out.criterion, by=None)
+    foreign = in_force(make_project())
+    page = world.client("evaluator").get(reverse("judge-list"))
+    assert [line.name for line in page.context["page"].criteria] == [shown.criterion.name]
+    text = page.content.decode()
+    assert all(one.criterion.name not in text for one in (out, draft, foreign))
+
+
+def test_judges_of_other_projects_are_not_there() -> None:
+    world, foreign = make_world(), make_scored_run()
+    client = world.client("lead")
+    shown = {card.judge_id for card in client.get(reverse("judge-list")).context["page"].judges}
+    assert shown == {judge_of(world.run).pk}
+    assert client.get(reverse("judge", args=[judge_of(foreign).pk])).status_code == 404
+
+
+def test_the_list_is_paged_and_the_navigation_leads_to_it() -> None:
+    world = make_world()
+    endpoint = Endpoint.objects.create(name="e", base_url="https://judge.example/v1")
+    for number in range(12):
+        save_judge(world.project, f"judge-{number}", endpoint, model="m", language="en")
+    client = world.client("lead")
+    first, second = (client.get(reverse("judge-list"), {"page": at}).context["page"] for at in (0, 1))
+    assert (len(first.judges), len(second.judges), first.older, second.newer) == (10, 3, "?page=1", "?page=0")
+    assert f'href="{reverse("judge-list")}"' in client.get(reverse("home")).content.decode()
+    assert f'href="{reverse("judge-list")}"' not in world.client("viewer").get(reverse("home")).content.decode()
+
+
+def test_a_judges_page_has_its_parameters_and_other_versions() -> None:
+    world = make_world()
+    endpoint = Endpoint.objects.create(name="e", base_url="https://judge.example/v1")
+    one, other = (
+        save_judge(world.project, "far", endpoint, model="m", language="en", params={"temperature": heat})
+        for heat in (0, 1)
+    )
+    page = world.client("evaluator").get(reverse("judge", args=[one.pk])).context["page"]
+    assert page.parameters == (("temperature", "0"),)
+    assert page.versions == ((other.pk, "v2"),)

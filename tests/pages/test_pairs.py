@@ -1,0 +1,88 @@
+"""The pages of comparisons side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from review.models.pairs import PairSet, Preference
+from tests.factories import make_answer_set, make_scored_run
+from tests.pages.world import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+def test_a_reviewer_rates_a_pair_and_is_told_when_all_are_done(world: World) -> None:
+    client, pk = world.client("member"), world.pair_set.pk
+    page = client.get(reverse("pairs-rate", args=[pk])).content.decode()
+    assert "Because of A." in page
+    assert "Because of B." in page
+    assert "alpha" not in page
+    assert "beta" not in page
+    pair = world.pair_set.pairs.get()
+    said = {"pair": pair.pk, "value": "-2", "reason": "clearer", "seconds": "4.5"}
+    assert client.post(reverse("pairs-prefer", args=[pk]), said).url == reverse("pairs-rate", args=[pk])
+    stored = Preference.objects.get()
+    assert abs(stored.value or 0) == 2
+    assert (stored.reason, stored.seconds, stored.rater) == ("clearer", 4.5, world.people["member"])
+    assert "compared all pairs" in client.get(reverse("pairs-rate", args=[pk])).content.decode()
+    assert f"?pair={pair.pk}" in client.get(reverse("pairs-rate", args=[pk])).content.decode()
+
+
+def test_a_missing_choice_is_said_and_nothing_is_stored(world: World) -> None:
+    pair = world.pair_set.pairs.get()
+    response = world.client("member").post(reverse("pairs-prefer", args=[world.pair_set.pk]), {"pair": pair.pk})
+    assert response.status_code == 400
+    assert 'role="alert"' in response.content.decode()
+    assert not Preference.objects.exists()
+
+
+def test_a_lead_makes_a_comparison_of_two_systems_and_reads_it(world: World) -> None:
+    other = make_scored_run(make_answer_set(world.question_set))
+    client = world.client("lead")
+    page = client.get(reverse("pair-new"), {"run": world.run.pk}).content.decode()
+    assert str(other) in page
+    said: dict[str, Any] = {
+        "run_a": world.run.pk, "run_b": other.pk, "name": "Round 1", "size": 3,
+        "reviewers": [world.people["member"].pk],
+    }  # fmt: skip
+    response = client.post(reverse("pair-new"), said)
+    made = PairSet.objects.get(name="Round 1")
+    assert response.url == reverse("pairs", args=[made.pk])
+    assert "Nobody has compared anything yet" in client.get(response.url).content.decode()
+    again = client.post(reverse("pair-new"), said)
+    assert "Choose another name" in again.content.decode()
+
+
+def test_results_name_the_systems_for_leads_alone(world: World) -> None:
+    pair = world.pair_set.pairs.get()
+    world.client("member").post(reverse("pairs-prefer", args=[world.pair_set.pk]), {"pair": pair.pk, "value": "1"})
+    page = world.client("lead").get(reverse("pairs", args=[world.pair_set.pk])).content.decode()
+    assert "alpha" in page
+    assert "1 person" in page
+    told = world.client("member").get(reverse("pairs", args=[world.pair_set.pk]), follow=True).content.decode()
+    assert "alpha" not in told
+
+
+def test_a_closed_comparison_takes_nothing_and_opens_again(world: World) -> None:
+    lead, pk = world.client("lead"), world.pair_set.pk
+    lead.post(reverse("pairs-close", args=[pk]))
+    pair = world.pair_set.pairs.get()
+    refused = world.client("member").post(reverse("pairs-prefer", args=[pk]), {"pair": pair.pk, "value": "1"})
+    assert refused.status_code == 409
+    lead.post(reverse("pairs-close", args=[pk]))
+    assert world.client("member").post(reverse("pairs-prefer", args=[pk]), {"pair": pair.pk, "value": "1"}).url
+
+
+def test_the_number_of_queries_does_not_grow(world: World, django_assert_num_queries: Any) -> None:
+    client = world.client("member")
+    client.get(reverse("pair-list"))
+    with django_assert_num_queries(8):
+        client.get(reverse("pairs-rate", args=[world.pair_set.pk]))

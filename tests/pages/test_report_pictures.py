@@ -1,0 +1,49 @@
+"""The report as one HTML file holds the plots of agreement and the forest of metrics, and needs nothing else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from evaluation.accounts.roles import Role
+from review.given import Given
+from review.pages.report_pictures import agreement_pictures
+from review.queues.leases import next_assignment
+from review.ratings import metrics_of, submit
+from review.reporting.exporting import export
+from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def file_of(*, rated: int) -> str:
+    """The HTML report of a run of which an expert rated so many answers."""
+    project = make_project()
+    run = make_scored_run(make_answer_set(make_question_set(project)))
+    reviewer = make_user(Role.REVIEWER, project)
+    queue = make_queue(run, [reviewer])
+    for number in range(rated):
+        held = next_assignment(queue, reviewer)
+        assert held is not None
+        given = {row.metric.name: Given(value=1 + number % 5) for row in metrics_of(queue)}
+        submit(held, given, idempotency_key=f"key-{number}", by=reviewer)
+    return b"".join(export(run, "html", pictures=agreement_pictures).chunks).decode()
+
+
+def test_a_rated_run_has_its_plots_with_their_tables() -> None:
+    text = file_of(rated=3)
+    assert 'class="grid-plot"' in text
+    assert text.count("Confusion matrix: both said the same") >= 1
+    assert text.count('class="twin"') >= 4  # the overall score, the metrics, and two plots at least
+
+
+def test_a_run_nobody_rated_has_none_and_still_its_metrics() -> None:
+    text = file_of(rated=0)
+    assert 'class="grid-plot"' not in text
+    assert "Means as a share of each metric’s scale" in text
+
+
+def test_the_file_loads_nothing_and_runs_nothing() -> None:
+    text = file_of(rated=3)
+    assert re.findall(r"<script|<link|<img|\bsrc=|\bhx-|\son\w+=|url\(|@import", text) == []

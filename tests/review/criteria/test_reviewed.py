@@ -1,0 +1,176 @@
+"""A criterion in experts' hands: rated by its level texts, compared with the judge, corrected and reported."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.accounts.models import User
+from evaluation.accounts.roles import Role
+from evaluation.criteria.models import CriterionVersion
+from evaluation.errors import Refused
+from evaluation.runs.draining import drain
+from evaluation.runs.lifecycle import start
+from evaluation.runs.making import prepare_run
+from evaluation.runs.models import Run
+from evaluation.scores.models import Score
+from evaluation.shipping import baseline_judge
+from review.given import Given
+from review.models.queues import ReviewQueue
+from review.models.ratings import Rating
+from review.queues.leases import next_assignment
+from review.rating_files import import_ratings
+from review.ratings import submit
+from tests.evaluation.criteria.written import in_force
+from tests.evaluation.scoring.families import profile_of
+from tests.factories import make_answer_set, make_question_set, make_queue, make_user
+
+pytestmark = pytest.mark.django_db
+CLASSES = {
+    "form": "class",
+    "direction": "none",
+    "ko": None,
+    "en": {
+        "question": "Which door?",
+        "levels": [{"label": "open", "text": "Open to all"}, {"label": "shut", "text": "Shut to most"}],
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def no_queue(settings: Any) -> None:
+    settings.CONCORD_DISPATCHER = "local"
+
+
+def judged(questions: int = 6, **more: Any) -> tuple[Run, CriterionVersion]:
+    """A completed run with a criterion that the baseline counts words for."""
+    answers = make_answer_set(make_question_set(specs=questions))
+    version = in_force(answers.project, **({"offline": "relevancy"} | more))
+    profile = profile_of(answers, reported=[version.criterion.name, "keyword_hit"])
+    run = prepare_run(answers, profile, judge=baseline_judge(answers.project, "en"))
+    start(run)
+    return drain(run.pk, seconds=30), version
+
+
+def asked(run: Run, version: CriterionVersion, people: int = 1, **fields: Any) -> ReviewQueue:
+    reviewers = [make_user(Role.REVIEWER, run.project) for _ in range(people)]
+    return make_queue(run, reviewers, metrics=[version.criterion.name], reveal="never", **fields)
+
+
+def rate_all(queue: ReviewQueue, user: User, value: float) -> None:
+    name = queue.metrics.get().metric.name
+    while held := next_assignment(queue, user):
+        submit(held, {name: Given(value)}, idempotency_key=str(held.pk), by=user)
+
+
+def reviewer(queue: ReviewQueue) -> User:
+    return queue.members.select_related("reviewer").first().reviewer  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("language", "texts"), [("ko", ("공손함", "고객에게 알맞은")), ("en", ("Polite", "Is the tone"))]
+)
+def test_the_review_form_has_the_question_and_every_level_text_in_the_readers_language(
+    client: Client, language: str, texts: tuple[str, ...]
+) -> None:
+    run, version = judged()
+    queue = asked(run, version)
+    user = reviewer(queue)
+    User.objects.filter(pk=user.pk).update(language=language)
+    held = next_assignment(queue, user)
+    client.force_login(user)
+    assert held is not None
+    page = client.get(reverse("review-item", args=[held.pk]), headers={"accept-language": language}).content.decode()
+    for text in texts:
+        assert text in page
+    for level in ("1", "2", "3"):
+        assert f'name="value:{version.criterion.name}" value="{level}"' in page
+
+
+def test_classes_are_chosen_by_their_texts(client: Client) -> None:
+    run, version = judged(**CLASSES, offline="none")
+    queue = asked(run, version)
+    user = reviewer(queue)
+    held = next_assignment(queue, user)
+    client.force_login(user)
+    assert held is not None
+    page = client.get(reverse("review-item", args=[held.pk])).content.decode()
+    assert "Open to all" in page
+    assert "Shut to most" in page
+
+
+def test_ratings_meet_the_judge_in_agreement_correction_and_report() -> None:
+    run, version = judged()
+    name = version.criterion.name
+    queue = asked(run, version, people=2, strategy="all", reviews_needed=2)
+    for member, value in zip(queue.members.select_related("reviewer").order_by("pk"), (3, 2), strict=True):
+        rate_all(queue, member.reviewer, value)
+    assert Rating.objects.filter(metric__name=name, phase="initial", blind=True).count() == 12
+
+    said = StringIO()
+    call_command("agreement", str(run.pk), "--format", "json", stdout=said)
+    agreement = json.loads(said.getvalue())
+    found = agreement["judges"]["baseline@1"][name]
+    values = list(Score.objects.filter(run=run, metric__name=name).values_list("value", flat=True))
+    # the experts' mean is 2.5 of every answer, so the bias is the judge's mean less 2.5
+    assert found["n"] == 6
+    assert found["bias"] == pytest.approx(sum(v for v in values if v is not None) / 6 - 2.5)
+    assert agreement["experts"][name]["n"] == 6
+
+    said = StringIO()
+    call_command("results", str(run.pk), "--format", "json", stdout=said)
+    report = json.loads(said.getvalue())
+    line = report["metrics"][name]
+    # a census: every answer is rated, so the corrected figure is the experts' mean
+    assert line["corrected"]["value"] == pytest.approx(2.5)
+    assert (line["kind"], line["scale"]) == ("custom", "levels 1..3")
+
+
+@pytest.mark.parametrize("page", ["run", "run-agreement"])
+def test_the_pages_of_the_run_show_the_criterion_by_its_title(client: Client, page: str) -> None:
+    run, version = judged()
+    queue = asked(run, version, strategy="all")
+    rate_all(queue, reviewer(queue), 3)
+    client.force_login(make_user(Role.LEAD, run.project))
+    for language, title in (("en", "Tone"), ("ko", "말투")):
+        response = client.get(reverse(page, args=[run.pk]), headers={"accept-language": language})
+        assert title in response.content.decode()
+
+
+def test_a_lead_overrides_it_on_the_answer_page_by_its_level_texts(client: Client) -> None:
+    run, version = judged()
+    client.force_login(make_user(Role.LEAD, run.project))
+    answer = run.answer_set.answers.first()
+    assert answer is not None
+    url = reverse("answer", args=[answer.pk]) + f"?run={run.pk}"
+    page = client.get(url, headers={"accept-language": "en"}).content.decode()
+    assert "Polite" in page
+    assert f"criterion:{version.criterion.name} v1 (en)" in page
+
+
+def test_ratings_from_a_file_meet_the_criterion_and_cannot_change_its_scale() -> None:
+    run, version = judged()
+    name = version.criterion.name
+    question = run.answer_set.question_set.questions.first()
+    assert question is not None
+    row = {"question_id": question.external_id, "metric": name, "value": 2, "rater": "human", "author": "ann"}
+    content = json.dumps(row).encode()
+    import_ratings(run, content, "r.jsonl")
+    assert Rating.objects.get(author="ann").metric.kind == "custom"
+    with pytest.raises(Refused, match="metric_known"):
+        import_ratings(run, content, "r.jsonl", defines=[f"{name}=1..5"])
+
+
+def test_no_import_takes_the_name_of_another_projects_criterion() -> None:
+    run, _ = judged()
+    foreign = in_force(make_answer_set().project)
+    content = json.dumps({"question_id": "q1", "metric": foreign.criterion.name, "value": 2, "rater": "human"}).encode()
+    with pytest.raises(Refused, match="criterion_name_taken"):
+        import_ratings(run, content, "r.jsonl", defines=[f"{foreign.criterion.name}=1..5"])
+    assert foreign.criterion.events.get().metric.scale == "levels 1..3"  # type: ignore[union-attr]

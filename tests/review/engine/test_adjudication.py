@@ -1,0 +1,222 @@
+"""What goes to a lead, and what a decision does: authoritative, blind where it can be, never about an own rating."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import PermissionDenied
+
+from evaluation.accounts.models import User
+from evaluation.errors import Refused
+from evaluation.judges.models import RubricVersion
+from evaluation.questions.models import QuestionSet
+from evaluation.runs.models import Run
+from review.adjudication.amending import amend_question, amend_rubric
+from review.adjudication.cases import Why, case_of, open_cases
+from review.adjudication.deciding import adjudicate, rule_on
+from review.effective import Source, effective_values
+from review.exposures import expose
+from review.given import Given
+from review.models.queues import ItemEvent, ReviewItem, ReviewQueue
+from review.models.ratings import Override, Rating
+from review.queues.leases import next_assignment
+from review.queues.leaving import escalate, flag, skip
+from review.ratings import submit
+from tests.factories import make_queue, make_scored_run, make_user
+from tests.together import WAITS, together
+
+pytestmark = pytest.mark.django_db
+
+
+def queue_of(*people: User, **fields: Any) -> ReviewQueue:
+    rules = {"metrics": ["correctness"], "reveal": "never", "reviews_needed": 2}
+    return make_queue(make_scored_run(values=[3]), list(people) or 2, **(rules | fields))
+
+
+def rate(queue: ReviewQueue, item: ReviewItem, user: User, value: float) -> None:
+    """Walk to the item and rate it, skipping nothing: everything before it gets the same value."""
+    while True:
+        assignment = next_assignment(queue, user)
+        assert assignment is not None
+        mine = value if assignment.item_id == item.pk else 3
+        submit(assignment, {"correctness": Given(value=mine)}, idempotency_key="k", by=user)
+        if assignment.item_id == item.pk:
+            return
+
+
+def disputed(one: float = 1, other: float = 5) -> tuple[ReviewQueue, ReviewItem]:
+    queue = queue_of()
+    item = queue.items.first()
+    assert item is not None
+    for member, value in zip(queue.members.order_by("pk"), (one, other), strict=True):
+        rate(queue, item, member.reviewer, value)
+    return queue, item
+
+
+def lead_of(queue: ReviewQueue) -> User:
+    return make_user("lead", queue.project)
+
+
+def test_ratings_two_levels_apart_are_a_case_and_one_level_is_not() -> None:
+    queue, item = disputed(2, 4)
+    (case,) = open_cases(queue.items.all())
+    assert (case.item, case.why, case.furthest) == (item, (Why.DIFFERENCE,), 2.0)
+    other, _ = disputed(3, 4)
+    assert open_cases(other.items.all()) == []
+
+
+def test_the_amount_is_the_queues_own_and_none_switches_it_off() -> None:
+    queue, item = disputed(3, 4)
+    ReviewQueue.objects.filter(pk=queue.pk).update(adjudicate_from=1)
+    assert [case.item for case in open_cases(queue.items.all())] == [item]
+    ReviewQueue.objects.filter(pk=queue.pk).update(adjudicate_from=0)
+    assert open_cases(queue.items.all()) == []
+
+
+def test_flags_and_escalations_come_first_and_everybody_passing_on_counts() -> None:
+    queue = queue_of()
+    first, second = (member.reviewer for member in queue.members.order_by("pk"))
+    flagged, escalated = next_assignment(queue, first), next_assignment(queue, second)
+    assert flagged
+    assert escalated
+    flag(flagged, "bad_reference", "out of date")
+    escalate(escalated, "please decide")
+    assert {case.why[0] for case in open_cases(queue.items.all())} <= {Why.FLAG, Why.ESCALATION}
+    assert open_cases(queue.items.all())[0].why[0] is Why.ESCALATION
+    other = queue_of(reviews_needed=1)
+    for member in other.members.all():
+        taken = next_assignment(other, member.reviewer)
+        assert taken
+        item = taken.item
+        skip(taken)
+    for member in other.members.all():  # both pass the first one's item on
+        while (taken := next_assignment(other, member.reviewer)) is not None and taken.item_id != item.pk:
+            skip(taken)
+        if taken:
+            skip(taken)
+    assert Why.PASSED_ON in {reason for case in open_cases(other.items.all()) for reason in case.why}
+
+
+def test_an_adjudication_counts_above_the_ratings_which_stay() -> None:
+    queue, item = disputed()
+    metric = queue.metrics.get().metric
+    run: Run = item.run
+    assert effective_values(run).values[item.answer_id, metric.pk].value == 3.0  # (1 + 5) / 2
+    made = adjudicate(item.answer, metric, value=4, reason="The fee is right.", seen=0, by=lead_of(queue))
+    now = effective_values(run).values[item.answer_id, metric.pk]
+    assert (now.value, now.source) == (4.0, Source.OVERRIDE)
+    assert (made.kind, made.judge_seen) == (Override.Kind.ADJUDICATION, False)
+    assert sorted(Rating.objects.filter(answer=item.answer).values_list("value", flat=True)) == [1.0, 5.0]
+    assert not case_of(item).is_open
+
+
+def test_a_lead_who_saw_the_judge_decides_but_not_as_gold() -> None:
+    queue, item = disputed()
+    lead = lead_of(queue)
+    expose(lead, item.answer, "answer")
+    made = adjudicate(item.answer, queue.metrics.get().metric, value=4, reason="r", seen=0, by=lead)
+    assert made.judge_seen is True
+
+
+def test_nobody_adjudicates_an_own_rating_or_flag_or_without_being_a_lead() -> None:
+    run = make_scored_run(values=[3])
+    lead = make_user("lead", run.project)
+    queue = make_queue(run, [lead, make_user("reviewer", run.project)], metrics=["correctness"], reveal="never")
+    assignment = next_assignment(queue, lead)
+    assert assignment
+    metric, answer = queue.metrics.get().metric, assignment.item.answer
+    submit(assignment, {"correctness": Given(value=3)}, idempotency_key="k", by=lead)
+    flag(assignment, "unsafe")
+    with pytest.raises(Refused) as refused:
+        adjudicate(answer, metric, value=4, reason="mine", seen=0, by=lead)
+    assert refused.value.code == "own_rating"
+    with pytest.raises(Refused) as refused:
+        rule_on(ItemEvent.objects.get(verb="flag"), upheld=True, reason="mine", by=lead)
+    assert refused.value.code == "own_flag"
+    for role in ("viewer", "reviewer", "evaluator"):
+        with pytest.raises(PermissionDenied):
+            adjudicate(answer, metric, value=4, reason="r", seen=0, by=make_user(role, run.project))
+
+
+def test_of_two_leads_who_decide_one_wins_and_the_other_is_told() -> None:
+    queue, item = disputed()
+    metric = queue.metrics.get().metric
+    adjudicate(item.answer, metric, value=4, reason="first", seen=0, by=lead_of(queue))
+    with pytest.raises(Refused) as refused:
+        adjudicate(item.answer, metric, value=2, reason="second", seen=0, by=lead_of(queue))
+    assert refused.value.code == "changed_meanwhile"
+    assert Override.objects.get().value == 4
+
+
+@WAITS
+@pytest.mark.django_db(transaction=True)
+def test_at_the_same_moment_too() -> None:
+    queue, item = disputed()
+    metric = queue.metrics.get().metric
+    leads = [lead_of(queue), lead_of(queue)]
+    results = together(
+        *(
+            lambda lead=lead: adjudicate(item.answer, metric, value=4, reason="r", seen=0, by=lead)  # type: ignore[misc]
+            for lead in leads
+        )
+    )
+    assert Override.objects.count() == 1
+    assert sorted(type(one).__name__ for one in results) == ["Override", "Refused"]
+
+
+def test_an_upheld_flag_of_a_bad_reference_takes_the_answer_out_of_all_means() -> None:
+    queue = queue_of()
+    person = queue.members.order_by("pk")[0].reviewer
+    assignment = next_assignment(queue, person)
+    assert assignment
+    flag(assignment, "bad_reference", "the rule was repealed")
+    item, metric = assignment.item, queue.metrics.get().metric
+    assert (item.answer_id, metric.pk) in effective_values(item.run).values  # until a lead confirms it the value stands
+    rule_on(ItemEvent.objects.get(verb="flag"), upheld=True, reason="It was.", by=lead_of(queue))
+    assert (item.answer_id, metric.pk) not in effective_values(item.run).values
+    item.refresh_from_db()
+    assert item.state == ReviewItem.State.WITHDRAWN
+    with pytest.raises(Refused) as refused:
+        rule_on(ItemEvent.objects.get(verb="flag"), upheld=False, reason="No.", by=lead_of(queue))
+    assert refused.value.code == "ruled_already"
+
+
+def test_a_dismissed_escalation_opens_the_item_again() -> None:
+    queue = queue_of()
+    assignment = next_assignment(queue, queue.members.order_by("pk")[0].reviewer)
+    assert assignment
+    escalate(assignment)
+    item = assignment.item
+    item.refresh_from_db()
+    assert item.state == ReviewItem.State.DISPUTED
+    rule_on(ItemEvent.objects.get(verb="escalate"), upheld=False, reason="It is clear.", by=lead_of(queue))
+    item.refresh_from_db()
+    assert item.state == ReviewItem.State.OPEN
+
+
+def test_amending_the_question_makes_the_next_version_of_the_set_and_leaves_the_answers() -> None:
+    queue, item = disputed()
+    question = item.answer.question
+    made = amend_question(question, text=question.text, references=["A better reference."], by=lead_of(queue))
+    assert made.created
+    assert (made.question_set.version, QuestionSet.objects.count()) == (2, 2)
+    amended = made.question_set.questions.get(external_id=question.external_id)
+    assert amended.read().references == ("A better reference.",)
+    item.answer.refresh_from_db()
+    assert item.answer.question == question
+    assert made.question_set.questions.count() == question.question_set.questions.count()
+
+
+def test_amending_the_rubric_makes_a_version_and_old_ratings_keep_theirs() -> None:
+    queue, _ = disputed()
+    pinned = queue.metrics.get().rubric_version
+    assert pinned is not None
+    words: dict[str, Any] = {"question": "Is it right?", "texts": {"5": "Nothing is wrong."}, "by": lead_of(queue)}
+    made = amend_rubric(pinned, "correctness", **words)
+    assert made.created
+    assert made.version.version == pinned.version + 1
+    assert RubricVersion.objects.get(pk=pinned.pk).spec == pinned.spec
+    assert set(Rating.objects.values_list("rubric_version", flat=True)) == {pinned.pk}
+    same = amend_rubric(pinned, "correctness", **words)
+    assert (same.created, same.version) == (False, made.version)

@@ -1,0 +1,116 @@
+"""A reviewer's own finished rating, given again: a new final row beside the first, until a lead has decided."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.errors import Refused
+from review.adjudication.deciding import adjudicate
+from review.again import rate_again, standing_ratings
+from review.figures.experts import agreement_ratings, effective_ratings, ratings_of, read
+from review.given import Change, Given
+from review.models.queues import Assignment, ItemEvent, ReviewItem
+from review.models.ratings import Rating
+from review.queues.leases import assignment_ahead, next_assignment
+from review.queues.making import close
+from review.ratings import submit, undo
+from tests.factories import make_queue, make_scored_run, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def finished(value: float = 3) -> Assignment:
+    queue = make_queue(make_scored_run(values=[3]), metrics=["correctness"], reveal="never")
+    assignment = next_assignment(queue, queue.members.get().reviewer)
+    assert assignment is not None
+    return submit(
+        assignment, {"correctness": Given(value=value)}, idempotency_key="k", by=assignment.reviewer
+    ).assignment
+
+
+def again(assignment: Assignment, value: float, key: str = "a") -> None:
+    rate_again(assignment, {"correctness": Change(value=value)}, by=assignment.reviewer, idempotency_key=key)
+
+
+def test_a_reopened_rating_is_a_final_row_and_agreement_keeps_the_first() -> None:
+    assignment = finished()
+    again(assignment, 4)
+    assert list(Rating.objects.order_by("pk").values_list("phase", "seq", "value", "blind")) == [
+        ("initial", 1, 3.0, True), ("final", 1, 4.0, False),
+    ]  # fmt: skip
+    rows = read(ratings_of(assignment.item.answer.answer_set_id))
+    assert [row.value for several in agreement_ratings(rows).values() for row in several] == [3.0]
+    assert [row.value for several in effective_ratings(rows).values() for row in several] == [4.0]
+
+
+def test_it_can_be_reopened_again_and_the_newest_counts() -> None:
+    assignment = finished()
+    again(assignment, 4)
+    again(assignment, 5, key="b")
+    assert standing_ratings(assignment)["correctness"].value == 5
+    assert Rating.objects.get(phase="final", seq=2).value == 5
+
+
+def test_the_same_form_twice_is_one_row_and_the_same_value_none() -> None:
+    assignment = finished()
+    again(assignment, 4)
+    again(assignment, 4)
+    again(assignment, 4, key="another form")
+    assert Rating.objects.filter(phase="final").count() == 1
+
+
+def test_two_levels_need_a_reason() -> None:
+    with pytest.raises(Refused) as refused:
+        again(finished(), 5)
+    assert refused.value.code == "reason_needed"
+
+
+def test_nothing_is_reopened_after_an_adjudication_or_in_a_closed_queue_or_before_it_is_finished() -> None:
+    assignment = finished()
+    rating = Rating.objects.get()
+    lead = make_user("lead", assignment.item.queue.project)
+    adjudicate(assignment.item.answer, rating.metric, value=5, reason="settled", seen=0, by=lead)
+    with pytest.raises(Refused) as refused:
+        again(assignment, 4)
+    assert refused.value.code == "adjudicated_already"
+    other = finished()
+    close(other.item.queue, by=None)
+    with pytest.raises(Refused) as refused:
+        again(other, 4)
+    assert refused.value.code == "queue_closed"
+
+
+def test_an_item_that_was_rated_again_is_not_undone() -> None:
+    assignment = finished()
+    again(assignment, 4)
+    with pytest.raises(Refused) as refused:
+        undo(assignment, by=assignment.reviewer)
+    assert refused.value.code == "already_final"
+
+
+def test_a_submit_after_the_item_was_withdrawn_is_kept_and_marked() -> None:
+    queue = make_queue(make_scored_run(values=[3]), metrics=["correctness"], reveal="never")
+    assignment = next_assignment(queue, queue.members.get().reviewer)
+    assert assignment is not None
+    ReviewItem.objects.filter(pk=assignment.item_id).update(state=ReviewItem.State.WITHDRAWN)
+    assignment.item.refresh_from_db()
+    done = submit(assignment, {"correctness": Given(value=3)}, idempotency_key="k", by=assignment.reviewer)
+    assert done.stale
+    assert Rating.objects.get().value == 3
+    assert ItemEvent.objects.get().verb == "stale"
+
+
+def test_the_next_item_is_reserved_once_and_served_after_the_one_in_hand() -> None:
+    queue = make_queue(make_scored_run(values=[3]), metrics=["correctness"], reveal="never")
+    me = queue.members.get().reviewer
+    current = next_assignment(queue, me)
+    assert current is not None
+    ahead = assignment_ahead(queue, me, current)
+    assert ahead is not None
+    assert ahead != current
+    assert assignment_ahead(queue, me, current) == ahead
+    assert Assignment.objects.filter(reviewer=me, state="leased").count() == 2
+    assert next_assignment(queue, me) == current
+    submit(current, {"correctness": Given(value=3)}, idempotency_key="k", by=me)
+    assert next_assignment(queue, me) == ahead
+    assert assignment_ahead(queue, me, current) is None  # the one in hand is not held any more

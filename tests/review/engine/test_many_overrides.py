@@ -1,0 +1,196 @@
+"""One decision about many answers: who may, how many it changes, and that each can be taken back by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.accounts.models import AuditEvent, User
+from evaluation.errors import Refused
+from evaluation.runs.models import Run
+from evaluation.scores.models import MetricDefinition
+from evaluation.scoring.definitions import definitions
+from review.effective import effective_values
+from review.history import history
+from review.many_overrides import effect_of, override_many
+from review.models.queues import Assignment
+from review.models.ratings import Exposure, Override
+from review.overrides import override, revert
+from review.queues.leases import next_assignment
+from review.selection import Wanted, select
+from tests.factories import make_queue, make_scored_run, make_user
+from tests.review.api.clients import Caller
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return make_scored_run(metrics=["correctness"])  # six answers that the judge gave 1, 2, 3, 4, 5 and 1
+
+
+@pytest.fixture
+def metric(run: Run) -> MetricDefinition:
+    return definitions(["correctness"])["correctness"]
+
+
+@pytest.fixture
+def lead(run: Run) -> User:
+    return make_user("lead", run.project)
+
+
+def ids(run: Run) -> list[int]:
+    return list(run.answer_set.answers.order_by("pk").values_list("pk", flat=True))
+
+
+def value_of(run: Run, answer: int, metric: MetricDefinition) -> float | None:
+    return effective_values(run, [answer]).values[answer, metric.pk].value
+
+
+def test_a_lead_decides_many_with_one_reason_each_in_its_own_history(
+    run: Run, metric: MetricDefinition, lead: User
+) -> None:
+    answers = ids(run)
+    done = override_many(run, metric, answers[:4], value=2, reason=" All lack a source. ", by=lead)
+    assert (done.answers, done.same) == (tuple(answers[:4]), 0)
+    assert [value_of(run, one, metric) for one in answers] == [2, 2, 2, 2, 5, 1]
+    rows = Override.objects.order_by("answer")
+    assert {(row.reason, row.by, row.kind) for row in rows} == {("All lack a source.", lead, "override")}
+    event = AuditEvent.objects.get(verb="scores_overridden")
+    assert (event.actor, event.detail["count"]) == (lead, 4)
+    last = history(run.answer_set.answers.order_by("pk")[0])[-1]
+    assert (last.kind, last.who, last.value) == ("override", lead.username, 2)
+
+
+def test_each_of_many_is_reverted_by_itself(run: Run, metric: MetricDefinition, lead: User) -> None:
+    first, second, *_ = ids(run)
+    override_many(run, metric, [first, second], value=2, reason="x", by=lead)
+    revert(run.answer_set.answers.get(pk=first), metric, reason="not this one", by=lead)
+    assert [value_of(run, one, metric) for one in (first, second)] == [1, 2]
+    assert Override.objects.filter(answer=first).count() == 2
+
+
+def test_what_stands_like_this_already_gets_no_second_row(run: Run, metric: MetricDefinition, lead: User) -> None:
+    answers = ids(run)
+    override(run.answer_set.answers.get(pk=answers[0]), metric, value=2, reason="x", by=lead)
+    override(run.answer_set.answers.get(pk=answers[1]), metric, value=4, reason="x", by=lead)
+    found = effect_of(run, metric, answers, value=2, by=lead)
+    assert (len(found.answers), found.same) == (5, 1)
+    override_many(run, metric, answers, value=2, reason="y", by=lead)
+    assert Override.objects.filter(answer=answers[0]).count() == 1
+    assert Override.objects.get(answer=answers[1], seq=2).value == 2
+
+
+def test_an_assigned_expert_decides_only_what_they_rated_and_no_adjudication(
+    run: Run, metric: MetricDefinition, lead: User
+) -> None:
+    expert = make_user("reviewer", run.project)
+    queue = make_queue(run, [expert], metrics=["correctness"])
+    mine = []
+    for _ in range(2):
+        held = next_assignment(queue, expert)
+        assert held
+        Assignment.objects.filter(pk=held.pk).update(state="finished")
+        mine.append(held.item.answer_id)
+    Override.objects.create(
+        answer_id=mine[0], metric=metric, seq=1, kind="adjudication", value=3, reason="settled", by=lead
+    )
+    found = override_many(run, metric, ids(run), value=5, reason="seen", by=expert)
+    assert (found.answers, found.adjudicated, found.forbidden) == ((mine[1],), 1, 4)
+
+
+@pytest.mark.parametrize("role", ["viewer", "evaluator", "reviewer"])
+def test_others_decide_nothing(run: Run, metric: MetricDefinition, role: str) -> None:
+    with pytest.raises(PermissionDenied):
+        override_many(run, metric, ids(run), value=5, reason="x", by=make_user(role, run.project))
+    assert not Override.objects.exists()
+
+
+def test_other_runs_answers_are_not_touched(run: Run, metric: MetricDefinition, lead: User) -> None:
+    other = make_scored_run(metrics=["correctness"])
+    with pytest.raises(Refused) as refused:
+        override_many(run, metric, ids(other), value=5, reason="x", by=lead)
+    assert refused.value.code == "no_answers_chosen"
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [({"value": 9}, "off_scale"), ({}, "one_value"), ({"value": 3, "reason": " "}, "reason_required")],
+)
+def test_a_bad_decision_changes_nothing(
+    run: Run, metric: MetricDefinition, lead: User, given: dict[str, Any], code: str
+) -> None:
+    with pytest.raises(Refused) as refused:
+        override_many(run, metric, ids(run), by=lead, **({"reason": "x"} | given))
+    assert refused.value.code == code
+    assert not Override.objects.exists()
+
+
+def test_answers_are_selected_by_value_source_category_and_words(run: Run) -> None:
+    def numbers(**wanted: Any) -> list[str]:
+        return [one.answer.question_id for one in select(run, Wanted(metric="correctness", **wanted)).rows]
+
+    assert numbers() == ["q1", "q2", "q3", "q4", "q5", "q6"]
+    assert numbers(high=2) == ["q1", "q2", "q6"]
+    assert numbers(low=2, high=3) == ["q2", "q3"]
+    assert numbers(category="negative") == ["q2", "q5"]
+    assert numbers(words="COUNTRY 4") == ["q4"]
+    assert numbers(source="override") == []
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_the_page_shows_how_many_before_it_counts(run: Run, metric: MetricDefinition, lead: User) -> None:
+    client, address = client_of(lead), reverse("run-override", args=[run.pk])
+    form = {"metric": "correctness", "high": "2", "value:correctness": "3", "reason": "too strict"}
+    page = client.post(address, form)
+    assert '<span class="big">3</span>' in page.content.decode()
+    assert not Override.objects.exists()
+    mark = page.content.decode().partition('name="mark" value="')[2].partition('"')[0]
+    done = client.post(address, form | {"mark": mark, "confirm": "1"}, follow=True)
+    assert "Your value counts for 3 answers." in done.content.decode()
+    assert Override.objects.count() == 3
+
+
+def test_a_selection_that_changed_meanwhile_is_looked_at_again(run: Run, metric: MetricDefinition, lead: User) -> None:
+    client, address = client_of(lead), reverse("run-override", args=[run.pk])
+    form = {"metric": "correctness", "high": "2", "value:correctness": "3", "reason": "too strict"}
+    mark = client.post(address, form).content.decode().partition('name="mark" value="')[2].partition('"')[0]
+    override(run.answer_set.answers.order_by("pk")[0], metric, value=5, reason="meanwhile", by=lead)
+    response = client.post(address, form | {"mark": mark, "confirm": "1"})
+    assert response.status_code == 409
+    assert "have changed since you looked" in response.content.decode()
+    assert Override.objects.count() == 1
+
+
+def test_ticked_answers_alone_are_decided(run: Run, lead: User) -> None:
+    client, address = client_of(lead), reverse("run-override", args=[run.pk])
+    form = {"metric": "correctness", "value:correctness": "3", "reason": "x", "answers": [str(ids(run)[0])]}
+    page = client.post(address, form).content.decode()
+    mark = page.partition('name="mark" value="')[2].partition('"')[0]
+    client.post(address, form | {"mark": mark, "confirm": "1"})
+    assert list(Override.objects.values_list("answer", flat=True)) == [ids(run)[0]]
+
+
+def test_looking_at_the_list_is_recorded_for_who_still_has_to_rate(run: Run, lead: User) -> None:
+    make_queue(run, [lead], metrics=["correctness"])
+    page = client_of(lead).get(reverse("run-answers", args=[run.pk]), {"metric": "correctness", "high": "2"})
+    assert "3 answers match" in page.content.decode()
+    assert Exposure.objects.filter(user=lead).count() == 3
+
+
+def test_rest_decides_many_after_a_dry_run(run: Run, lead: User) -> None:
+    caller, path = Caller(lead), f"runs/{run.pk}/override/"
+    body = {"metric": "correctness", "answers": ids(run), "value": 3, "reason": "x"}
+    assert len(caller.post(path, body | {"dry_run": True}).json()["answers"]) == 6
+    assert not Override.objects.exists()
+    assert caller.post(path, body).status_code == 201
+    assert Override.objects.count() == 6

@@ -1,0 +1,148 @@
+"""Claims, nuggets and passages decided one by one: the figure is the metric's own formula, the parts are rows."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import DatabaseError
+
+from evaluation.errors import Refused
+from evaluation.runs.models import Context
+from evaluation.samples import Nugget
+from evaluation.scores.models import Finding, Score
+from review.given import Change, Given, PartGiven
+from review.models.queues import Assignment
+from review.models.ratings import Rating, RatingPart
+from review.parts import offered_parts
+from review.queues.claims import claims_on_card
+from review.queues.leases import next_assignment
+from review.ratings import given_in, submit, undo
+from review.reveals import finalise, reveal
+from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, question_spec
+
+pytestmark = pytest.mark.django_db
+#: Place in the answer, text, the judge's verdict: not in the order of places, so that the order tells nothing.
+CLAIMS = [(20, "Third, by its place.", "contradicted"), (0, "First.", "supported"), (9, "Second.", "unsupported")]
+
+
+def held(metric: str = "claim_support", *, reveal_to: str = "never", claims: bool = True) -> Assignment:
+    """An item whose answer has three claims, two passages and two nuggets."""
+    nuggets = (Nugget(name="alpha", alternatives=("a",)), Nugget(name="beta"))
+    answers = make_answer_set(make_question_set(specs=[question_spec(1, nuggets=nuggets)]), texts=["x" * 60])
+    Context.objects.create(answer=answers.answers.get(), position=1, chunk_id="c2", text="Another.")
+    run = make_scored_run(answers, values=[1 if metric == "context_precision" else 0.9], metrics=[metric])
+    if claims:
+        score = Score.objects.get(run=run)
+        Finding.objects.bulk_create(
+            Finding(score=score, kind="claim", position=i, text=text, verdict=verdict, start=at, end=at + 5,
+                    quote="words", context=0, reason="zebra")
+            for i, (at, text, verdict) in enumerate(CLAIMS)
+        )  # fmt: skip
+    queue = make_queue(run, metrics=[metric], reveal=reveal_to)
+    found = next_assignment(queue, queue.members.get().reviewer)
+    assert found is not None
+    return found
+
+
+def decide(*verdicts: str, added: tuple[PartGiven, ...] = ()) -> Given:
+    return Given(parts=(*(PartGiven(one, number) for number, one in enumerate(verdicts, start=1)), *added))
+
+
+def test_claims_are_offered_by_their_place_without_a_verdict() -> None:
+    item = held().item
+    claims = claims_on_card(item, judged=False)
+    assert [(one.number, one.text) for one in claims] == [(1, "First."), (2, "Second."), (3, "Third, by its place.")]
+    assert "zebra" not in repr(claims)
+    assert "contradicted" not in repr((claims, offered_parts(item, item.queue.metrics.get().metric)))
+    judged = claims_on_card(item, judged=True)
+    assert [one.judge.verdict for one in judged if one.judge] == ["supported", "unsupported", "contradicted"]
+
+
+def test_the_experts_claims_give_the_formulas_figure_and_stay_as_rows() -> None:
+    assignment = held()
+    missed = PartGiven("supported", 0, "A claim nobody found.")
+    given = decide("supported", "partial", "contradicted", added=(missed,))
+    submit(assignment, {"claim_support": given}, idempotency_key="k", by=assignment.reviewer)
+    rating = Rating.objects.get()
+    assert rating.value == 0.5  # supported: 1 and the added one, of 4; partial support does not count
+    rows = list(rating.rated_parts.values_list("position", "kind", "text", "verdict", "added"))
+    assert rows == [
+        (1, "claim", "First.", "supported", False),
+        (2, "claim", "Second.", "partial", False),
+        (3, "claim", "Third, by its place.", "contradicted", False),
+        (4, "claim", "A claim nobody found.", "supported", True),
+    ]
+
+
+def test_the_rows_of_parts_are_never_changed() -> None:
+    assignment = held()
+    submit(assignment, {"claim_support": decide(*["supported"] * 3)}, idempotency_key="k", by=assignment.reviewer)
+    with pytest.raises(DatabaseError):
+        RatingPart.objects.update(verdict="unsupported")
+
+
+def test_undo_brings_the_verdicts_back() -> None:
+    assignment = held()
+    given = decide("supported", "partial", "unsupported", added=(PartGiven("partial", 0, "One more."),))
+    submit(assignment, {"claim_support": given}, idempotency_key="k", by=assignment.reviewer)
+    assert given_in(assignment)["claim_support"].parts == given.parts
+    again = undo(assignment, by=assignment.reviewer)
+    assert [one["verdict"] for one in again.draft.payload["values"]["claim_support"]["parts"]] == [
+        "supported", "partial", "unsupported", "partial",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (decide("supported", "supported"), "parts_undecided"),
+        (decide("supported", "supported", "splendid"), "unknown_verdict"),
+        (decide("supported", "supported", "supported", "supported"), "unknown_part"),
+        (decide("supported", "supported", "supported", added=(PartGiven("supported", 0, " "),)), "too_many_parts"),
+        (Given(value=0.9), "parts_needed"),
+    ],
+)
+def test_a_rating_by_parts_is_whole_or_refused(given: Given, code: str) -> None:
+    assignment = held()
+    with pytest.raises(Refused) as refused:
+        submit(assignment, {"claim_support": given}, idempotency_key="k", by=assignment.reviewer)
+    assert refused.value.code == code
+    assert not Rating.objects.exists()
+
+
+def test_an_answer_without_claims_can_only_be_left_unjudged() -> None:
+    assignment = held(claims=False)
+    with pytest.raises(Refused) as refused:
+        submit(assignment, {"claim_support": Given()}, idempotency_key="k", by=assignment.reviewer)
+    assert refused.value.code == "no_parts"
+    why = Given(cannot_judge=True, reason_code="nothing_to_judge")
+    submit(assignment, {"claim_support": why}, idempotency_key="k", by=assignment.reviewer)
+    assert Rating.objects.get().reason_code == "nothing_to_judge"
+
+
+@pytest.mark.parametrize(
+    ("metric", "verdicts", "figure"),
+    [
+        ("context_precision", ("relevant", "irrelevant"), 50.0),  # 1 of 2 x 100
+        ("context_average_precision", ("irrelevant", "relevant"), 50.0),  # the one relevant at rank 2: 1/2 x 100
+        ("nugget_support", ("supported", "partial"), 0.5),  # strict: 1 of 2
+        ("nugget_coverage", ("present", "missing"), 0.5),
+        ("citation_coverage", ("cited", "cited"), 1.0),
+    ],
+)
+def test_each_form_has_its_own_verdicts_and_formula(metric: str, verdicts: tuple[str, ...], figure: float) -> None:
+    assignment = held(metric, claims=False)
+    submit(assignment, {metric: decide(*verdicts)}, idempotency_key="k", by=assignment.reviewer)
+    assert Rating.objects.get().value == figure
+
+
+def test_after_the_reveal_a_change_is_made_by_parts_too() -> None:
+    assignment = held(reveal_to="always")
+    submit(assignment, {"claim_support": decide(*["supported"] * 3)}, idempotency_key="k", by=assignment.reviewer)
+    said = reveal(assignment)
+    assert dict(said[0].parts)["First."] == "supported"
+    change = Change(parts=decide("supported", "unsupported", "unsupported").parts, reason_code="judge_too_strict")
+    finalise(assignment, {"claim_support": change}, by=assignment.reviewer)
+    final = Rating.objects.get(phase="final")
+    assert final.value == pytest.approx(1 / 3)
+    assert [part.verdict for part in final.rated_parts.all()] == ["supported", "unsupported", "unsupported"]
+    assert [part.verdict for part in Rating.objects.get(phase="initial").rated_parts.all()] == ["supported"] * 3

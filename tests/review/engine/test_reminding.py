@@ -1,0 +1,129 @@
+"""Reminders: who has something left is told once for each number of hours, and a failure is kept and tried again."""
+
+from __future__ import annotations
+
+import smtplib
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from evaluation.tasks import sweep_all
+from review.models.queues import Reminder, ReviewQueue
+from review.queues.making import close
+from review.queues.reminding import Reminded, remind_all
+from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _server(settings: Any) -> None:
+    settings.CONCORD_MAIL = {"EMAIL_BACKEND": "anything"}
+    settings.CONCORD_REMIND_HOURS = [24, 72]
+    settings.CONCORD_SITE_URL = "https://concord.example/"
+
+
+def queue_due_in(hours: float, **fields: object) -> ReviewQueue:
+    run = make_scored_run(make_answer_set(make_question_set(specs=3)))
+    queue = make_queue(run, deadline=timezone.now() + timedelta(hours=hours), **fields)
+    for member in queue.members.select_related("reviewer"):
+        member.reviewer.email = f"{member.reviewer.username}@example.org"
+        member.reviewer.save()
+    return queue
+
+
+def test_a_reviewer_is_told_once_for_each_number_of_hours() -> None:
+    queue = queue_due_in(71)
+    assert remind_all() == Reminded(sent=1)
+    assert remind_all() == Reminded()
+    assert remind_all(timezone.now() + timedelta(hours=48)) == Reminded(sent=1)
+    assert remind_all(timezone.now() + timedelta(hours=49)) == Reminded()
+    assert list(Reminder.objects.order_by("pk").values_list("hours", "state")) == [(72, "sent"), (24, "sent")]
+    (first, _) = mail.outbox
+    assert "3 answers are left" in first.body
+    assert f"https://concord.example/review/{queue.pk}/" in first.body
+    assert queue.name in first.subject
+
+
+def test_nobody_is_told_too_early_or_too_late() -> None:
+    queue_due_in(73)
+    queue_due_in(-1)
+    assert remind_all() == Reminded()
+
+
+def test_a_late_first_look_sends_one_mail_and_not_two() -> None:
+    queue_due_in(2)
+    assert remind_all() == Reminded(sent=1)
+    assert remind_all() == Reminded()
+
+
+def test_who_has_nothing_left_is_not_told_and_a_closed_queue_tells_nobody() -> None:
+    done = queue_due_in(2)
+    done.items.update(state="done")
+    close(queue_due_in(2), by=None)
+    assert remind_all() == Reminded()
+
+
+def test_the_mail_speaks_the_readers_language() -> None:
+    queue = queue_due_in(2)
+    user = queue.members.get().reviewer
+    user.language = "ko"
+    user.save()
+    remind_all()
+    assert "년" in mail.outbox[0].body  # the deadline, as it is written in Korean
+
+
+def test_a_mail_that_cannot_be_sent_keeps_the_reason_and_is_tried_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue_due_in(2)
+    monkeypatch.setattr("django.core.mail.EmailMessage.send", _refuses)
+    assert [remind_all() for _ in range(4)] == [Reminded(failed=1)] * 3 + [Reminded()]
+    row = Reminder.objects.get()
+    assert (row.state, row.tries) == ("failed", 3)
+    assert "SMTPServerDisconnected" in row.problem
+
+
+def _refuses(*_: object) -> None:
+    raise smtplib.SMTPServerDisconnected("gone")
+
+
+def test_a_person_without_an_address_is_a_named_failure() -> None:
+    queue = queue_due_in(2)
+    queue.members.get().reviewer.__class__.objects.update(email="")
+    assert remind_all() == Reminded(failed=1)
+    assert Reminder.objects.get().problem == "no_address"
+
+
+def test_a_sender_that_died_while_sending_is_relieved_after_ten_minutes() -> None:
+    queue = queue_due_in(2)
+    row = Reminder.objects.create(queue=queue, reviewer=queue.members.get().reviewer, deadline=queue.deadline, hours=24)
+    assert remind_all() == Reminded()
+    Reminder.objects.filter(pk=row.pk).update(created_at=timezone.now() - timedelta(minutes=11))
+    assert remind_all() == Reminded(sent=1)
+
+
+def test_a_moved_deadline_is_reminded_of_anew() -> None:
+    queue = queue_due_in(2)
+    remind_all()
+    ReviewQueue.objects.filter(pk=queue.pk).update(deadline=timezone.now() + timedelta(hours=20))
+    assert remind_all() == Reminded(sent=1)
+
+
+def test_the_sweep_sends_them() -> None:
+    queue_due_in(2)
+    sweep_all()
+    assert len(mail.outbox) == 1
+
+
+def test_the_command_says_how_many_and_refuses_without_a_server(settings: Any) -> None:
+    queue_due_in(2)
+    out = StringIO()
+    call_command("remind_reviewers", "--format", "json", stdout=out)
+    assert out.getvalue().strip() == '{"sent": 1, "failed": 0}'
+    settings.CONCORD_MAIL = {}
+    with pytest.raises(CommandError, match="EMAIL_URL"):
+        call_command("remind_reviewers")
