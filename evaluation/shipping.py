@@ -98,9 +98,12 @@ def save_judge(
     model: str,
     language: str,
     params: dict[str, object] | None = None,
+    method: str = JudgeVersion.Method.SAID,
 ) -> JudgeVersion:
     """The judge version with exactly this content, made as the next version where there is none."""
-    digest = content_hash([name, endpoint.base_url if endpoint else "", model, language, params or {}])
+    content = [name, endpoint.base_url if endpoint else "", model, language, params or {}]
+    # Only where it is another one, so that judges from before there were methods keep their hashes.
+    digest = content_hash(content if method == JudgeVersion.Method.SAID else [*content, method])
     rows = JudgeVersion.objects.filter(project=project, name=name)
     if same := rows.filter(content_hash=digest).first():
         return same
@@ -114,6 +117,7 @@ def save_judge(
             model=model,
             language=language,
             params=params or {},
+            method=method,
             content_hash=digest,
         )
 

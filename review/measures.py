@@ -43,14 +43,16 @@ class By(StrEnum):
 @dataclass(frozen=True, slots=True)
 class JudgeMeasure:
     """One scorer against the experts on one metric. ``author`` is ``name@version``, an imported judge's label, or
-    ``rules``; ``rubric`` the rubric's version, empty without one. ``primary`` marks the judge whose values are the
-    run's, ``baseline`` the offline baseline. ``parts`` holds the same comparison within each category or period, where
-    asked for. ``guess`` is what the best constant answer would reach, ``curve`` and ``places`` what plots draw.
+    ``rules``; ``rubric`` the rubric's version and ``method`` how its values come about, empty without one. ``primary``
+    marks the judge whose values are the run's, ``baseline`` the offline baseline. ``parts`` holds the same comparison
+    within each category or period, where asked for. ``guess`` is what the best constant answer would reach, ``curve``
+    and ``places`` what plots draw.
     ``ceiling`` and ``replaces`` (the alternative-annotator test) exist where answers have several experts' ratings.
     ``sampling`` and ``left_out`` as in :class:`ExpertsMeasure`."""
 
     author: str
     rubric: str
+    method: str
     primary: bool
     baseline: bool
     imported: bool
@@ -73,6 +75,7 @@ class JudgeMeasure:
         beside = self.ceiling.to_dict() if self.ceiling is not None else None
         return self.agreement.to_dict() | {
             "rubric": self.rubric,
+            "method": self.method,
             "primary": self.primary,
             "baseline": self.baseline,
             "imported": self.imported,
@@ -204,6 +207,7 @@ def _judge_measure(
     return JudgeMeasure(
         author=scorer.author,
         rubric=scorer.rubric,
+        method=scorer.method,
         primary=scorer.primary,
         baseline=scorer.baseline,
         imported=scorer.imported,

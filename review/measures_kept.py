@@ -22,7 +22,7 @@ from review.models.queues import EventRuling
 from review.models.ratings import Rating
 
 KEPT = timedelta(days=30)
-FORM = 4  # rises when the figures or their names change, so that nothing older is shown
+FORM = 5  # rises when the figures or their names change, so that nothing older is shown
 RESAMPLES = 2000
 _NOTHING: tuple[int | None, int] = (None, 0)
 _ASKED_FOR = ((RESAMPLES, By.CATEGORY), (RESAMPLES, By.NOTHING), (0, By.NOTHING))  # by pages, commands and trends

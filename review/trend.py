@@ -21,15 +21,16 @@ MOST_RUNS = 12  # the newest ones; more are no longer read in one look
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """The agreement of a run's own judge on one metric. ``value`` is ``None`` where it is undefined; ``low`` and
-    ``high`` are ``None`` where the interval has not been computed or does not exist. ``period`` is filled where the
-    points are the times of rating within one run."""
+    """The agreement of a run's own judge on one metric; ``method`` is how its values come about. ``value`` is ``None``
+    where it is undefined; ``low`` and ``high`` are ``None`` where the interval has not been computed or does not exist.
+    ``period`` is filled where the points are the times of rating within one run."""
 
     run_id: int
     name: str
     at: datetime
     judge: str
     rubric: str
+    method: str
     n: int
     value: float | None
     low: float | None
@@ -97,6 +98,5 @@ def _points(run: Run, author: str, figures: Mapping[str, Any], name: str) -> Ite
     parts: Mapping[str, Mapping[str, Any]] = figures.get("by_period", {"": figures})
     for period, of in parts.items():
         low, high = of["intervals"].get(name, (None, None))
-        yield TrendPoint(
-            run.pk, str(run), run.created_at, author, figures["rubric"], of["n"], of[name], low, high, period
-        )
+        who = author, figures["rubric"], figures["method"]
+        yield TrendPoint(run.pk, str(run), run.created_at, *who, of["n"], of[name], low, high, period)

@@ -69,7 +69,7 @@ class JudgeForm(forms.ModelForm):
 
     class Meta:
         model = JudgeVersion
-        fields = ("project", "name", "endpoint", "model", "language", "params")
+        fields = ("project", "name", "endpoint", "model", "language", "params", "method")
 
     def clean_name(self) -> str:
         """The baseline's name is taken."""
@@ -108,6 +108,7 @@ class JudgeVersionAdmin(VersionAdmin):
             model=said["model"],
             language=said["language"],
             params=said["params"] or {},
+            method=said["method"],
         )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
@@ -115,7 +116,7 @@ class JudgeVersionAdmin(VersionAdmin):
         row = self.earlier(request)
         if row is None:
             return {}
-        return {name: getattr(row, name) for name in ("project", "name", "endpoint", "model", "language", "params")}
+        return {name: getattr(row, name) for name in JudgeForm.Meta.fields}
 
 
 class YamlForm(forms.ModelForm):

@@ -38,6 +38,7 @@ class JudgeSerializer(serializers.ModelSerializer[JudgeVersion]):
             "model",
             "language",
             "params",
+            "method",
             "endpoint",
             "is_baseline",
             "content_hash",

@@ -83,7 +83,7 @@ def preview(rubric: Rubric, answer: Answer, judge: JudgeVersion | None = None) -
     ask = Talk(family.judge(Case(rubric, question, said, parts.specs))).ask
     if ask is None:
         raise ValueError("a criterion asks once")
-    model, parameters = (judge.model, judge.params) if judge else ("", {})
+    model, parameters = (judge.model, judge.parameters) if judge else ("", {})
     return judge_call(rubric, question, said, ask, model=model, parameters=parameters)
 
 
@@ -98,7 +98,7 @@ def try_out(version: CriterionVersion, judge: JudgeVersion, answers: Sequence[An
     replies = _replies(judge, calls)
     results: dict[int, Result] = {pk: one for pk, one in asked.items() if isinstance(one, Result)}
     for pk, reply in replies.items():
-        results[pk] = _read(rubric, calls[pk], reply)
+        results[pk] = _read(rubric, calls[pk], reply, expects=judge.expects)
     cost = _cost(judge, replies.values())
     tokens = [reply.tokens_in for reply in replies.values()], [reply.tokens_out for reply in replies.values()]
     audit.record(
@@ -126,9 +126,9 @@ def _replies(judge: JudgeVersion, calls: dict[int, JudgeCall]) -> dict[int, Judg
     return replies
 
 
-def _read(rubric: Rubric, call: JudgeCall, reply: JudgeReply) -> Result:
+def _read(rubric: Rubric, call: JudgeCall, reply: JudgeReply, *, expects: bool) -> Result:
     family = family_for(rubric)
-    talk = Talk(family.judge(Case(rubric, call.question, call.answer, family.given)))
+    talk = Talk(family.judge(Case(rubric, call.question, call.answer, family.given, expects=expects)))
     talk.hear(hear(reply, call.ask))
     (result,) = talk.results.values()
     return result

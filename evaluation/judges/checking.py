@@ -67,12 +67,12 @@ async def _ask(client: JudgeClient, judge: JudgeVersion) -> _Asked:
     async with client as opened:
         rung, replies = Rung.JSON_SCHEMA, tuple[JudgeReply, ...]()
         if not judge.is_baseline:
-            found = await probe(opened, judge.model, judge.params)
+            found = await probe(opened, judge.model, judge.params, expects=judge.expects)
             replies = tuple(one.reply for one in found.probes)
             if found.outcome != Outcome.OK or found.rung is None:
                 return _Asked(found.outcome, replies=replies)
             rung = found.rung
-        attacker = Attacker(opened, judge.model, judge.params, rung, judge.language)
+        attacker = Attacker(opened, judge.model, judge.parameters, rung, judge.language, expects=judge.expects)
         try:
             faced = await attacker.face_all()
         except NoJudge as error:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import Project
+from evaluation.judging.expectation import asking_for
 from evaluation.rows import AppendOnly, Authored, Row
 
 
@@ -57,8 +60,12 @@ class Endpoint(Row, Authored):
 
 
 class JudgeVersion(AppendOnly, Authored):
-    """A judge: endpoint + model + parameters. Without an endpoint it is the offline baseline, or a jury, whose
-    parameters name the members and the rule by which they are joined."""
+    """A judge: endpoint + model + parameters, and how its levels are taken. Without an endpoint it is the offline
+    baseline, or a jury, whose parameters name the members and the rule by which they are joined."""
+
+    class Method(models.TextChoices):
+        SAID = "said", _("as the judge says them")
+        EXPECTED = "expected", _("expected over their token probabilities")
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="judges")
     name = models.CharField(_("name"), max_length=100)
@@ -69,6 +76,13 @@ class JudgeVersion(AppendOnly, Authored):
     model = models.CharField(_("model"), max_length=200)
     language = models.CharField(_("rubric language"), max_length=5, default="en")
     params = models.JSONField(_("parameters"), default=dict, blank=True)
+    method = models.CharField(
+        _("levels are taken"),
+        max_length=10,
+        choices=Method.choices,
+        default=Method.SAID,
+        help_text=_("Expected levels need an endpoint that tells log probabilities; the preflight finds out."),
+    )
     content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
 
     class Meta:
@@ -83,6 +97,16 @@ class JudgeVersion(AppendOnly, Authored):
     def is_baseline(self) -> bool:
         """Whether this is the offline lexical baseline, which every page must call so."""
         return self.endpoint_id is None and not self.is_jury
+
+    @property
+    def expects(self) -> bool:
+        """Whether its levels are expected over their token probabilities (``evaluation.judging.expectation``)."""
+        return self.method == self.Method.EXPECTED
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What goes into the body of its requests beside the model and what is asked."""
+        return asking_for(self.params) if self.expects else self.params
 
     @property
     def is_jury(self) -> bool:

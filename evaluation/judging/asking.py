@@ -7,10 +7,10 @@ for each of its metrics. It never sees the network or the ledger; whoever drives
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from evaluation.judging.calls import Ask, Outcome
+from evaluation.judging.calls import Ask, Chances, Outcome
 from evaluation.judging.rubric import Rubric
 from evaluation.registry import MetricSpec, RuleMetric, RuleSettings
 from evaluation.samples import AnswerSpec, QuestionSpec, Result
@@ -18,13 +18,15 @@ from evaluation.samples import AnswerSpec, QuestionSpec, Result
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An answer before a judge: ``specs`` are the family's metrics that apply to it, ``settings`` the profile's."""
+    """An answer before a judge: ``specs`` are the family's metrics that apply to it, ``settings`` the profile's.
+    ``expects``: levels are expected over their token probabilities where they can be."""
 
     rubric: Rubric
     question: QuestionSpec
     answer: AnswerSpec
     specs: tuple[MetricSpec, ...]
     settings: RuleSettings = RuleSettings()  # noqa: RUF009 -- frozen
+    expects: bool = False
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -35,10 +37,11 @@ class Case:
 @dataclass(frozen=True, slots=True)
 class Heard:
     """What a reply holds: the ``parts`` of the right shape. ``outcome`` is the reply's own, or ``parse`` where nothing
-    usable was heard; then there are no parts."""
+    usable was heard; then there are no parts. ``chances`` are the token probabilities of their levels, where told."""
 
     outcome: Outcome
     parts: Mapping[str, Any]
+    chances: Chances = field(default_factory=dict)
 
     @property
     def failure(self) -> str:

@@ -12,6 +12,7 @@ from evaluation.judging.rubric import Rubric
 from evaluation.samples import AnswerSpec, QuestionSpec
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+Chances = Mapping[str, Mapping[str, float]]  # part of a reply -> level -> the probability of its token there
 
 
 class Outcome(StrEnum):
@@ -94,12 +95,22 @@ class JudgeCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a reply; ``chances`` are the probabilities of it and of the likeliest others in its place."""
+
+    data: bytes
+    text: str
+    chances: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeReply:
     """How a call ended. ``raw`` is the judge's text, or the first part of an error's body; both can be stored
     as they are (no NUL, no lone surrogate). Token counts are ``None`` where the server did not say, or said
     nonsense. ``retry_after`` is in seconds from the reply. ``detail`` is one line for logs, without secrets.
     ``free`` marks replies that no provider was asked for, ``logprobs`` those that came with log probabilities,
-    ``cached`` those that the ledger had already."""
+    ``cached`` those that the ledger had already. ``tokens`` stand for the text with their probabilities where the
+    server told them; a reply out of the ledger has the ``chances`` that were read from them instead."""
 
     outcome: Outcome
     raw: str = ""
@@ -116,6 +127,8 @@ class JudgeReply:
     free: bool = False
     logprobs: bool = False
     cached: bool = False
+    tokens: tuple[Token, ...] = ()
+    chances: Chances | None = None
 
 
 class JudgeClient(Protocol):

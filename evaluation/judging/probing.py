@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, Outcome, Rung
+from evaluation.judging.expectation import asking_for
 from evaluation.judging.prompt import judge_call
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
@@ -18,8 +19,8 @@ from evaluation.samples import AnswerSpec, QuestionSpec
 
 LADDER = tuple(Rung)
 NO_RUNG = "no_rung"
+NO_LOGPROBS = "no_logprobs"
 METRIC = "connection_test"
-_LOGPROBS = "logprobs"
 # Answered, but not the way that was asked for: the next rung may do.
 _NEXT_RUNG = frozenset(
     {
@@ -55,19 +56,22 @@ _RUBRIC = Rubric(
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One call of the preflight: what was asked for, how it ended (``parse``: it could not be read), its reply."""
+    """One call of the preflight: what was asked for, how it ended (``parse``: it could not be read), its reply.
+    ``expectable``: the probabilities of its level were told."""
 
     rung: Rung
     asked_logprobs: bool
     outcome: Outcome
     reply: JudgeReply
+    expectable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What the calls told. ``outcome`` is ``ok``, ``no_rung`` where no way of asking gave a reply that reads, or how
-    the call ended that broke the preflight off. ``rung`` is the best that works, ``None`` without one. ``logprobs`` is
-    ``None`` where it was not found out."""
+    """What the calls told. ``outcome`` is ``ok``, ``no_rung`` where no way of asking gave a reply that reads,
+    ``no_logprobs`` where none gave the token probabilities that the judge needs, or how the call ended that broke the
+    preflight off. ``rung`` is the best that works, ``None`` without one. ``logprobs`` is ``None`` where it was not
+    found out."""
 
     outcome: str
     probes: tuple[Probe, ...]
@@ -92,13 +96,14 @@ class _Ladder:
     client: JudgeClient
     model: str
     parameters: Mapping[str, Any]
+    with_logprobs: Mapping[str, Any]
     probes: list[Probe] = field(default_factory=list)
 
     async def ask(self, rung: Rung, *, logprobs: bool) -> Probe:
-        request = probe_call(self.model, self.parameters, rung, logprobs=logprobs)
+        request = probe_call(self.model, self.with_logprobs if logprobs else self.parameters, rung)
         reply = await self.client.call(request)
         read = hear(reply, request.ask, rung)
-        one = Probe(rung, logprobs, read.outcome, reply)
+        one = Probe(rung, logprobs, read.outcome, reply, METRIC in read.chances)
         self.probes.append(one)
         return one
 
@@ -106,13 +111,19 @@ class _Ladder:
         return Probed(outcome, tuple(self.probes), rung, logprobs)
 
 
-async def probe(client: JudgeClient, model: str, parameters: Mapping[str, Any]) -> Probed:
+async def probe(client: JudgeClient, model: str, parameters: Mapping[str, Any], *, expects: bool = False) -> Probed:
     """Go down the ladder until a reply reads. A judge that takes a strict schema and log probabilities is asked once.
 
     A request that is refused may be refused for the schema or for the log probabilities, so the first is asked again
-    without the latter before a rung is given up.
+    without the latter before a rung is given up. With ``expects`` no rung will do that does not tell the probabilities
+    of the level.
     """
-    ladder = _Ladder(client, model, parameters)
+    if expects:
+        return await _with_logprobs(_Ladder(client, model, parameters, asking_for(parameters)))
+    return await _best(_Ladder(client, model, parameters, {**parameters, "logprobs": True}))
+
+
+async def _best(ladder: _Ladder) -> Probed:
     first = await ladder.ask(LADDER[0], logprobs=True)
     if first.outcome is Outcome.OK:
         return ladder.ended("ok", first.rung, logprobs=first.reply.logprobs)
@@ -133,9 +144,21 @@ async def probe(client: JudgeClient, model: str, parameters: Mapping[str, Any]) 
     return ladder.ended(NO_RUNG if last in _NEXT_RUNG else str(last))
 
 
-def probe_call(model: str, parameters: Mapping[str, Any], rung: Rung, *, logprobs: bool) -> JudgeCall:
-    """The small request, with the judge's own parameters."""
+async def _with_logprobs(ladder: _Ladder) -> Probed:
+    for rung in LADDER:
+        found = await ladder.ask(rung, logprobs=True)
+        if found.expectable:
+            return ladder.ended("ok", rung, logprobs=True)
+        if found.outcome not in {Outcome.OK, *_NEXT_RUNG}:
+            return ladder.ended(str(found.outcome))
+    readable = any(one.outcome is Outcome.OK for one in ladder.probes)
+    if not readable:  # it may be the log probabilities alone that every request was refused for
+        readable = (await ladder.ask(LADDER[-1], logprobs=False)).outcome is Outcome.OK
+    return ladder.ended(NO_LOGPROBS if readable else NO_RUNG)
+
+
+def probe_call(model: str, parameters: Mapping[str, Any], rung: Rung) -> JudgeCall:
+    """The small request, with these parameters."""
     blocks = {"question": _QUESTION.text, "reference": list(_QUESTION.references), "answer": _ANSWER.text}
     ask = scores_ask(_RUBRIC, [METRIC], blocks)
-    wanted = {**parameters, _LOGPROBS: True} if logprobs else dict(parameters)
-    return judge_call(_RUBRIC, _QUESTION, _ANSWER, ask, model=model, parameters=wanted, rung=rung)
+    return judge_call(_RUBRIC, _QUESTION, _ANSWER, ask, model=model, parameters=parameters, rung=rung)

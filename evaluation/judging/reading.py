@@ -10,6 +10,7 @@ from typing import Any
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import Ask, JudgeReply, Outcome, Rung
 from evaluation.judging.shapes import conforms
+from evaluation.judging.tokens import level_chances
 from evaluation.judging.wire import VERDICT, storable
 
 _LONGEST_NUMBER = 18
@@ -33,7 +34,7 @@ def hear(reply: JudgeReply, ask: Ask, rung: Rung = Rung.JSON_SCHEMA) -> Heard:
         return Heard(Outcome.PARSE, {})
     if not parts or (ask.whole and len(parts) < len(shapes)):
         return Heard(Outcome.PARSE, {})
-    return Heard(Outcome.OK, parts)
+    return Heard(Outcome.OK, parts, level_chances(reply, ask, rung, parts))
 
 
 def _last_line(text: str) -> str:

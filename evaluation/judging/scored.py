@@ -10,6 +10,7 @@ from typing import Any
 from evaluation.judging.asking import Case, Heard, Judging, Results, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.data import data_blocks, shown
+from evaluation.judging.expectation import covers, expected
 from evaluation.judging.rubric import Rubric, RubricMetric
 from evaluation.judging.shapes import Schema, closed
 from evaluation.samples import Result
@@ -47,11 +48,17 @@ def _plain(rubric: Rubric, names: tuple[str, ...]) -> tuple[Schema, Schema]:
 
 
 def read_scores(case: Case, heard: Heard) -> Results:
-    """One result per metric. A metric whose part is missing fails by ``parse``, one off its scale by ``scale``; each
-    fails alone."""
+    """One result per metric. A metric whose part is missing fails by ``parse``, one off its scale by ``scale``, one
+    whose level cannot be expected although it should by :func:`expected`; each fails alone."""
     if heard.failure:
         return failed(case, heard)
-    return {name: read_verdict(case.rubric.metric(name), heard.parts.get(name)) for name in case.metrics}
+    return {name: _read(case, heard, name) for name in case.metrics}
+
+
+def _read(case: Case, heard: Heard, name: str) -> Result:
+    metric = case.rubric.metric(name)
+    said = read_verdict(metric, heard.parts.get(name))
+    return expected(said, heard.chances.get(name, {})) if case.expects and covers(metric) else said
 
 
 def read_verdict(metric: RubricMetric, verdict: Mapping[str, Any] | None) -> Result:

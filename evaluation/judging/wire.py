@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
+from evaluation.judging.logprobs import read_tokens
 
 VERDICT = "VERDICT:"
 LAST_LINE = f"End your reply with one line of its own: {VERDICT} followed by the JSON object, all on that line."
@@ -99,13 +100,15 @@ def read_completion(body: bytes, content_type: str) -> JudgeReply:
     if not isinstance(message, dict) or not isinstance(content, str | None):
         return JudgeReply(Outcome.WRONG_CONTENT, raw=excerpt(body), http_status=200, detail=content_type[:80])
     refused = isinstance(refusal, str) and bool(refusal.strip())
+    logprobs = _member(_member(choice, "logprobs"), "content")
     return JudgeReply(
         _outcome_of_ending(_member(choice, "finish_reason"), refused=refused),
         raw=storable(content or (refusal if refused else "") or ""),
         http_status=200,
         model_returned=_text(_member(completion, "model")),
         fingerprint=_text(_member(completion, "system_fingerprint")),
-        logprobs=bool(_member(_member(choice, "logprobs"), "content")),
+        logprobs=bool(logprobs),
+        tokens=read_tokens(logprobs),
         **_usage(_member(completion, "usage")),
     )
 

@@ -167,8 +167,15 @@ class Run(Row, Authored):
         return self.name or f"#{self.pk}"
 
 
+SINGLE = "single"
+
+
 class RunJudge(AppendOnly):
-    """A judge of a run with its pinned rubric. The primary one counts; others are compared only."""
+    """A judge of a run with its pinned rubric. The primary one counts; others are compared only.
+
+    ``method`` says how a value comes about: ``single``, ``mean_of_3`` (of repeats), ``expected`` (over the token
+    probabilities of levels) or ``expected_mean_of_3``. Values of two methods are never one series.
+    """
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="judges")
     judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, related_name="+")
@@ -187,11 +194,18 @@ class RunJudge(AppendOnly):
     def __str__(self) -> str:
         return f"{self.judge_version} · {self.rubric_version}"
 
+    @property
+    def method(self) -> str:
+        """See the class."""
+        mean = f"mean_of_{self.repeat_count}" if self.repeat_count > 1 else ""
+        return "_".join(filter(None, ["expected" if self.judge_version.expects else "", mean])) or SINGLE
+
 
 class Preflight(AppendOnly):
     """What the small calls before a run told about one of its judges. The row with outcome ``ok`` pins the ``rung`` for
-    the whole run; ``judge_hash`` is the hash of the judge version and of what was pinned. Others say why it could not
-    be pinned: a reason code, and ``retry_at`` where the server wants to be left alone until then.
+    the whole run; ``judge_hash`` is the hash of the judge version, of what was pinned and of the number of repeats.
+    Others say why it could not be pinned: a reason code, and ``retry_at`` where the server wants to be left alone until
+    then.
 
     ``usage`` and ``logprobs`` tell whether the judge gives token counts and log probabilities, null where that was not
     found out. ``cost`` is in US dollars, null where unknown; ``detail`` lists the calls.

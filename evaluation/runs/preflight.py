@@ -18,8 +18,9 @@ from evaluation.judges.models import JudgeVersion
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeClient, Outcome, Rung
 from evaluation.judging.pricing import cost_of
-from evaluation.judging.probing import NO_RUNG, Probe, Probed, probe
+from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probe, Probed, probe
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER, Defer, Retry, decide
+from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import begin, pause, unpinned
 from evaluation.runs.models import Preflight, Run, RunEvent
 from evaluation.work.patience import patiently
@@ -73,7 +74,7 @@ def _pinned(run: Run, judge: JudgeVersion, deadline: float, rng: random.Random) 
 
 def _wait(found: Probed, tries: int, rng: random.Random) -> float | None:
     """Seconds until the judge may be tried again; ``None`` where nothing is to be tried again."""
-    if found.outcome in {Outcome.OK, NO_RUNG}:
+    if found.outcome in {Outcome.OK, NO_RUNG, NO_LOGPROBS}:
         return None
     outcome = Outcome(found.outcome)
     decision = decide(outcome, tries, found.last.retry_after, rng, earlier=[outcome] * (tries - 1))
@@ -82,7 +83,7 @@ def _wait(found: Probed, tries: int, rng: random.Random) -> float | None:
 
 async def _probed(client: JudgeClient, judge: JudgeVersion) -> Probed:
     async with client as opened:
-        return await probe(opened, judge.model, judge.params)
+        return await probe(opened, judge.model, judge.params, expects=judge.expects)
 
 
 def _asked_to_wait(run: Run) -> bool:
@@ -99,7 +100,7 @@ def _failed_tries(run: Run, judge: JudgeVersion) -> int:
 def _keep(run: Run, judge: JudgeVersion, found: Probed, wait: float | None) -> None:
     """Write down what was found. Where two workers pinned at once the first one's rung holds for both."""
     good = found.outcome == Outcome.OK
-    pinned = [judge.content_hash, str(found.rung), found.last.model_returned]
+    pinned = [judge.content_hash, str(found.rung), found.last.model_returned, *_repeats(run)]
     row = Preflight(
         run=run,
         judge_version=judge,
@@ -116,6 +117,12 @@ def _keep(run: Run, judge: JudgeVersion, found: Probed, wait: float | None) -> N
         detail=[_told(one) for one in found.probes],
     )
     Preflight.objects.bulk_create([row], ignore_conflicts=good)
+
+
+def _repeats(run: Run) -> list[int]:
+    """Their number where there are several: a mean of repeats is another judge than a single verdict."""
+    repeats = RunConfig.model_validate(run.config).repeat
+    return [repeats] if repeats > 1 else []
 
 
 def _cost(judge: JudgeVersion, probes: tuple[Probe, ...]) -> Decimal | None:

@@ -20,7 +20,7 @@ from evaluation.registry import MetricSpec, RuleSettings
 from evaluation.samples import Result
 from evaluation.work.models import Reply, WorkUnit
 
-Replies = Mapping[str, str]  # request hash -> the judge's text
+Replies = Mapping[str, JudgeReply]  # by request hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ class Conversation:
             self.reason = "upstream: " + answer.reason
             self._left_out |= {name: Result.failed(self.reason) for name in parts.metrics}
         elif specs:
-            self._case = Case(self._setting.rubric, question, said, specs, self._setting.settings)
+            expects = self._setting.judge.expects
+            self._case = Case(self._setting.rubric, question, said, specs, self._setting.settings, expects)
             self._talk = Talk(self._setting.family.judge(self._case))
             self._go_on()
 
@@ -94,26 +95,27 @@ class Conversation:
                 case.answer,
                 self._talk.ask,
                 model=judge.model,
-                parameters=judge.params,
+                parameters=judge.parameters,
                 rung=self._setting.rung,
             )
-            raw = self._replies.get(request_hash(call, repeat=self._unit.repeat)) if self._replies else None
-            if raw is None:
+            reply = self._replies.get(request_hash(call, repeat=self._unit.repeat)) if self._replies else None
+            if reply is None:
                 self.call = call
                 return
-            self._talk.hear(hear(JudgeReply(Outcome.OK, raw=raw), call.ask, call.rung))
+            self._talk.hear(hear(reply, call.ask, call.rung))
 
 
-def earlier_replies(units: Iterable[WorkUnit]) -> dict[int, dict[str, str]]:
+def earlier_replies(units: Iterable[WorkUnit]) -> dict[int, dict[str, JudgeReply]]:
     """Good replies of the units' present rounds, by unit: a conversation that was broken off goes on where it was.
     No query for units that are claimed for the first time."""
     again = [unit for unit in units if unit.fence > 1]
     if not again:
         return {}
     rounds = {unit.pk: unit.round for unit in again}
-    found: dict[int, dict[str, str]] = {}
+    found: dict[int, dict[str, JudgeReply]] = {}
     rows = Reply.objects.filter(attempt__unit__in=again, outcome__in=[Outcome.OK, Outcome.CACHED]).order_by("id")
-    for pk, number, digest, raw in rows.values_list("attempt__unit_id", "attempt__round", "request_hash", "raw"):
+    columns = ("attempt__unit_id", "attempt__round", "request_hash", "raw", "chances")
+    for pk, number, digest, raw, chances in rows.values_list(*columns):
         if number == rounds[pk]:
-            found.setdefault(pk, {})[digest] = raw
+            found.setdefault(pk, {})[digest] = JudgeReply(Outcome.OK, raw=raw, chances=chances)
     return found

@@ -266,7 +266,7 @@ class JudgeSession:
             setting = self._settings[flight.unit.run_judge_id or 0]
             replies.append(
                 reply_row(
-                    *(flight.attempt_id, flight.digest, reply, heard.outcome),
+                    *(flight.attempt_id, flight.digest, reply, heard),
                     model=setting.judge.model,
                     at=at,
                 )

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from evaluation.judges.models import JudgeVersion
-from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.calls import Chances, JudgeReply, Outcome
 from evaluation.work.models import Reply, WorkUnit
 
 
@@ -31,8 +31,8 @@ class KeptReplies:
             attempt__unit__run__project_id=self.project_id,
             attempt__unit__run_judge__judge_version__endpoint_id=self.endpoint_id,
         ).order_by("id")
-        found = rows.values_list("request_hash", "raw", "model_returned")
-        return {digest: _kept(raw, model) for digest, raw, model in found}
+        found = rows.values_list("request_hash", "raw", "model_returned", "chances")
+        return {digest: _kept(raw, model, chances) for digest, raw, model, chances in found}
 
 
 def kept_for(judge: JudgeVersion, *, use_cache: bool) -> KeptReplies | None:
@@ -42,7 +42,7 @@ def kept_for(judge: JudgeVersion, *, use_cache: bool) -> KeptReplies | None:
     return KeptReplies(judge.project_id, judge.endpoint_id)
 
 
-def _kept(raw: str, model: str) -> JudgeReply:
+def _kept(raw: str, model: str, chances: Chances | None) -> JudgeReply:
     return JudgeReply(
         Outcome.OK,
         raw=raw,
@@ -53,4 +53,5 @@ def _kept(raw: str, model: str) -> JudgeReply:
         tokens_reasoning=0,
         free=True,
         cached=True,
+        chances=chances,
     )

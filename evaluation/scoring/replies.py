@@ -8,24 +8,28 @@ from typing import Any
 
 from evaluation import bulk
 from evaluation.judges.prices import price_table
+from evaluation.judging.asking import Heard
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
 from evaluation.work.models import Reply
 
 _FIELDS = (
     *("attempt_id", "created_at", "outcome", "http_status", "model_returned", "request_hash", "tokens_in"),
-    *("tokens_out", "tokens_cached", "tokens_reasoning", "cost", "elapsed_seconds", "raw"),
+    *("tokens_out", "tokens_cached", "tokens_reasoning", "cost", "elapsed_seconds", "raw", "chances"),
 )
 Row = tuple[Any, ...]
 
 
-def reply_row(attempt_id: int, digest: str, reply: JudgeReply, outcome: Outcome, *, model: str, at: datetime) -> Row:
-    """A row to be inserted; ``digest`` is the request's. Tokens the server did not tell and costs that no price covers
-    stay null: unknown is not 0. A reply that the ledger had already is marked so."""
+def reply_row(attempt_id: int, digest: str, reply: JudgeReply, heard: Heard, *, model: str, at: datetime) -> Row:
+    """A row to be inserted, with what was heard in the reply; ``digest`` is the request's. Tokens the server did not
+    tell and costs that no price covers stay null: unknown is not 0. A reply that the ledger had already is marked so.
+    """
+    outcome = Outcome.CACHED if reply.cached else heard.outcome
     return (
-        *(attempt_id, at, str(Outcome.CACHED if reply.cached else outcome), reply.http_status, reply.model_returned),
+        *(attempt_id, at, str(outcome), reply.http_status, reply.model_returned),
         *(digest, reply.tokens_in, reply.tokens_out, reply.tokens_cached),
         *(reply.tokens_reasoning, cost_of(model, reply, table=price_table()), reply.elapsed_seconds, reply.raw),
+        heard.chances or None,
     )
 
 

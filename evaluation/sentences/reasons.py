@@ -61,6 +61,11 @@ JUDGE = {
     "truncated": _("The reply was cut off."),
     "refused": _("The judge refused to answer."),
     "filtered": _("The provider's content filter stopped the reply."),
+    "no_logprobs": _(
+        "The endpoint tells no token probabilities of the level, which the judge needs. Choose a judge that takes "
+        "levels as they are said; several repeats give the mean of samples."
+    ),
+    "low_mass": _("Levels of the scale cover too little of the probability at the score's place to expect one."),
     "no_rung": _("The judge gives no verdict that can be read, whichever way it is asked."),
     "empty": _("The reply was empty."),
     "reported": _("Reported by the imported file."),

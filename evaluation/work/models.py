@@ -98,7 +98,8 @@ class Reply(AppendOnly):
 
     ``outcome`` is a name of ``evaluation.judging.client`` or ``not_sent`` where the claim was given back unused;
     ``cached`` where an earlier reply to the identical call was taken.
-    Unknown tokens and costs are null, never 0. ``cost`` is in US dollars.
+    Unknown tokens and costs are null, never 0. ``cost`` is in US dollars. ``chances`` are the token probabilities of
+    the levels at the place of each score, null where they were not asked for or not told.
     """
 
     attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="reply")
@@ -113,6 +114,7 @@ class Reply(AppendOnly):
     cost = models.DecimalField(max_digits=14, decimal_places=8, null=True)
     elapsed_seconds = models.FloatField(null=True)
     raw = models.TextField(blank=True)
+    chances = models.JSONField(null=True)
 
     class Meta:
         verbose_name_plural = "replies"

@@ -13,13 +13,14 @@ Differing = Mapping[str, list[str]]
 
 
 def differing_versions(reports: Sequence[Report]) -> dict[str, list[str]]:
-    """What the runs do not have in common, by kind: question set, profile, judge, rubric, k, kind of evaluation,
-    metrics with their versions; one text for each run."""
+    """What the runs do not have in common, by kind: question set, profile, judge, rubric, how a judge's value comes
+    about, k, kind of evaluation, metrics with their versions; one text for each run."""
     kinds = {
         "question_set": [r.header.question_set for r in reports],
         "profile": [r.header.profile for r in reports],
         "judge": [_primary(r, _judge) for r in reports],
         "rubric": [_primary(r, _rubric) for r in reports],
+        "method": [_primary(r, lambda one: one.method) for r in reports],
         "k": [str(r.provenance.k) for r in reports],
         "evaluation_type": [r.provenance.evaluation_type for r in reports],
         "metrics": [", ".join(f"{one.name} v{one.version}" for one in r.provenance.metrics) for r in reports],
@@ -32,7 +33,7 @@ def metric_differs(ours: Side, baseline: Side, name: str, differing: Differing) 
     one, other = (next((line for line in side.report.metrics if line.name == name), None) for side in (ours, baseline))
     found = ["metrics"] if one and other and one.metric_id != other.metric_id else []
     if one and one.kind in JUDGED:
-        found += [kind for kind in ("judge", "rubric") if kind in differing]
+        found += [kind for kind in ("judge", "rubric", "method") if kind in differing]
     return tuple(found)
 
 

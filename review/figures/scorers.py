@@ -18,11 +18,12 @@ _FIELDS = ("answer_id", "metric_id", "status", "value", "label", "reason")
 @dataclass(frozen=True, slots=True)
 class Scorer:
     """One scorer with what it said. ``author`` is ``name@version``, an imported judge's label, or ``rules``;
-    ``rubric`` the version of the rubric it judged by, empty without one; ``primary`` marks the scorer whose values are
-    the run's."""
+    ``rubric`` the version of the rubric it judged by and ``method`` how its values come about, empty without a judge of
+    the run; ``primary`` marks the scorer whose values are the run's."""
 
     author: str
     rubric: str
+    method: str
     primary: bool
     baseline: bool
     imported: bool
@@ -62,6 +63,7 @@ def _scorer(who: _Who, judge: RunJudge | None, names: dict[int, str], rows: dict
     return Scorer(
         author=names[judge.pk] if judge else author or RULES,
         rubric=str(judge.rubric_version) if judge else "",
+        method=judge.method if judge else "",
         primary=judge.primary if judge else not author,
         baseline=bool(judge and judge.judge_version.is_baseline),
         imported=bool(author),

@@ -1,4 +1,5 @@
-"""Agreement over time: one line for each metric, with a mark where judge or rubric changed."""
+"""Agreement over time: one line for each metric, with a mark where the judge changed, its rubric, or how its
+values come about."""
 
 from __future__ import annotations
 
@@ -91,7 +92,9 @@ def _change(before: TrendPoint, after: TrendPoint) -> str:
         return gettext("new judge and rubric")
     if judge:
         return gettext("new judge")
-    return gettext("new rubric") if rubric else ""
+    if rubric:
+        return gettext("new rubric")
+    return gettext("other way to a value") if before.method != after.method else ""
 
 
 def _day(point: TrendPoint) -> str:

@@ -42,10 +42,11 @@ class FindingView:
 
 @dataclass(frozen=True, slots=True)
 class ScoreView:
-    """What one scorer said of one metric."""
+    """What one scorer said of one metric; ``note`` says how the value came about where the scorer did not say it."""
 
     by: str
     value: str
+    note: str
     rubric: str
     reason: str
     findings: tuple[FindingView, ...]
@@ -183,6 +184,7 @@ def _score(row: Score, metric: MetricDefinition) -> ScoreView:
     return ScoreView(
         by=row.author or by,
         value=numbers.on_scale(said, metric.read_scale()) if said is not None else str(STATUS[row.status]),
+        note=_note(row, metric),
         rubric=str(rubric) if rubric else "",
         reason=row.reason if row.status == "scored" else explain_reason(row.reason),
         findings=tuple(
@@ -196,6 +198,16 @@ def _score(row: Score, metric: MetricDefinition) -> ScoreView:
             for f in row.findings.all()
         ),
     )
+
+
+def _note(row: Score, metric: MetricDefinition) -> str:
+    if row.detail.get("method") != "expected":
+        return ""
+    told = {
+        "said": numbers.on_scale(row.detail["said"], metric.read_scale()),
+        "mass": numbers.share(row.detail["mass"]),
+    }
+    return gettext("expected over token probabilities (%(mass)s of them covered); the judge said %(said)s") % told
 
 
 def as_asked(metric: MetricDefinition, language: str) -> CardMetric:

@@ -27,6 +27,7 @@ KINDS: dict[str, str | Promise] = {
     "profile": _("profile"),
     "judge": _("judge"),
     "rubric": _("rubric"),
+    "method": _("how judged values come about"),
     "k": _("number of passages (k)"),
     "evaluation_type": _("kind of evaluation"),
     "metrics": _("metrics"),

@@ -46,6 +46,7 @@ class JudgeCard:
     model: str
     endpoint: str
     language: str
+    levels: str
     baseline: bool
     price: str
     runs: int
@@ -115,6 +116,7 @@ def judge_card(record: JudgeRecord) -> JudgeCard:
         model=judge.model,
         endpoint=judge.endpoint.name if judge.endpoint else "",
         language=gettext("Korean") if judge.language.startswith("ko") else gettext("English"),
+        levels=judge.get_method_display() if judge.endpoint else "",
         baseline=judge.is_baseline,
         price=_price(record),
         runs=record.runs,

@@ -59,7 +59,10 @@ def _judge(judge: JudgeUsed) -> Fact:
     repeats = ngettext("%(count)d repeat", "%(count)d repeats", judge.repeats) % {"count": judge.repeats}
     rubric = f"{judge.rubric.name} v{judge.rubric.version} ({judge.language})"
     models = ", ".join(dict.fromkeys([judge.model, *judge.models_returned]))
-    return Fact(term, f"{judge_title(judge)} · {rubric} · {repeats}", models)
+    told = [judge_title(judge), rubric, repeats]
+    if judge.method.startswith("expected"):
+        told.append(gettext("levels expected over token probabilities"))
+    return Fact(term, " · ".join(told), models)
 
 
 def _pinned(found: PinnedJudge) -> Fact:

@@ -21,7 +21,8 @@ class Versioned:
 @dataclass(frozen=True, slots=True)
 class JudgeUsed:
     """A judge of the run. ``models_returned`` are the model ids the server named in its replies; ``baseline`` tells
-    the offline baseline, which every page calls so."""
+    the offline baseline, which every page calls so. ``method`` is how its values come about
+    (``evaluation.runs.models.RunJudge``)."""
 
     judge: Versioned
     model: str
@@ -31,6 +32,7 @@ class JudgeUsed:
     primary: bool
     baseline: bool
     repeats: int
+    method: str
 
 
 @dataclass(frozen=True, slots=True)

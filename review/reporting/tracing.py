@@ -97,6 +97,7 @@ def judges_of(run: Run) -> tuple[JudgeUsed, ...]:
             primary=one.primary,
             baseline=one.judge_version.is_baseline,
             repeats=one.repeat_count,
+            method=one.method,
         )
         for one in judges
     )

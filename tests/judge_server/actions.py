@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.judge_server.answering import answer
+from tests.judge_server.answering import answer, token_logprobs
 from tests.judge_server.received import Received
 
 Action = Callable[[Received, web.Request], Awaitable[web.StreamResponse]]
@@ -24,7 +24,8 @@ USAGE: Mapping[str, Any] = {
 
 def completion(request: Received, content: str | None, **changes: Any) -> dict[str, Any]:
     """The body of a chat completion; ``changes`` replace ``usage`` (``None`` = missing), ``model``,
-    ``finish_reason``, ``refusal``, ``logprobs``. A verdict stands where the request wants it: in the message, in the
+    ``finish_reason``, ``refusal``, ``logprobs`` (false = left out), ``chances`` (see :func:`token_logprobs`). A verdict
+    stands where the request wants it: in the message, in the
     arguments of the tool, or on the last line."""
     message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": changes.get("refusal")}
     if changes.get("as_asked") and request.rung == "tool":
@@ -32,7 +33,9 @@ def completion(request: Received, content: str | None, **changes: Any) -> dict[s
         message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": called}]}
     elif changes.get("as_asked") and request.rung == "text" and request.schema is not None:
         message["content"] = f"The answer is looked at first.\nVERDICT: {content}"
-    logprobs = {"content": [{"token": "{", "logprob": -0.01, "top_logprobs": []}]}
+    said = content if message["content"] is None else message["content"]
+    top = int(request.body.get("top_logprobs", 0))
+    logprobs = {"content": token_logprobs(str(said or ""), top, changes.get("chances", {}))}
     body = {
         "id": f"chatcmpl-{request.number}",
         "object": "chat.completion",
@@ -82,6 +85,20 @@ def body(value: Any) -> Action:
 def verdicts(reason: str = "Because.", **scores: Any) -> Action:
     """A completion with one verdict per metric: ``verdicts(correctness=4)``."""
     return text(json.dumps({name: {"reason": reason, "score": score} for name, score in scores.items()}))
+
+
+def weighing(chances: Mapping[str, Mapping[str, float]], reason: str = "Because.", **changes: Any) -> Action:
+    """A completion that says the likeliest level of each metric, and with log probabilities asked for these chances at
+    its place; the metrics asked about that are not named are said to be their first level."""
+
+    async def act(request: Received, _: web.Request) -> web.StreamResponse:
+        parts = (request.schema or {}).get("properties", {})
+        levels = {name: part["properties"]["score"]["enum"][0] for name, part in parts.items()}
+        levels |= {name: int(max(of, key=of.__getitem__)) for name, of in chances.items() if name in parts}
+        content = json.dumps({n: {"reason": reason, "score": v} for n, v in levels.items()}, ensure_ascii=False)
+        return web.json_response(completion(request, content, as_asked=True, chances=chances, **changes))
+
+    return act
 
 
 def status(code: int, *, error_code: str = "", retry_after: str | None = None, body: str | None = None) -> Action:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.judge_server.received import Received
@@ -31,6 +33,38 @@ def _value(schema: dict[str, Any], digest: bytes, path: str) -> Any:
         low, high = schema.get("minimum", 0), schema.get("maximum", 1)
         return low + draw % (high - low + 1) if kind == "integer" else low + (high - low) * (draw % 101) / 100
     return bool(draw % 2) if kind == "boolean" else f"Scripted reason {draw % 1000}."
+
+
+_SCORES = re.compile(r'"(\w+)": ?\{"reason": ?"(?:[^"\\]|\\.)*", ?"score": ?(\d)')
+_SURE = 0.99  # of a token that no chances are given for
+
+
+def token_logprobs(text: str, top: int, chances: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
+    """``logprobs.content`` of a text: words and single digits are tokens, other alphabets are cut in the middle of
+    their characters, as tokenisers do. Up to ``top`` alternatives stand at the places of scores, by metric."""
+    named = {match.start(2): chances[match[1]] for match in _SCORES.finditer(text) if match[1] in chances}
+    places = {len(text[:at].encode()): of for at, of in named.items()}
+    found, at = [], 0
+    for piece in _pieces(text):
+        told = piece.decode("utf-8", "replace")
+        here = places.get(at, {told: _SURE})
+        likeliest = sorted(here.items(), key=lambda each: -each[1])[:top]
+        alternatives = [_alternative(name, chance) for name, chance in likeliest]
+        chosen = {"token": told, "logprob": math.log(here.get(told, _SURE)), "bytes": list(piece)}
+        found.append({**chosen, "top_logprobs": alternatives})
+        at += len(piece)
+    return found
+
+
+def _alternative(text: str, chance: float) -> dict[str, Any]:
+    return {"token": text, "logprob": math.log(chance), "bytes": list(text.encode())}
+
+
+def _pieces(text: str) -> Iterator[bytes]:
+    for run in re.findall(r"[A-Za-z]+|[\x00-\x7f]|[^\x00-\x7f]+", text):
+        data = run.encode()
+        step = len(data) if run.isascii() else 2
+        yield from (data[i : i + step] for i in range(0, len(data), step))
 
 
 def embedding(text: str, model: str, size: int = 8) -> list[float]:

@@ -102,7 +102,7 @@ def test_a_judge_is_entered_once_per_content() -> None:
     endpoint = Endpoint.objects.create(name="e", base_url="https://one.example/v1")
     fields = {
         "project": world.project.pk, "name": "mini", "endpoint": endpoint.pk, "model": "m", "language": "ko",
-        "params": '{"temperature": 0}',
+        "params": '{"temperature": 0}', "method": "said",
     }  # fmt: skip
     client = world.client("evaluator")
     for _ in range(2):
@@ -114,6 +114,12 @@ def test_a_judge_is_entered_once_per_content() -> None:
         (1, "m"),
         (2, "m2"),
     ]
+    fields["method"] = "expected"
+    assert client.post(add_to(JudgeVersion), fields).status_code == 302
+    newest = JudgeVersion.objects.get(name="mini", version=3)
+    assert (newest.model, newest.expects, newest.params) == ("m2", True, {"temperature": 0})
+    begun = client.get(add_to(JudgeVersion), {"from": newest.pk}).content.decode()
+    assert '<option value="expected" selected>' in begun
 
 
 def test_a_profile_with_a_mistake_comes_back_with_the_reason() -> None:

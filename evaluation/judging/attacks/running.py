@@ -24,7 +24,6 @@ from evaluation.judging.prompt import judge_call, repaired
 from evaluation.judging.reading import hear
 from evaluation.judging.retrying import NeedsPerson, Retry, decide
 from evaluation.judging.rubric import Rubric, shipped_rubric
-from evaluation.registry import RuleSettings
 from evaluation.samples import Result, Status
 
 AT_ONCE = 4
@@ -69,13 +68,15 @@ class NoJudge(Exception):
 
 @dataclass
 class Attacker:
-    """One judge configuration under attack. ``rng`` spreads the waits before retries."""
+    """One judge configuration under attack. ``expects`` as in a :class:`Case`; ``rng`` spreads the waits before
+    retries."""
 
     client: JudgeClient
     model: str
     parameters: Mapping[str, Any]
     rung: Rung
     language: str
+    expects: bool = False
     rng: random.Random = field(default_factory=random.Random)
 
     async def face_all(self) -> tuple[Faced, ...]:
@@ -104,7 +105,7 @@ class Attacker:
         results = ruled(family, family.metrics, question, answer, self.language)
         if results:
             return Faced(attacks.language, attack, results, gate=_gate_of(results))
-        talk = Talk(family.judge(Case(rubric, question, answer, family.metrics, RuleSettings())))
+        talk = Talk(family.judge(Case(rubric, question, answer, family.metrics, expects=self.expects)))
         replies: list[JudgeReply] = []
         while talk.ask is not None:
             call = judge_call(

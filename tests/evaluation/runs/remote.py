@@ -34,6 +34,7 @@ def remote_run(server: JudgeServer, answers: AnswerSet | int = 6, **options: Any
         model=options.pop("model", "judge-1"),
         language="en",
         params=options.pop("params", None),
+        method=options.pop("method", "said"),
     )
     return prepare_run(given, profile_row(given.project, "graphrag"), judge=judge, **options)
 
