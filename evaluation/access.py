@@ -86,19 +86,6 @@ def fetch(rows: QuerySet[M], user: Person, action: Action, pk: int | str, *, pat
     return rows.get(pk=pk)
 
 
-def require(user: Person, project_id: int, action: Action) -> None:
-    """Authorise an action in a project that no row stands for yet.
-
-    :raises Http404: for a stranger to the project.
-    :raises PermissionDenied: for a member whose roles do not allow it.
-    """
-    held = roles_in(user, project_id)
-    if not held:
-        raise Http404
-    if not allowed(held, action):
-        raise PermissionDenied
-
-
 def _token_reaches(user: User, project_id: int) -> bool:
     limit = getattr(user, "token_project_id", None)
     return limit is None or limit == project_id

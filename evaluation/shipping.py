@@ -9,7 +9,6 @@ from evaluation.canonical import content_hash
 from evaluation.errors import UnknownName
 from evaluation.judges.models import Endpoint, JudgeVersion, RubricVersion
 from evaluation.judging.baseline import BASELINE_VERSION
-from evaluation.judging.catalogue import families
 from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.profiles.models import ProfileVersion
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
@@ -40,13 +39,6 @@ def rubric_row(rubric: Rubric) -> RubricVersion:
 def shipped_rubric_row(family: str, language: str) -> RubricVersion:
     """The row of a family's shipped rubric in a language."""
     return rubric_row(shipped_rubric(family, language))
-
-
-def load_rubrics() -> None:
-    """Rows for every shipped rubric in both languages."""
-    for family in families():
-        for language in ("en", "ko"):
-            shipped_rubric_row(family, language)
 
 
 def profile_row(project: Project, name: str) -> ProfileVersion:

@@ -43,9 +43,7 @@ def doubtful_questions(queue: ReviewQueue) -> list[DoubtfulQuestion]:
     wanted = {question for question, of in shares.items() if _best(of) < RIGHT} | set(flags)
     rows = Question.objects.in_bulk(wanted)
     found = [_doubtful(rows[pk], shares.get(pk, {}), flags.get(pk, Counter())) for pk in wanted]
-    return sorted(
-        found, key=lambda one: (-sum(one.flags.values()), 1.0 if one.best is None else one.best, one.question.pk)
-    )
+    return sorted(found, key=_doubt)
 
 
 def _doubtful(question: Question, shares: Mapping[int, list[float]], flags: Counter[str]) -> DoubtfulQuestion:
