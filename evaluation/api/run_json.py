@@ -12,6 +12,7 @@ from rest_framework.reverse import reverse
 
 from evaluation.messages import explain_reason
 from evaluation.runs.config import RunConfig
+from evaluation.runs.costs import Spending, spending_by_rubric
 from evaluation.runs.drift import drift
 from evaluation.runs.models import Answer, Run
 from evaluation.runs.progress import Progress, progress, progress_by_run
@@ -21,16 +22,26 @@ LINKS = {"self": "api-run", "answers": "api-run-answers"}
 ACTIONS = ("pause", "resume", "cancel", "retry-failed")
 
 
-class ProgressSerializer(serializers.Serializer[Any]):
-    """How far a run is. ``cost`` is in US dollars, a lower bound while ``unknown_costs`` is above 0."""
+class SpendingSerializer(serializers.Serializer[Any]):
+    """What calls cost in US dollars: ``cost`` is a lower bound while ``unknown_costs`` is above 0. ``cached`` calls
+    were answered from the ledger; ``saved`` is what those replies had cost, a lower bound while ``unknown_savings`` is
+    above 0."""
+
+    calls = serializers.IntegerField()
+    cost = serializers.DecimalField(max_digits=16, decimal_places=8)
+    unknown_costs = serializers.IntegerField()
+    cached = serializers.IntegerField()
+    saved = serializers.DecimalField(max_digits=16, decimal_places=8)
+    unknown_savings = serializers.IntegerField()
+
+
+class ProgressSerializer(SpendingSerializer):
+    """How far a run is, and what its calls cost, those of preflight and embeddings included."""
 
     total = serializers.IntegerField()
     ended = serializers.IntegerField()
     failed = serializers.IntegerField()
     share = serializers.FloatField(min_value=0, max_value=1)
-    calls = serializers.IntegerField()
-    cost = serializers.DecimalField(max_digits=16, decimal_places=8)
-    unknown_costs = serializers.IntegerField()
     seconds_left = serializers.FloatField(allow_null=True)
 
 
@@ -103,6 +114,9 @@ class RunSerializer(RunSummarySerializer):
     mean_faithfulness = serializers.FloatField(allow_null=True)
     mean_answer_relevancy = serializers.FloatField(allow_null=True)
     means = serializers.DictField(child=FiguresSerializer(), help_text="every metric of the run, by name")
+    costs = serializers.DictField(
+        child=SpendingSerializer(), help_text="by rubric, `embeddings` and `preflight`; their sum is the progress's"
+    )
     drift = DriftSerializer(many=True)
     results = ResultSerializer(many=True)
     results_next = serializers.CharField(allow_null=True, help_text="address of the next page of results")
@@ -149,6 +163,7 @@ def run_json(run: Run, request: Request) -> dict[str, Any]:
         "mean_faithfulness": mean.get(FAITHFULNESS),
         "mean_answer_relevancy": mean.get(RELEVANCY),
         "means": {name: asdict(one) for name, one in means.items()},
+        "costs": {name: spending_json(part) for name, part in spending_by_rubric(run).items()},
         "drift": [asdict(one) for one in drift(run)],
         "updated_at": updated_at(run),
     }
@@ -179,8 +194,20 @@ def _retrieved(answer: Answer) -> list[str] | None:
 
 
 def _progress(now: Progress) -> dict[str, Any]:
-    names = ("total", "ended", "failed", "share", "calls", "unknown_costs", "seconds_left")
-    return {name: getattr(now, name) for name in names} | {"cost": f"{now.cost:.8f}"}
+    names = ("total", "ended", "failed", "share", "seconds_left")
+    return {name: getattr(now, name) for name in names} | spending_json(now.spent)
+
+
+def spending_json(spent: Spending) -> dict[str, Any]:
+    """What some calls cost and saved; money as text without loss."""
+    return {
+        "calls": spent.calls,
+        "cost": f"{spent.known:.8f}",
+        "unknown_costs": spent.unknown_calls,
+        "cached": spent.hits,
+        "saved": f"{spent.saved:.8f}",
+        "unknown_savings": spent.unpriced_hits,
+    }
 
 
 def _links(run: Run, request: Request) -> dict[str, str]:

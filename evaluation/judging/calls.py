@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self
@@ -109,8 +110,9 @@ class JudgeReply:
     as they are (no NUL, no lone surrogate). Token counts are ``None`` where the server did not say, or said
     nonsense. ``retry_after`` is in seconds from the reply. ``detail`` is one line for logs, without secrets.
     ``free`` marks replies that no provider was asked for, ``logprobs`` those that came with log probabilities,
-    ``cached`` those that the ledger had already. ``tokens`` stand for the text with their probabilities where the
-    server told them; a reply out of the ledger has the ``chances`` that were read from them instead."""
+    ``cached`` those that the ledger had already; ``saved`` is what such a one cost then, in US dollars. ``tokens``
+    stand for the text with their probabilities where the server told them; a reply out of the ledger has the
+    ``chances`` that were read from them instead."""
 
     outcome: Outcome
     raw: str = ""
@@ -129,6 +131,7 @@ class JudgeReply:
     cached: bool = False
     tokens: tuple[Token, ...] = ()
     chances: Chances | None = None
+    saved: Decimal | None = None
 
 
 class JudgeClient(Protocol):

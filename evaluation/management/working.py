@@ -57,6 +57,6 @@ def report(command: BaseCommand, run: Run, form: str) -> None:
         as_json(command, facts)
     else:
         command.stdout.write(f"run {run.pk}: {run.state} {explain_reason(run.reason)}".rstrip())
-        command.stdout.write(f"{far.ended} of {far.total} units, {far.failed} failed, {far.calls} calls")
+        command.stdout.write(f"{far.ended} of {far.total} units, {far.failed} failed, {far.spent.calls} calls")
     if run.state != Run.State.COMPLETED:
         sys.exit(INCOMPLETE if run.state == Run.State.INCOMPLETE else 1)

@@ -114,7 +114,7 @@ def _keep(run: Run, judge: JudgeVersion, found: Probed, wait: float | None) -> N
         calls=len(found.probes),
         cost=_cost(judge, found.probes),
         retry_at=Now() + timedelta(seconds=wait) if wait else None,
-        detail=[_told(one) for one in found.probes],
+        detail=[_told(judge, one) for one in found.probes],
     )
     Preflight.objects.bulk_create([row], ignore_conflicts=good)
 
@@ -126,14 +126,18 @@ def _repeats(run: Run) -> list[int]:
 
 
 def _cost(judge: JudgeVersion, probes: tuple[Probe, ...]) -> Decimal | None:
-    costs = [cost_of(judge.model, one.reply, table=price_table()) for one in probes]
+    costs = [_cost_of_call(judge, one) for one in probes]
     known = [cost for cost in costs if cost is not None]
     return sum(known, Decimal(0)) if len(known) == len(costs) else None
 
 
-def _told(one: Probe) -> dict[str, object]:
+def _cost_of_call(judge: JudgeVersion, one: Probe) -> Decimal | None:
+    return cost_of(judge.model, one.reply, table=price_table())
+
+
+def _told(judge: JudgeVersion, one: Probe) -> dict[str, object]:
     """One call as it is kept; its text only where it was no verdict."""
-    reply = one.reply
+    reply, cost = one.reply, _cost_of_call(judge, one)
     told: dict[str, object] = {
         "rung": one.rung,
         "logprobs_asked": one.asked_logprobs,
@@ -141,5 +145,8 @@ def _told(one: Probe) -> dict[str, object]:
         "http_status": reply.http_status,
         "tokens_in": reply.tokens_in,
         "tokens_out": reply.tokens_out,
+        "tokens_cached": reply.tokens_cached,
+        "tokens_reasoning": reply.tokens_reasoning,
+        "cost": None if cost is None else str(cost),
     }
     return told if one.outcome is Outcome.OK else {**told, "raw": reply.raw[:_RAW_SHOWN]}

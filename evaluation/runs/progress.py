@@ -1,23 +1,22 @@
-"""How far a run is: units by state, calls, cost and pace, in two queries."""
+"""How far a run is: units by state, calls, cost and pace, in three queries."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Max, Q
 from django.utils import timezone
 
-from evaluation.runs.costs import UNSENT
+from evaluation.runs.costs import Spending, spending_by_run
 from evaluation.runs.models import Run
-from evaluation.work.models import Attempt, WorkUnit
+from evaluation.work.models import WorkUnit
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts of a run's units and calls. ``cost`` is in US dollars and a lower bound while ``unknown_costs`` > 0.
+    """Counts of a run's units, and what its calls cost, those before it included.
 
     ``pace`` is units per second since the start, ``seconds_left`` the estimate from it; both ``None`` while unknown.
     """
@@ -28,10 +27,7 @@ class Progress:
     done: int
     failed: int
     skipped: int
-    calls: int
-    cached: int
-    cost: Decimal
-    unknown_costs: int
+    spent: Spending
     pace: float | None
     seconds_left: float | None
 
@@ -57,26 +53,16 @@ def progress(run: Run) -> Progress:
 
 
 def progress_by_run(runs: Collection[Run]) -> dict[int, Progress]:
-    """The progress of several runs by id, still in two queries."""
+    """The progress of several runs by id, still in three queries."""
     ids = [run.pk for run in runs]
     states = {state: Count("id", filter=Q(state=state)) for state in WorkUnit.State.values}
     units = WorkUnit.objects.filter(run__in=ids).order_by().values("run_id").annotate(last=Max("finished_at"), **states)
-    calls = Attempt.objects.filter(unit__run__in=ids).order_by().values("unit__run_id")
-    calls = calls.annotate(
-        calls=Count("id", filter=~Q(reply__outcome__in=UNSENT)),
-        cached=Count("id", filter=Q(reply__outcome="cached")),
-        cost=Sum("reply__cost"),
-        unknown=Count("id", filter=Q(reply__isnull=True) | Q(reply__cost__isnull=True)),
-    )
     units_of: dict[int, Mapping[str, Any]] = {row["run_id"]: row for row in units}
-    calls_of: dict[int, Mapping[str, Any]] = {row["unit__run_id"]: row for row in calls}
-    return {run.pk: _progress(run, units_of.get(run.pk, {}), calls_of.get(run.pk, _NO_CALLS)) for run in runs}
+    spent = spending_by_run(ids)
+    return {run.pk: _progress(run, units_of.get(run.pk, {}), spent[run.pk]) for run in runs}
 
 
-_NO_CALLS: Mapping[str, Any] = {"calls": 0, "cached": 0, "cost": None, "unknown": 0}
-
-
-def _progress(run: Run, row: Mapping[str, Any], calls: Mapping[str, Any]) -> Progress:
+def _progress(run: Run, row: Mapping[str, Any], spent: Spending) -> Progress:
     units, last = {state: int(row.get(state, 0)) for state in WorkUnit.State.values}, row.get("last")
     ended = units["done"] + units["failed"] + units["skipped"]
     waiting = units["blocked"] + units["todo"] + units["leased"]
@@ -86,10 +72,7 @@ def _progress(run: Run, row: Mapping[str, Any], calls: Mapping[str, Any]) -> Pro
         pace = ended / max((until - run.started_at).total_seconds(), 0.001)
     return Progress(
         **units,
-        calls=calls["calls"],
-        cached=calls["cached"],
-        cost=calls["cost"] or Decimal(0),
-        unknown_costs=calls["unknown"],
+        spent=spent,
         pace=pace,
         seconds_left=waiting / pace if pace and waiting else None,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from decimal import Decimal
 
 from evaluation.judges.models import JudgeVersion
 from evaluation.judging.calls import Chances, JudgeReply, Outcome
@@ -31,8 +32,8 @@ class KeptReplies:
             attempt__unit__run__project_id=self.project_id,
             attempt__unit__run_judge__judge_version__endpoint_id=self.endpoint_id,
         ).order_by("id")
-        found = rows.values_list("request_hash", "raw", "model_returned", "chances")
-        return {digest: _kept(raw, model, chances) for digest, raw, model, chances in found}
+        found = rows.values_list("request_hash", "raw", "model_returned", "chances", "cost")
+        return {digest: _kept(raw, model, chances, cost) for digest, raw, model, chances, cost in found}
 
 
 def kept_for(judge: JudgeVersion, *, use_cache: bool) -> KeptReplies | None:
@@ -42,7 +43,7 @@ def kept_for(judge: JudgeVersion, *, use_cache: bool) -> KeptReplies | None:
     return KeptReplies(judge.project_id, judge.endpoint_id)
 
 
-def _kept(raw: str, model: str, chances: Chances | None) -> JudgeReply:
+def _kept(raw: str, model: str, chances: Chances | None, cost: Decimal | None) -> JudgeReply:
     return JudgeReply(
         Outcome.OK,
         raw=raw,
@@ -54,4 +55,5 @@ def _kept(raw: str, model: str, chances: Chances | None) -> JudgeReply:
         free=True,
         cached=True,
         chances=chances,
+        saved=cost,
     )

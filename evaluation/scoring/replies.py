@@ -15,7 +15,7 @@ from evaluation.work.models import Reply
 
 _FIELDS = (
     *("attempt_id", "created_at", "outcome", "http_status", "model_returned", "request_hash", "tokens_in"),
-    *("tokens_out", "tokens_cached", "tokens_reasoning", "cost", "elapsed_seconds", "raw", "chances"),
+    *("tokens_out", "tokens_cached", "tokens_reasoning", "cost", "saved", "elapsed_seconds", "raw", "chances"),
 )
 Row = tuple[Any, ...]
 
@@ -28,8 +28,8 @@ def reply_row(attempt_id: int, digest: str, reply: JudgeReply, heard: Heard, *, 
     return (
         *(attempt_id, at, str(outcome), reply.http_status, reply.model_returned),
         *(digest, reply.tokens_in, reply.tokens_out, reply.tokens_cached),
-        *(reply.tokens_reasoning, cost_of(model, reply, table=price_table()), reply.elapsed_seconds, reply.raw),
-        heard.chances or None,
+        *(reply.tokens_reasoning, cost_of(model, reply, table=price_table()), reply.saved, reply.elapsed_seconds),
+        *(reply.raw, heard.chances or None),
     )
 
 

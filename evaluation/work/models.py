@@ -98,8 +98,9 @@ class Reply(AppendOnly):
 
     ``outcome`` is a name of ``evaluation.judging.client`` or ``not_sent`` where the claim was given back unused;
     ``cached`` where an earlier reply to the identical call was taken.
-    Unknown tokens and costs are null, never 0. ``cost`` is in US dollars. ``chances`` are the token probabilities of
-    the levels at the place of each score, null where they were not asked for or not told.
+    Unknown tokens and costs are null, never 0. ``cost`` is in US dollars, as is ``saved``: what the earlier reply had
+    cost that a ``cached`` one was taken from. ``chances`` are the token probabilities of the levels at the place of
+    each score, null where they were not asked for or not told.
     """
 
     attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="reply")
@@ -112,6 +113,7 @@ class Reply(AppendOnly):
     tokens_cached = models.PositiveBigIntegerField(null=True)
     tokens_reasoning = models.PositiveBigIntegerField(null=True)
     cost = models.DecimalField(max_digits=14, decimal_places=8, null=True)
+    saved = models.DecimalField(max_digits=14, decimal_places=8, null=True)
     elapsed_seconds = models.FloatField(null=True)
     raw = models.TextField(blank=True)
     chances = models.JSONField(null=True)

@@ -10,17 +10,20 @@ from django.utils.formats import time_format
 from django.utils.translation import gettext
 
 from evaluation.messages import explain_reason
+from evaluation.runs.costs import Spending
 from evaluation.runs.models import Run
 from evaluation.runs.progress import Progress
 from evaluation.runs.watching import Calls
 from review.pages import numbers
+from review.pages.costs import saving
 from review.pages.state import StateChip, state_chip
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressPage:
-    """The fragment. ``live`` asks for it again; ``cost`` is empty where nothing was called,
-    ``calls`` where none is open, ``resting`` where no endpoint rests. ``troubles`` are the bad ends of calls."""
+    """The fragment. ``live`` asks for it again; ``cost`` is empty where nothing was called, ``saved`` where the ledger
+    answered nothing, ``calls`` where none is open, ``resting`` where no endpoint rests. ``troubles`` are the bad ends
+    of calls."""
 
     run_id: int
     chip: StateChip
@@ -37,6 +40,7 @@ class ProgressPage:
     left: str
     until: str
     cost: str
+    saved: str
     calls: str
     resting: str
     troubles: tuple[str, ...]
@@ -61,20 +65,20 @@ def progress_page(run: Run, now: Progress, calls: Calls) -> ProgressPage:
         pace=_pace(now.pace) if live and now.pace else "",
         left=numbers.about(left) if left is not None else "",
         until=time_format(timezone.localtime() + timedelta(seconds=left)) if left is not None else "",
-        cost=_cost(now, calls if live else None) if now.calls else "",
+        cost=_cost(now.spent, calls if live else None) if now.spent.calls else "",
+        saved=saving(now.spent) if now.spent.hits else "",
         calls=_calls(calls) if live and (calls.in_flight or calls.pace) else "",
         resting=time_format(timezone.localtime(calls.resting_until), "H:i:s") if live and calls.resting_until else "",
         troubles=tuple(f"{numbers.plain(count, 0)} × {explain_reason(why)}" for why, count in calls.troubles.items()),
     )
 
 
-def _cost(now: Progress, calls: Calls | None) -> str:
+def _cost(spent: Spending, calls: Calls | None) -> str:
     """So far, and in the end where that is known."""
-    unknown = now.unknown_costs > 0
-    so_far = numbers.money(now.cost, at_least=unknown)
-    if calls is None or calls.expected is None or calls.expected == now.cost:
+    so_far = numbers.money(spent.known, at_least=spent.at_least)
+    if calls is None or calls.expected is None or calls.expected == spent.known:
         return so_far
-    figures = {"so_far": so_far, "expected": numbers.money(calls.expected, at_least=unknown)}
+    figures = {"so_far": so_far, "expected": numbers.money(calls.expected, at_least=spent.at_least)}
     return gettext("%(so_far)s so far, %(expected)s in the end") % figures
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext, ngettext
 from evaluation.judging.calls import Rung
 from evaluation.runs.costs import Spending
 from review.pages import numbers
+from review.pages.costs import part_title, saving
 from review.pages.strategies import strategy_title
 from review.pages.trust import judge_title
 from review.reporting.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
@@ -107,19 +108,29 @@ def _draw(draw: DrawUsed) -> Fact:
 
 
 def _costs(source: Provenance) -> list[Fact]:
-    """The cost in all, and by rubric where there are several."""
+    """The cost in all, by what it was paid for where that is several things, and what was not paid again."""
+    saved = [Fact(gettext("Cache"), saving(source.cost))] if source.cost.hits else []
     if not source.cost.calls:
-        return [Fact(gettext("Cost"), gettext("no calls"))]
-    parts = source.cost_by_rubric if len(source.cost_by_rubric) > 1 else {}
-    by_rubric = [Fact(gettext("Cost: %(rubric)s") % {"rubric": name}, _cost(part)) for name, part in parts.items()]
-    return [Fact(gettext("Cost"), _cost(source.cost)), *by_rubric]
+        return [Fact(gettext("Cost"), gettext("no calls")), *saved]
+    called = {name: part for name, part in source.cost_by_rubric.items() if part.calls}
+    parts = [Fact(_part_term(name), _cost(part)) for name, part in called.items()] if len(called) > 1 else []
+    return [Fact(gettext("Cost"), _cost(source.cost)), *parts, *saved]
+
+
+def _part_term(name: str) -> str:
+    return gettext("Cost: %(rubric)s") % {"rubric": part_title(name)}
 
 
 def _cost(cost: Spending) -> str:
     counts = {"calls": cost.calls, "tokens_in": cost.tokens_in, "tokens_out": cost.tokens_out}
     said = [
         numbers.money(cost.known, at_least=cost.at_least),
-        gettext("%(calls)d calls, %(tokens_in)d tokens in, %(tokens_out)d out") % counts,
+        ngettext(
+            "%(calls)d call, %(tokens_in)d tokens in, %(tokens_out)d out",
+            "%(calls)d calls, %(tokens_in)d tokens in, %(tokens_out)d out",
+            cost.calls,
+        )
+        % counts,
     ]
     if cost.tokens_cached:
         said.append(gettext("%(count)d of them cached") % {"count": cost.tokens_cached})

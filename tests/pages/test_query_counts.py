@@ -40,9 +40,9 @@ def count(world: World, person: str, url: str) -> int:
 PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "home of a lead": ("lead", lambda w: reverse("home"), 16),
     "runs": ("lead", lambda w: reverse("run-list"), 8),
-    "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 26),
+    "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 28),
     "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 17),
-    "progress": ("lead", lambda w: reverse("run-progress", args=[w.run.pk]), 14),
+    "progress": ("lead", lambda w: reverse("run-progress", args=[w.run.pk]), 16),
     "agreement": ("lead", lambda w: reverse("run-agreement", args=[w.run.pk]), 22),
     "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]), 26),
     "queues for a lead": ("lead", lambda w: reverse("queue-list"), 13),

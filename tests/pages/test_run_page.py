@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from evaluation.accounts.roles import Role
-from evaluation.runs.models import Run
+from evaluation.runs.models import Preflight, Run
 from evaluation.shipping import profile_row
-from evaluation.work.models import WorkUnit
+from evaluation.work.models import Attempt, Reply, WorkUnit
 from review.models.ratings import Exposure
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_units
 from tests.factories import make_user as user_of
@@ -131,3 +133,30 @@ def test_pressing_pause_twice_pauses_once(run: Run) -> None:
     for _ in range(2):
         client.post(reverse("run-pause", args=[run.pk]))
     assert run.events.filter(verb="paused").count() == 1
+
+
+def test_what_the_calls_cost_and_what_the_cache_saved_is_told_part_by_part(run: Run) -> None:
+    judge = run.judges.all()[0]
+    units = make_units(run, 3, kind=WorkUnit.Kind.JUDGE)
+    WorkUnit.objects.filter(run=run).update(run_judge=judge, state="done")
+    paid = [("ok", "0.50", None), ("cached", "0", "0.30"), ("cached", "0", None)]
+    for unit, (outcome, cost, saved) in zip(units, paid, strict=True):
+        attempt = Attempt.objects.create(unit=unit, fence=1, round=0, number=1)
+        Reply.objects.create(attempt=attempt, outcome=outcome, cost=cost, saved=saved)
+    calls: list[dict[str, object]] = [{"cost": "0.25"}, {"cost": None}]
+    Preflight.objects.create(
+        run=run, judge_version=judge.judge_version, outcome="ok", rung="text", judge_hash="h", calls=2, detail=calls
+    )
+    client = as_role(Role.VIEWER, run)
+    facts = text_of(page_of(client, run).partition('id="provenance"')[2])
+    assert "Cost ≥ $0.75 · 3 calls" in facts
+    assert "Cost: answer_quality $0.50 · 1 call," in facts
+    assert "Cost: preflight ≥ $0.25 · 2 calls" in facts
+    assert "Cache 2 calls answered from the cache (saved: ≥ $0.30)" in facts
+    set_state(run, "running")
+    progress = text_of(client.get(reverse("run-progress", args=[run.pk])).content.decode())
+    assert "≥ $0.75 · 2 calls answered from the cache (saved: ≥ $0.30)" in progress
+
+
+def text_of(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", html).split())

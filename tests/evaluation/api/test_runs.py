@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from evaluation.runs.lifecycle import start
-from evaluation.runs.models import Run
+from evaluation.runs.models import Preflight, Run
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.shipping import save_judge
+from evaluation.work.models import Attempt, Reply, WorkUnit
 from review.models.ratings import Exposure
 from tests.evaluation.api.clients import Caller, evaluator, viewer
 from tests.factories import (
@@ -20,6 +21,7 @@ from tests.factories import (
     make_question_set,
     make_queue,
     make_scored_run,
+    make_units,
     make_user,
     question_spec,
 )
@@ -276,7 +278,7 @@ def test_the_pages_of_runs_cost_the_same_for_any_number(django_assert_num_querie
     for _ in range(3):
         make_scored_run(answers)
     someone = viewer(project)
-    with django_assert_num_queries(4):  # the token, the page, units and calls of all its runs
+    with django_assert_num_queries(5):  # the token, the page, units, calls and preflights of all its runs
         assert len(someone.get("runs/").json()["results"]) == 3
 
 
@@ -289,6 +291,27 @@ def test_a_run_costs_the_same_for_any_number_of_answers(django_assert_num_querie
             someone.get(f"runs/{run.pk}/", page_size=500)
         counts.append(len(queries))
     assert counts[0] == counts[1]
+
+
+def test_a_run_tells_what_its_calls_cost_and_what_the_cache_saved() -> None:
+    run = make_scored_run()
+    judge = run.judges.get()
+    units = make_units(run, 2, kind=WorkUnit.Kind.JUDGE)
+    WorkUnit.objects.filter(run=run).update(run_judge=judge, state="done")
+    for unit, (outcome, cost, saved) in zip(units, [("ok", "0.5", None), ("cached", "0", "0.3")], strict=True):
+        attempt = Attempt.objects.create(unit=unit, fence=1, round=0, number=1)
+        Reply.objects.create(attempt=attempt, outcome=outcome, cost=cost, saved=saved)
+    detail: list[dict[str, object]] = [{"cost": None}]
+    Preflight.objects.create(run=run, judge_version=judge.judge_version, outcome="timeout", calls=1, detail=detail)
+    said = viewer(run.project).get(f"runs/{run.pk}/").json()
+    nothing = {"calls": 0, "cost": "0.00000000", "unknown_costs": 0, "cached": 0, "unknown_savings": 0}
+    saved = {"saved": "0.30000000", "cached": 1}
+    assert said["costs"] == {
+        "answer_quality": nothing | saved | {"calls": 1, "cost": "0.50000000"},
+        "preflight": nothing | {"calls": 1, "unknown_costs": 1, "saved": "0.00000000"},
+    }
+    whole = nothing | saved | {"calls": 2, "cost": "0.50000000", "unknown_costs": 1}
+    assert {name: said["progress"][name] for name in whole} == whole
 
 
 def test_answers_come_with_contexts_scores_and_verdicts() -> None:

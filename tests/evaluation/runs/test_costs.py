@@ -8,11 +8,23 @@ from typing import Any
 
 import pytest
 
+from evaluation.embedding.choice import EmbeddingChoice
 from evaluation.errors import InvalidFile
 from evaluation.judges.models import Endpoint, RubricVersion
 from evaluation.judges.prices import price_table
-from evaluation.runs.costs import EMBEDDINGS, expected_cost, spending, spending_by_answer, spending_by_rubric
-from evaluation.runs.models import Answer, Run, RunJudge
+from evaluation.runs.config import RunConfig
+from evaluation.runs.costs import (
+    EMBEDDINGS,
+    PREFLIGHT,
+    Spending,
+    altogether,
+    expected_cost,
+    spending,
+    spending_by_answer,
+    spending_by_rubric,
+)
+from evaluation.runs.models import Answer, Preflight, Run, RunJudge
+from evaluation.runs.progress import progress
 from evaluation.runs.watching import calls_of
 from evaluation.work.models import Attempt, Reply, WorkUnit
 from tests.factories import make_answer_set, make_draft_run, make_judge, make_units
@@ -22,7 +34,8 @@ pytestmark = pytest.mark.django_db
 
 def judged_run(**endpoint: Any) -> tuple[Run, list[WorkUnit]]:
     """A run of two answers, each with a unit of the rubrics ``alpha`` and ``beta``, and one of embeddings."""
-    run = make_draft_run(make_answer_set())
+    config = RunConfig(rules=("keyword_hit",), embedding=EmbeddingChoice(endpoint=1, model="e"))
+    run = make_draft_run(make_answer_set(), config=config)
     judge = make_judge(run.project, endpoint=Endpoint.objects.create(name="e", base_url="http://e", **endpoint))
     answers = list(Answer.objects.filter(answer_set=run.answer_set).order_by("id"))[:2]
     units = make_units(run, 5, kind=WorkUnit.Kind.JUDGE)
@@ -38,9 +51,19 @@ def judged_run(**endpoint: Any) -> tuple[Run, list[WorkUnit]]:
     return run, units
 
 
-def call(unit: WorkUnit, cost: str | None, number: int = 1, outcome: str = "ok", **tokens: int) -> None:
+def call(unit: WorkUnit, cost: str | None, number: int = 1, outcome: str = "ok", **fields: Any) -> None:
     attempt = Attempt.objects.create(unit=unit, fence=1, round=0, number=number)
-    Reply.objects.create(attempt=attempt, outcome=outcome, cost=cost and Decimal(cost), **tokens)
+    Reply.objects.create(attempt=attempt, outcome=outcome, cost=cost and Decimal(cost), **fields)
+
+
+def preflight(run: Run, cost: str | None, *costs: str | None, outcome: str = "ok") -> None:
+    """A preflight with so many calls of ten tokens each."""
+    pinned = {"rung": "text", "judge_hash": "h"} if outcome == "ok" else {}
+    told = [{"tokens_in": 10, "tokens_out": 1, "cost": one} for one in costs]
+    Preflight.objects.create(
+        run=run, judge_version=run.judges.all()[0].judge_version, outcome=outcome, calls=len(costs),
+        cost=cost and Decimal(cost), detail=told, **pinned,
+    )  # fmt: skip
 
 
 def test_costs_and_tokens_are_summed_and_calls_never_sent_are_left_out() -> None:
@@ -74,6 +97,44 @@ def test_costs_are_told_by_rubric_and_by_answer() -> None:
     assert by_answer == {first: Decimal("0.115"), second: Decimal("0.22")}  # 0.10 + 0.01 + 0.005; 0.20 + 0.02
 
 
+def test_the_calls_before_a_run_are_part_of_its_cost() -> None:
+    run, units = judged_run()
+    call(units[0], "0.10", tokens_in=100, tokens_out=10)
+    call(units[4], "0.005")
+    preflight(run, None, None, "0.01", outcome="server_error")
+    preflight(run, "0.02", "0.02")
+    whole = Spending(5, Decimal("0.135"), 1, tokens_in=130, tokens_out=13)  # 0.10 + 0.005 + 0.01 + 0.02
+    assert spending(run) == progress(run).spent == altogether(spending_by_rubric(run).values()) == whole
+    assert spending(run).at_least
+    assert spending_by_rubric(run)[PREFLIGHT] == Spending(3, Decimal("0.03"), 1, tokens_in=30, tokens_out=3)
+    assert set(spending_by_rubric(run)) == {"alpha", EMBEDDINGS, PREFLIGHT}
+
+
+def test_a_preflight_of_an_earlier_version_tells_its_cost_in_all() -> None:
+    run, _ = judged_run()
+    judge = run.judges.all()[0].judge_version
+    Preflight.objects.create(
+        run=run, judge_version=judge, outcome="timeout", calls=2, cost=None, detail=[{"tokens_in": 5}] * 2
+    )
+    Preflight.objects.create(
+        run=run, judge_version=judge, outcome="server_error", calls=1, cost=Decimal("0.3"), detail=[{"tokens_in": 5}]
+    )
+    assert spending(run) == Spending(3, Decimal("0.3"), 2, tokens_in=15)
+
+
+def test_what_the_cache_saved_is_told_where_it_is_known() -> None:
+    run, units = judged_run()
+    call(units[0], "0.10")
+    call(units[1], "0", outcome="cached", saved=Decimal("0.30"))
+    call(units[2], "0", outcome="cached", saved=None)
+    found = spending(run)
+    assert (found.calls, found.known, found.at_least) == (1, Decimal("0.10"), False)
+    assert (found.hits, found.saved, found.unpriced_hits, found.saved_at_least) == (2, Decimal("0.30"), 1, True)
+    by_rubric = spending_by_rubric(run)
+    assert (by_rubric["alpha"].hits, by_rubric["beta"].hits) == (1, 1)
+    assert set(spending_by_answer(run)) == {units[0].answer_id}
+
+
 def test_the_expected_cost_takes_open_units_at_the_mean_of_their_own_rubric() -> None:
     run, units = judged_run()
     assert expected_cost(run) is None  # nothing has ended yet
@@ -86,6 +147,25 @@ def test_the_expected_cost_takes_open_units_at_the_mean_of_their_own_rubric() ->
     assert expected_cost(run) == Decimal("0.425")
     WorkUnit.objects.update(state=WorkUnit.State.DONE)
     assert expected_cost(run) == Decimal("0.215")
+
+
+def test_embeddings_are_expected_at_the_mean_of_all_units_that_a_call_was_for() -> None:
+    run, units = judged_run()
+    WorkUnit.objects.exclude(pk=units[4].pk).delete()
+    more = make_units(run, 9, kind=WorkUnit.Kind.EMBED)
+    WorkUnit.objects.filter(pk__in=[unit.pk for unit in more[:4]]).update(state=WorkUnit.State.DONE)
+    WorkUnit.objects.filter(pk=units[4].pk).update(state=WorkUnit.State.DONE)
+    call(units[4], "0.05")  # in the name of the first, for all five that are done
+    assert expected_cost(run) == Decimal("0.10")  # five more at 0.01
+
+
+def test_what_costs_nothing_is_expected_to_cost_nothing() -> None:
+    run, units = judged_run()
+    Run.objects.filter(pk=run.pk).update(config=RunConfig(embedding=EmbeddingChoice(model="local")).model_dump())
+    run.refresh_from_db()
+    WorkUnit.objects.exclude(pk=units[4].pk).delete()
+    preflight(run, "0.02", "0.02")
+    assert expected_cost(run) == Decimal("0.02")
 
 
 def test_a_rubric_without_a_known_cost_leaves_the_expected_cost_unknown() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from evaluation.judges.models import Endpoint
-from evaluation.runs.costs import spending
+from evaluation.judging.pricing import Price, PriceTable
+from evaluation.runs.costs import PREFLIGHT, spending_by_rubric
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import retry_failed
 from evaluation.runs.models import AnswerSet, Run
-from evaluation.runs.progress import progress
 from evaluation.scores.models import Score
 from evaluation.work.models import Attempt, Reply
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
@@ -48,13 +50,26 @@ def test_the_same_run_again_makes_no_call_and_has_the_same_scores(judge: JudgeSe
     assert judge.calls == 5
     assert values(again) == values(first)
     assert outcomes(again) == {"cached": 5}
-    now = progress(again)
-    assert (now.calls, now.cached, now.cost, now.unknown_costs) == (0, 5, 0, 0)
-    assert spending(again).calls == 0
+    spent = spending_by_rubric(again)
+    assert {name: (part.calls, part.hits) for name, part in spent.items()} == {
+        "answer_quality": (0, 5),
+        PREFLIGHT: (1, 0),
+    }
     marked = Reply.objects.filter(attempt__unit__run=again).first()
     assert marked is not None
     assert (marked.cost, marked.tokens_in, marked.model_returned) == (0, 0, "judge-1")
     assert marked.raw != ""
+
+
+def test_what_was_saved_is_what_the_calls_had_cost(judge: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    dear = PriceTable([Price(model="judge-1", since=date(2020, 1, 1), input=Decimal(1000), output=Decimal(0))])
+    monkeypatch.setattr("evaluation.scoring.replies.price_table", lambda: dear)
+    answers = answers_to(5)
+    worked_off(remote_run(judge, answers))
+    monkeypatch.undo()
+    spent = spending_by_rubric(worked_off(remote_run(judge, answers)))["answer_quality"]
+    # 900 tokens a call at 1000 USD for a million
+    assert (spent.known, spent.hits, spent.saved, spent.unpriced_hits) == (0, 5, Decimal("4.5"), 0)
 
 
 def test_without_the_cache_every_call_is_made(judge: JudgeServer) -> None:

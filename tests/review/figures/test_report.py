@@ -337,9 +337,9 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     for answer in answer_rows(example)[:30]:
         imported_rating(answer, metric("correctness"), "e1", 3)
     # 11 gather: run, answers, flags upheld, judges, scores, ratings, overrides, metrics, frame, criteria, skips.
-    # 5 trace: models that answered, judges, preflights, draws, costs by rubric (their sum is the whole cost).
+    # 6 trace: models that answered, judges, preflights, draws, costs by rubric and of preflights (in sum the whole).
     # 1 counts units, and 2 read the lengths of judged answers, which are kept for a day.
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(20):
         make_report(example)
-    with django_assert_num_queries(17):
+    with django_assert_num_queries(18):
         make_report(example)
