@@ -18,7 +18,7 @@ $(VENV)/.run: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.run
-	$(BIN)/python -m pip install --quiet -e '.[dev,ko,semantic]'
+	$(BIN)/python -m pip install --quiet -e '.[dev,ko,semantic,otel]'
 	@touch $@
 
 setup: $(VENV)/.run            ## install what running needs into .venv

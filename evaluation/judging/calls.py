@@ -108,7 +108,8 @@ class Token:
 class JudgeReply:
     """How a call ended. ``raw`` is the judge's text, or the first part of an error's body; both can be stored
     as they are (no NUL, no lone surrogate). Token counts are ``None`` where the server did not say, or said
-    nonsense. ``retry_after`` is in seconds from the reply. ``detail`` is one line for logs, without secrets.
+    nonsense. ``retry_after`` is in seconds from the reply, ``ended_at`` in seconds of the Unix clock. ``detail`` is
+    one line for logs, without secrets.
     ``free`` marks replies that no provider was asked for, ``logprobs`` those that came with log probabilities,
     ``cached`` those that the ledger had already; ``saved`` is what such a one cost then, in US dollars. ``tokens``
     stand for the text with their probabilities where the server told them; a reply out of the ledger has the
@@ -132,6 +133,7 @@ class JudgeReply:
     tokens: tuple[Token, ...] = ()
     chances: Chances | None = None
     saved: Decimal | None = None
+    ended_at: float = 0.0
 
 
 class JudgeClient(Protocol):

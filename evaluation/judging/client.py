@@ -51,7 +51,7 @@ class OpenAIJudge:
                 reply = await self._send(request)
         except TimeoutError:
             reply = JudgeReply(Outcome.TIMEOUT, detail=f"no complete answer in {self._deadlines.total:g} s")
-        return replace(reply, elapsed_seconds=time.monotonic() - started)
+        return replace(reply, elapsed_seconds=time.monotonic() - started, ended_at=time.time())
 
     async def _send(self, request: JudgeCall) -> JudgeReply:
         try:

@@ -22,7 +22,7 @@ from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession
 from evaluation.scoring.kept_replies import kept_for
 from evaluation.scoring.rules import BATCH, score_rules
-from evaluation.work import dispatch, units
+from evaluation.work import dispatch, tracing, units
 from evaluation.work.models import WorkUnit
 from evaluation.work.patience import patiently
 from evaluation.work.shares import Granted, Share
@@ -34,8 +34,16 @@ def drain(run_id: int, *, seconds: float, tick: Callable[[], None] | None = None
 
     ``tick`` is called about once a second while calls are made, for whoever shows how far the run is.
     """
+    try:
+        with tracing.spanned("run", {"concord.run.id": run_id}):
+            return _drain(run_id, time.monotonic() + seconds, tick)
+    finally:
+        if found := tracing.spans():
+            found.flush()
+
+
+def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run:
     run = patiently(lambda: Run.objects.select_related("profile_version").get(pk=run_id))
-    deadline = time.monotonic() + seconds
     if run.state == Run.State.RUNNING and is_short_of_space():
         patiently(lambda: pause(run, reason=STORAGE_FULL))
         return run
@@ -68,7 +76,9 @@ def _rules_once(run: Run) -> int:
     rules = [WorkUnit.Kind.RULES]
     claimed = units.claim(run.pk, rules, BATCH) or units.claim(run.pk, rules, 1, suspects=True)
     if claimed:
-        score_rules(run, claimed)
+        with tracing.batch(run.pk, WorkUnit.Kind.RULES) as counts:
+            score_rules(run, claimed)
+            counts[tracing.UNITS] = len(claimed)
     return len(claimed)
 
 
@@ -99,7 +109,8 @@ def _embed(run: Run, deadline: float) -> None:
     except Refused as refused:
         pause(run, reason=refused.code)
         return
-    EmbeddingSession(run, embedder, tokens, deadline).work()
+    with tracing.batch(run.pk, WorkUnit.Kind.EMBED) as counts:
+        counts[tracing.UNITS] = EmbeddingSession(run, embedder, tokens, deadline).work()
 
 
 def _judge(run: Run, judges: Sequence[RunJudge], deadline: float, tick: Callable[[], None] | None) -> None:
@@ -115,9 +126,10 @@ def _judge(run: Run, judges: Sequence[RunJudge], deadline: float, tick: Callable
     share = Share(judge.endpoint, run.pk, config.max_concurrency) if judge.endpoint else None
     granted = patiently(share.renew) if share else Granted(Allowance(config.max_concurrency))
     try:
-        with CallPool(client, granted.allowance) as pool:
+        with CallPool(client, granted.allowance) as pool, tracing.batch(run.pk, WorkUnit.Kind.JUDGE) as counts:
             lease = settings.CONCORD_LEASE_SECONDS
-            JudgeSession(run, judges, pool, deadline, lease, rungs, kept, share, tick).work()
+            session = JudgeSession(run, judges, pool, deadline, lease, rungs, kept, share, tick)
+            counts[tracing.UNITS] = session.work()
     finally:
         if share:
             patiently(share.leave)

@@ -13,6 +13,7 @@ from evaluation.scores.models import MetricDefinition
 from evaluation.scoring import writing
 from evaluation.scoring.conversations import Conversation
 from evaluation.work.models import WorkUnit
+from evaluation.work.tracing import Spans
 
 
 @dataclass(slots=True)
@@ -46,6 +47,21 @@ class Sorted:
     deferred: list[tuple[float, Flight]] = field(default_factory=list)  # given back, due after so many seconds
     needs_person: str = ""  # why no call can succeed before somebody acts
     stopped: list[Flight] = field(default_factory=list)  # by that
+
+
+def trace(flight: Flight, reply: JudgeReply, outcome: Outcome, into: Spans) -> None:
+    """Tell of the call that came back."""
+    about: dict[str, str | int | None] = {
+        "concord.run.id": flight.unit.run_id,
+        "concord.unit.id": flight.unit.pk,
+        "concord.attempt": flight.number,
+        "gen_ai.request.model": flight.call.model,
+        "gen_ai.response.model": reply.model_returned or None,
+        "gen_ai.usage.input_tokens": reply.tokens_in,
+        "gen_ai.usage.output_tokens": reply.tokens_out,
+        "http.response.status_code": reply.http_status,
+    }
+    into.call(about, str(outcome), reply.ended_at, reply.elapsed_seconds)
 
 
 def sort_reply(into: Sorted, flight: Flight, reply: JudgeReply, heard: Heard, rng: random.Random) -> None:

@@ -32,7 +32,7 @@ from evaluation.scores.models import MetricDefinition
 from evaluation.scoring import writing
 from evaluation.scoring.conversations import Conversation, Setting, earlier_replies
 from evaluation.scoring.definitions import define
-from evaluation.scoring.flights import Flight, Sorted, sort_reply
+from evaluation.scoring.flights import Flight, Sorted, sort_reply, trace
 from evaluation.scoring.kept_replies import KeptReplies
 from evaluation.scoring.replies import insert_replies, reply_row
 from evaluation.work import units
@@ -40,6 +40,7 @@ from evaluation.work.models import Attempt, WorkUnit
 from evaluation.work.patience import patiently
 from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Share
 from evaluation.work.storage import STORAGE_FULL, is_short_of_space
+from evaluation.work.tracing import spans
 
 HEARTBEAT_SHARE = 3  # leases are prolonged when a third of their time has passed
 WAIT_SECONDS = 0.5  # how long one waits for replies before looking at the run again
@@ -261,6 +262,7 @@ class JudgeSession:
     def _receive(self, done: Sequence[tuple[Flight, JudgeReply]]) -> None:
         """Write what came back, with the attempts that follow at once, in one transaction; then send those."""
         after, replies, at = Sorted(), [], timezone.now()
+        told = spans()
         for flight, reply in done:
             heard = hear(reply, flight.call.ask, flight.call.rung)
             setting = self._settings[flight.unit.run_judge_id or 0]
@@ -271,6 +273,8 @@ class JudgeSession:
                     at=at,
                 )
             )
+            if told is not None and reply.ended_at:  # the others, out of the ledger or of the baseline, were no calls
+                trace(flight, reply, heard.outcome, told)
             sort_reply(after, flight, reply, heard, self.rng)
         outcomes, tries = [flight.outcome for flight in after.finished], count()
 
