@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import transaction
 
 from evaluation.accounts.models import Project, User
@@ -79,7 +80,8 @@ def save_profile(project: Project, spec: ProfileSpec, by: User | None = None) ->
 
 def baseline_judge(project: Project, language: str) -> JudgeVersion:
     """The offline baseline judge of a project for rubrics in one language."""
-    return save_judge(project, BASELINE, None, model=f"lexical-{BASELINE_VERSION}", language=language)
+    written = "ko" if language.startswith("ko") else "en"
+    return save_judge(project, BASELINE, None, model=f"lexical-{BASELINE_VERSION}", language=written)
 
 
 def save_judge(
@@ -126,4 +128,4 @@ def judge_row(project: Project, name: str = "") -> JudgeVersion:
             raise UnknownName("judge", name, [BASELINE, *rows.values_list("name", flat=True).distinct()])
         return found
     own = None if name == BASELINE else rows.exclude(endpoint=None).order_by("-id").first()
-    return own or baseline_judge(project, "en")
+    return own or baseline_judge(project, settings.LANGUAGE_CODE)

@@ -46,7 +46,8 @@ ANSWERS: Mapping[tuple[str, str], Callable[[JudgeCall], dict[str, Any]]] = {
 
 
 class BaselineJudge:
-    """Answers any call at once, from the fields the rubric declares, with a reason in the rubric's language."""
+    """Answers any call at once, from the fields the rubric declares, with a reason in the rubric's language, in
+    Korean also for a Korean question."""
 
     async def call(self, request: JudgeCall) -> JudgeReply:
         """The reply: the same JSON text a remote judge is asked for, no tokens.

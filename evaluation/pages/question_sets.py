@@ -17,6 +17,7 @@ from evaluation.questions.difference import Change
 from evaluation.questions.models import ImportBatch, Question, QuestionSet
 from evaluation.questions.uploads import Preview
 from evaluation.samples import QuestionSpec
+from evaluation.sentences.categories import category_name
 
 LONGEST_CELL = 300
 SHOWN_PROBLEMS = 500
@@ -134,7 +135,12 @@ def question_row(spec: QuestionSpec) -> QuestionRow:
     """A question with what is expected of its answer."""
     expects = spec.references or tuple(" / ".join(one) for one in spec.keywords)
     return QuestionRow(
-        spec.id, spec.category, spec.difficulty, spec.text, language_of(spec.text), " · ".join(expects) or spec.check
+        spec.id,
+        category_name(spec.category),
+        spec.difficulty,
+        spec.text,
+        language_of(spec.text),
+        " · ".join(expects) or spec.check,
     )
 
 
@@ -156,7 +162,7 @@ def set_page(
         by=found.created_by.get_username() if found.created_by else "",
         content_hash=found.content_hash,
         count=sum(count for _, count in categories),
-        categories=tuple(categories),
+        categories=tuple((category_name(name), count) for name, count in categories),
         versions=tuple(VersionLink(one.pk, f"v{one.version}", one.pk == found.pk) for one in versions),
         rows=tuple(question_row(question.read()) for question in questions),
         back=back,

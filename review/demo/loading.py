@@ -37,6 +37,13 @@ QUESTIONS = "demo"
 SYSTEMS = {"demo-vector": "answers_vector.jsonl", "demo-graph": "answers_graph.jsonl"}
 METRICS = ("correctness", "faithfulness", "completeness")
 WAITING, EXAMPLE = 24, 26
+GUIDELINE = """\
+Rate what the answer says, not how it is written. The expected answer and the passages beside it are all you need: look
+nothing else up. Where the question or the expected answer is wrong, flag the item instead of rating it.
+
+문장력이 아니라 답변의 내용을 평가해 주세요. 화면에 있는 기대 답변과 문단만 보고 판단하시면 되며 따로 찾아보지 않으셔도
+됩니다. 질문이나 기대 답변이 잘못되었으면 평가하지 말고 ‘문제 표시’를 눌러 주세요.
+"""
 SEED = 20261120
 Told = Mapping[str, Mapping[str, Given]]  # reviewer -> metric -> what they gave
 
@@ -81,13 +88,13 @@ def _reviewers() -> list[User]:
 def _waiting_queue(runs: list[Run], lead: User) -> ReviewQueue:
     return make_queue(
         runs,
-        name="Demo review",
+        name="Demo review · 데모 검토",
         metrics=METRICS,
         strategy="stratified",
         size=WAITING,
         seed=SEED,
         reviewers=_reviewers(),
-        guideline=("Rate what the answer says, not how it is written.\n답변의 문장력이 아니라 내용을 평가해 주세요."),
+        guideline=GUIDELINE,
         by=lead,
     )
 
@@ -96,7 +103,7 @@ def _example_queue(run: Run, lead: User) -> ReviewQueue:
     """A closed queue with ratings made for show, so that agreement and correction have something to tell."""
     queue = make_queue(
         run,
-        name="Demo examples",
+        name="Demo examples · 데모 예시",
         metrics=METRICS,
         strategy="stratified",
         size=EXAMPLE,

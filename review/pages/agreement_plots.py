@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from evaluation.messages import explain_reason
 from evaluation.scales import Scale, ScaleKind
+from evaluation.sentences.categories import category_name
 from review.charts.confusion_grid import ConfusionGrid, confusion_grid
 from review.charts.differences import Difference, Differences, differences
 from review.charts.judge_against_expert import JudgeAgainstExpert, judge_against_expert
@@ -155,7 +156,7 @@ def _bias(of: Figures, scale: Scale) -> Bias | None:
     parts: Mapping[str, Figures] = of.get("by_category", {})
     rows = [_difference(gettext("all answers"), of)]
     if len(parts) > 1:
-        rows += [_difference(category, part) for category, part in parts.items()]
+        rows += [_difference(category_name(category), part) for category, part in parts.items()]
     header = (gettext("Judge minus experts"), gettext("95% interval"), gettext("Answers"))
     lines = tuple((row.label, (row.text or row.withheld, row.interval or "–", row.note)) for row in rows)
     return Bias(differences(rows, scale.width), Twin(gettext("Bias by category"), gettext("Category"), header, lines))

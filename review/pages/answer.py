@@ -16,6 +16,7 @@ from evaluation.messages import explain_reason
 from evaluation.runs.models import Answer, Run
 from evaluation.samples import QuestionSpec
 from evaluation.scores.models import Finding, MetricDefinition, Score
+from evaluation.sentences.categories import category_name
 from review.effective import Effective, RunValues, Source
 from review.history import Event
 from review.pages import finding_names, numbers
@@ -129,7 +130,7 @@ def answer_page(facts: AnswerFacts, *, may_override: bool, refusal: Refusal | No
         run_name=str(run),
         system=str(answer.answer_set.system_version),
         question_id=question.id,
-        category=question.category,
+        category=category_name(question.category),
         question=text(question.text),
         answer=text(answer.text),
         failed=explain_reason(answer.reason) if answer.status == "failed" else "",

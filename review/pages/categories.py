@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.utils.translation import get_language, gettext
 
 from evaluation.registry import JUDGED
+from evaluation.sentences.categories import category_name
 from review.charts.forest import Forest, Shape, forest
 from review.pages.figures import Cell, cell, row
 from review.reporting.category_tables import CategoryTable, category_tables
@@ -70,7 +71,7 @@ def category_card(report: Report) -> CategoryCard:
     lines = [line for line in report.metrics if line.latency is None and not line.shares]
     rows = [
         CategoryRow(
-            category.name,
+            category_name(category.name),
             category.answers,
             tuple(_cell(category, line, line.title.in_language(language)) for line in lines),
         )
@@ -85,7 +86,7 @@ def category_card(report: Report) -> CategoryCard:
 def _three(table: CategoryTable) -> ThreeTable:
     rows = (
         ThreeRow(
-            one.name,
+            category_name(one.name),
             one.answers,
             cell(one.judge_only, table.scale),
             cell(one.reviewed, table.scale),
@@ -127,4 +128,6 @@ def _plot(report: Report, lines: list[MetricLine], language: str) -> tuple[str, 
 
 def _forest(figures: list[tuple[CategoryLine, Figure]], low: float, high: float, rated: bool) -> Forest:
     shape = Shape.EXPERT if rated else Shape.JUDGE
-    return forest([row(c.name, shape, figure, count=c.answers) for c, figure in figures], low=low, high=high)
+    return forest(
+        [row(category_name(c.name), shape, figure, count=c.answers) for c, figure in figures], low=low, high=high
+    )

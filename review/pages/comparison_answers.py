@@ -9,6 +9,7 @@ from django.utils.translation import get_language
 
 from evaluation.markdown import language_of
 from evaluation.runs.models import Run
+from evaluation.sentences.categories import category_name
 from review.comparing.answers import AnswerPair, Said
 from review.comparison.text_difference import Stretch
 from review.pages import numbers
@@ -57,7 +58,7 @@ def compare_answers_page(ours: Run, baseline: Run, pairs: Sequence[AnswerPair]) 
     return CompareAnswersPage(
         question=first.question,
         language=language_of(first.question),
-        category=first.category,
+        category=category_name(first.category),
         runs=f"{baseline.pk},{ours.pk}",
         baseline=str(baseline),
         ours=str(ours),

@@ -12,6 +12,7 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.markdown import language_of
+from evaluation.sentences.categories import category_name
 from review.charts.differences import Difference, Differences, differences
 from review.comparing.choosing import Side
 from review.comparing.difference import MetricDifference, QuestionChange, RunDifference
@@ -182,7 +183,7 @@ def _change(change: QuestionChange, one: RunDifference) -> ChangeLink:
     return ChangeLink(
         question=change.question,
         language=language_of(change.question),
-        category=change.category,
+        category=category_name(change.category),
         change=numbers.signed(change.change),
         href=f"{reverse('run-compare-answers')}?{query}",
     )

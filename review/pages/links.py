@@ -9,6 +9,7 @@ from django.utils.translation import get_language
 
 from evaluation.markdown import language_of
 from evaluation.scales import Scale
+from evaluation.sentences.categories import category_name
 from review.figures.answers import RunAnswer
 from review.pages import numbers
 from review.reporting.report import Disagreement, Report
@@ -71,7 +72,7 @@ def _link(report: Report, answer: RunAnswer, score: str) -> AnswerLink:
         question_id=answer.question_id,
         question=answer.question,
         language=language_of(answer.question),
-        category=answer.category,
+        category=category_name(answer.category),
         score=score,
     )
 

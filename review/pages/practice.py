@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.registry import Bilingual
+from evaluation.sentences.categories import category_name
 from review.charts.scale_line import ScaleLine, scale_line
 from review.forms.rating import CANNOT_JUDGE
 from review.keymap import KeyAction
@@ -75,7 +76,6 @@ class PracticeCard:
     contexts: tuple[PassageView, ...]
     fields: tuple[MetricField, ...]
     keys: Keys
-    guideline: str
     following: int | None
     error: str
 
@@ -152,14 +152,13 @@ def card_page(
         number=number,
         total=len(practice_items()),
         rated=practice.rated,
-        category=item.category,
+        category=category_name(item.category),
         question=_text(item.question),
         answer=_text(item.answer),
         references=(_text(item.expected),),
         contexts=_passages(item),
         fields=tuple(metric_field(_metric(name), _entered(name, given), missing=name in missing) for name in METRICS),
         keys=_keys_here(keys),
-        guideline="",
         following=None if following == number else following,
         error=error,
     )

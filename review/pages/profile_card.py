@@ -9,6 +9,7 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.profiles.spec import OVERALL
 from evaluation.registry import Bilingual
+from evaluation.sentences.categories import category_name
 from review.pages import numbers
 from review.reporting.by_profile.classes import Abstention, ClassTable
 from review.reporting.by_profile.passing import PassRate
@@ -195,12 +196,17 @@ def _classes(table: ClassTable, titles: dict[str, str]) -> ClassView:
         labels=table.labels,
         shares=tuple((s.label, s.count, numbers.share(s.share), _shares(s.low, s.high)) for s in table.total),
         rows=tuple(
-            ClassRow(name, tuple(counts[label] for label in table.labels)) for name, counts in table.categories.items()
+            ClassRow(category_name(name), tuple(counts[label] for label in table.labels))
+            for name, counts in table.categories.items()
         ),
     )
 
 
 def _spread(one: Spread) -> SpreadRow:
     return SpreadRow(
-        one.category, one.n, numbers.plain(one.mean), numbers.plain(one.lowest), numbers.plain(one.highest)
+        category_name(one.category),
+        one.n,
+        numbers.plain(one.mean),
+        numbers.plain(one.lowest),
+        numbers.plain(one.highest),
     )

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.judging.baseline import DESCRIPTION
 from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
 from evaluation.scales import ScaleKind
@@ -77,17 +78,20 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class RevealPage:
-    """The reveal screen. ``differences`` come first, the metrics on which both agree after them."""
+    """The reveal screen. ``differences`` come first, the metrics on which both agree after them. ``about_judge`` says
+    what the offline baseline is, and nothing of other judges."""
 
     assignment_id: int
     queue_id: int
     queue_name: str
     question: Text
     answer: Text
+    references: tuple[Text, ...]
     contexts: tuple[PassageView, ...] | None
     claims: tuple[ClaimView, ...]
     differences: tuple[Comparison, ...]
     others: tuple[Comparison, ...]
+    about_judge: str
     pace: Pace
     keys: Keys
     error: str
@@ -120,10 +124,12 @@ def reveal_page(
         queue_name=card.queue_name,
         question=text(card.question),
         answer=numbered(card),
+        references=tuple(text(reference) for reference in card.references),
         contexts=passages(card),
         claims=claim_views(card.claims),
         differences=tuple(one for one in compared if one.differs),
         others=tuple(one for one in compared if not one.differs),
+        about_judge=_about_judge(said),
         pace=pace(own),
         keys=keys,
         error=error,
@@ -208,6 +214,12 @@ def _judge_title(one: JudgeSaid) -> str:
     if one.said.baseline:
         return gettext("offline baseline")
     return gettext("judge") if one.said.by else gettext("rule")
+
+
+def _about_judge(said: Sequence[JudgeSaid]) -> str:
+    if not any(one.said and one.said.baseline for one in said):
+        return ""
+    return DESCRIPTION.in_language(get_language() or "en")
 
 
 def _why(one: JudgeSaid) -> str:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.canonical import content_hash
 from evaluation.markdown import language_of, render
+from evaluation.sentences.categories import category_name
 from review.forms.rating import entered, entered_parts, entered_why
 from review.given import FlagKind
 from review.pages import numbers
@@ -70,18 +71,21 @@ class Pace:
 class ReviewPage:
     """Everything on the review screen. ``form_key`` makes two submits of one form one decision; ``undo`` is the
     assignment that can be taken back, ``None`` where there is none. ``draft_store`` names the browser's own copy of
-    the draft: item and rubric. ``lease_seconds`` is how long the item stays reserved from now."""
+    the draft: item and rubric. ``lease_seconds`` is how long the item stays reserved from now. The guideline is open on
+    the person's first item of the queue, the expected answer where any criterion is held against it."""
 
     assignment_id: int
     queue_id: int
     queue_name: str
-    guideline: SafeString
+    guideline: Text
+    guideline_open: bool
     category: str
     history: tuple[Text, ...]
     question: Text
     answer: Text
     raw: tuple[Piece, ...]
     references: tuple[Text, ...]
+    references_open: bool
     contexts: tuple[PassageView, ...] | None
     claims: tuple[ClaimView, ...]
     system: str
@@ -120,20 +124,24 @@ def review_page(
     error: str = "",
     form_key: str = "",
     missing: Collection[str] = (),
+    ahead: bool = False,
 ) -> ReviewPage:
-    """The screen with what was entered so far; after a refused submit with the error and the same ``form_key``."""
+    """The screen with what was entered so far; after a refused submit with the error and the same ``form_key``. With
+    ``ahead`` it is the one that follows the item in hand."""
     values, parts, why = entered(draft), entered_parts(draft), entered_why(draft)
     return ReviewPage(
         assignment_id=card.id,
         queue_id=card.queue_id,
         queue_name=card.queue_name,
-        guideline=render(card.guideline),
-        category=card.category,
+        guideline=text(card.guideline),
+        guideline_open=not (ahead or own.rated or own.skipped or own.flagged),
+        category=category_name(card.category),
         history=tuple(text(turn) for turn in card.history),
         question=text(card.question),
         answer=numbered(card),
         raw=raw_pieces(card.answer, card.claims),
         references=tuple(text(reference) for reference in card.references),
+        references_open=any(metric.by_reference for metric in card.metrics),
         contexts=passages(card),
         claims=claim_views(card.claims) if card.judge is not None or not _asks_for_claims(card) else (),
         system=card.system,

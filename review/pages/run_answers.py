@@ -12,6 +12,7 @@ from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
+from evaluation.sentences.categories import category_name
 from review.effective import Source
 from review.many_overrides import Effect
 from review.pages import numbers
@@ -124,7 +125,7 @@ def run_answers_page(
         rows=tuple(answer_row(one, run, metric) for one in shown),
         count=len(found.rows),
         metrics=tuple(Option(one.name, title_of(one, language), one == metric) for one in found.metrics),
-        categories=tuple(Option(one, one, one == wanted.category) for one in found.categories),
+        categories=tuple(Option(one, category_name(one), one == wanted.category) for one in found.categories),
         sources=tuple(Option(str(one), str(title), str(one) == wanted.source) for one, title in SOURCES.items()),
         wanted=wanted,
         choices=_choices(metric) if metric else (),
@@ -151,7 +152,7 @@ def answer_row(one: Selected, run: Run, metric: MetricDefinition | None) -> Answ
         question_id=one.answer.question_id,
         question=one.answer.question,
         language=language_of(one.answer.question),
-        category=one.answer.category,
+        category=category_name(one.answer.category),
         value=reason if said is None or metric is None else numbers.on_scale(said, metric.read_scale()),
         mark=MARKS.get(source, ""),
         source=str(SOURCES[source]),

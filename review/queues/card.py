@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from evaluation.errors import UnknownName
 from evaluation.judges.models import RubricVersion
+from evaluation.judging.catalogue import judge_metric
+from evaluation.judging.criteria.terms import Slot
 from evaluation.judging.rubric import Rubric, RubricMetric, shipped_rubrics
 from evaluation.runs.models import Answer
 from evaluation.scales import Scale
@@ -49,7 +52,7 @@ class CardMetric:
     """A metric as it is asked for. ``question`` and ``levels`` come from the rubric, in ``language``; metrics without
     one have a scale only. ``labels`` are the classes of a class scale, ``label_texts`` what the rubric says of each. A
     metric rated by its parts has ``verdicts`` to choose from and the ``parts`` to decide, and ``adds`` tells whether
-    missed ones may be added."""
+    missed ones may be added. ``by_reference`` tells whether an answer is held against the expected one."""
 
     name: str
     title: str
@@ -65,6 +68,7 @@ class CardMetric:
     verdicts: tuple[Verdict, ...] = ()
     parts: tuple[OfferedPart, ...] = ()
     adds: bool = False
+    by_reference: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +174,10 @@ def _metric(
     pinned = row.rubric_version
     shown = _in_language(pinned, translated, language) if pinned else None
     asked = next((m for m in shown.metrics if m.name == row.metric.name), None) if shown else None
-    found = card_metric(row.metric, asked, language, shown.language if shown else language)
+    found = replace(
+        card_metric(row.metric, asked, language, shown.language if shown else language),
+        by_reference=_by_reference(row.metric, shown),
+    )
     if not is_by_parts(row.metric):
         return found
     return replace(
@@ -179,6 +186,17 @@ def _metric(
         parts=offered_parts(item, row.metric),
         adds=may_add(row.metric),
     )
+
+
+def _by_reference(metric: MetricDefinition, rubric: Rubric | None) -> bool:
+    """Whether rating the metric needs the expected answer; so for whatever does not say what it needs."""
+    if rubric and rubric.criterion:
+        return Slot.REFERENCE in (*rubric.criterion.needs, *rubric.criterion.sees)
+    try:
+        spec = judge_metric(metric.name)
+    except UnknownName:
+        return True
+    return "reference" in (*spec.inputs, *spec.optional_inputs)
 
 
 def card_metric(metric: MetricDefinition, asked: RubricMetric | None, language: str, written_in: str) -> CardMetric:

@@ -15,14 +15,14 @@ from evaluation.criteria.standing import rubric_of
 from evaluation.errors import Refused, UnknownName
 from evaluation.judges.models import RubricVersion
 from evaluation.judging.criteria.terms import is_criterion
-from evaluation.runs.models import Run
+from evaluation.runs.models import Answer, Run
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import definitions
 from evaluation.shipping import shipped_rubric_row
 from review.draws import answers_to_review, frame_of, make_draw
 from review.models.queues import QueueMember, QueueMetric, ReviewItem, ReviewQueue
 from review.queues.naming import neutral_name
-from review.queues.order import new_seed, ring_offset, shuffle_keys
+from review.queues.order import kept_apart, new_seed, ring_offset, shuffle_keys
 from review.queues.sharing import Sharing, needs_of, repeat_window, reserve_items
 from review.sampling.member import DrawParams, Strategy
 
@@ -180,21 +180,31 @@ def _drawn(
 
 def _add_items(queue: ReviewQueue, wanted: Mapping[int, int], sharing: Sharing) -> list[ReviewItem]:
     """The items in the order in which reviewers walk them."""
-    keys = shuffle_keys(queue.seed, len(wanted))
+    shuffled = _shuffled(wanted, queue.seed)
     needs = needs_of(len(wanted), queue.reviews_needed, queue.overlap_share, queue.seed)
     items = [
         ReviewItem(
             queue=queue,
             answer_id=answer,
-            run_id=run,
+            run_id=wanted[answer],
             shuffle_key=key,
             reviews_needed=len(sharing.named.get(answer, ())) or need,
             reserved=sharing.distribution != ReviewQueue.Distribution.POOL,
         )
-        for (answer, run), key, need in zip(sorted(wanted.items()), keys, needs, strict=True)
+        for (answer, key), need in zip(shuffled, needs, strict=True)
     ]
     ReviewItem.objects.bulk_create(items, batch_size=2_000)
     return sorted(items, key=lambda item: item.shuffle_key)
+
+
+def _shuffled(wanted: Mapping[int, int], seed: int) -> list[tuple[int, int]]:
+    """The answers in a random order, answers to one question apart, each with its key."""
+    sets = Run.objects.filter(pk__in=set(wanted.values())).values("answer_set")
+    asked = dict(Answer.objects.filter(answer_set__in=sets).values_list("pk", "question__external_id"))
+    keys, answers = shuffle_keys(seed, len(wanted)), sorted(wanted)
+    shuffled = [answer for _, answer in sorted(zip(keys, answers, strict=True))]
+    order = kept_apart([asked[answer] for answer in shuffled])
+    return [(shuffled[place], key) for place, key in zip(order, sorted(keys), strict=True)]
 
 
 def _give_out(queue: ReviewQueue, wanted: Mapping[int, int], people: Sequence[User], sharing: Sharing) -> None:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from random import Random
 
 KEY_BITS = 62  # fits the signed 64-bit integers of both databases
 SEED_BITS = 32
+APART = 3  # items between two answers to one question, where there are enough others
+LOOKED_AT = 50  # items tried for one place, so that a queue about a single question does not take for ever
 
 
 def new_seed() -> int:
@@ -22,6 +25,19 @@ def shuffle_keys(seed: int, count: int) -> list[int]:
     """Random keys for so many items."""
     random = Random(f"items {seed}")
     return [random.getrandbits(KEY_BITS) for _ in range(count)]
+
+
+def kept_apart(questions: Sequence[str]) -> list[int]:
+    """The places of a shuffled list in an order in which answers to one question do not follow each other: whoever has
+    just read one answer measures the next one by it. Each place in conflict changes with the nearest later one that
+    fits; where none does, it stays."""
+    order = list(range(len(questions)))
+    for i in range(1, len(order)):
+        before = {questions[place] for place in order[max(0, i - APART) : i]}
+        fits = (j for j in range(i, min(len(order), i + LOOKED_AT)) if questions[order[j]] not in before)
+        j = next(fits, i)
+        order[i], order[j] = order[j], order[i]
+    return order
 
 
 def ring_offset(seed: int, reviewer_id: int) -> int:

@@ -11,6 +11,7 @@ from django.utils.translation import get_language, gettext
 from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
 from evaluation.profiles.arithmetic import Label
+from evaluation.sentences.categories import category_name
 from review.charts import forest as charts
 from review.reporting.beside import notes, why_withheld
 from review.reporting.category_tables import CategoryTable, category_tables
@@ -156,13 +157,13 @@ def _metric(line: MetricLine, language: str) -> Row:
 def _category(line: CategoryLine, shown: Sequence[MetricLine]) -> Row:
     means = [line.metrics[one.name][0] if one.name in line.metrics else None for one in shown]
     texts = (NOTHING if figure is None or figure.value is None else f"{figure.value:.2f}" for figure in means)
-    return Row(line.name or NOTHING, (str(line.answers), *texts))
+    return Row(category_name(line.name) or NOTHING, (str(line.answers), *texts))
 
 
 def _three(table: CategoryTable) -> tuple[str, tuple[Row, ...]]:
     rows = (
         Row(
-            one.name or NOTHING,
+            category_name(one.name) or NOTHING,
             (str(one.answers), _figure(one.judge_only), _figure(one.reviewed), _figure(one.corrected)),
         )
         for one in table.rows
@@ -174,7 +175,7 @@ def _answer(line: AnswerLine, shown: Sequence[MetricLine], texts: Mapping[int, s
     answer = line.answer
     return AnswerRow(
         question_id=answer.question_id,
-        category=answer.category,
+        category=category_name(answer.category),
         question=answer.question,
         language=language_of(answer.question),
         answer=texts.get(answer.answer_id, ""),

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
+from evaluation.sentences.categories import category_name
 from review.access import case_item, cases_for_lead, event_for_lead
 from review.adjudication.cases import open_cases
 from review.adjudication.deciding import adjudicate, rule_on
@@ -118,7 +119,7 @@ def _page(
         run_id=item.run_id,
         queue_name=item.queue.name,
         why=tuple(str(WHY[reason]) for reason in shown.case.why),
-        category=question.category,
+        category=category_name(question.category),
         question=text(question.text),
         answer=case_texts(item.answer.text, shown.claims),
         references=texts(question.references),

@@ -51,7 +51,7 @@ def escalate_item(request: HttpRequest, pk: int) -> HttpResponse:
     assignment = own_assignment(request.user, pk)
     try:
         escalate(assignment, request.POST.get("escalate_comment", ""))
-        messages.success(request, gettext("Escalated. A lead will decide."))
+        messages.success(request, gettext("A lead has your question and will decide."))
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
     return onward(request, assignment.item.queue)

@@ -61,7 +61,7 @@ def item_ahead(request: HttpRequest, pk: int) -> HttpResponse:
         return HttpResponse(status=204)
     found = own_assignment(request.user, following.pk)
     shown = card(found, get_language() or "en")
-    return _screen(request, shown, found.item.queue, draft=dict(shown.draft))
+    return _screen(request, shown, found.item.queue, draft=dict(shown.draft), ahead=True)
 
 
 @login_required
@@ -158,6 +158,7 @@ def _screen(
     form_key: str = "",
     missing: Collection[str] = (),
     status: int = 200,
+    ahead: bool = False,
 ) -> HttpResponse:
     me = person(request)
     page = review_page(
@@ -169,5 +170,6 @@ def _screen(
         error=error,
         form_key=form_key,
         missing=missing,
+        ahead=ahead,
     )
     return render(request, "review/review.html", {"page": page}, status=status)

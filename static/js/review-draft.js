@@ -9,6 +9,7 @@
   let timer = 0;
   let lapsing = 0;
   let changed = false;
+  let underway = null; // the request that is saving, so that it can be called off
 
   const entries = () => [...new FormData(form())].filter(([name]) => !BOOKKEEPING.has(name));
   const keepHere = () => {
@@ -24,7 +25,8 @@
     const body = new FormData(form());
     if (leaving) { navigator.sendBeacon(draft, body); return; }
     say(saving);
-    fetch(draft, { method: "POST", body, redirect: "error" })
+    underway = new AbortController();
+    fetch(draft, { method: "POST", body, redirect: "error", signal: underway.signal })
       .then((reply) => {
         if (!form() || form().dataset.store !== store) return;
         say(reply.ok ? saved : unsaved);
@@ -32,12 +34,13 @@
         if (reply.ok) watch();
         if (!reply.ok) changed = true;
       })
-      .catch(() => {
-        if (!form() || form().dataset.store !== store) return;
+      .catch((error) => {
+        if (error.name === "AbortError" || !form() || form().dataset.store !== store) return;
         changed = true;
         say(unsaved);
         document.dispatchEvent(new CustomEvent("concord:unsaved"));
-      });
+      })
+      .finally(() => { underway = null; });
   };
   const restore = () => {
     let kept = null;
@@ -75,6 +78,11 @@
     const body = new FormData();
     body.set("csrfmiddlewaretoken", form().elements.csrfmiddlewaretoken.value);
     fetch(form().dataset.extend, { method: "POST", body, redirect: "error" }).then((reply) => { if (reply.ok) watch(); });
+  });
+  // A draft that arrives behind the rating would be refused; this browser has it until the rating is taken.
+  document.addEventListener("concord:sending", () => {
+    clearTimeout(timer);
+    if (underway) { underway.abort(); changed = true; }
   });
   document.addEventListener("concord:sent", (event) => { forget(event.detail); changed = false; clearTimeout(timer); });
   document.addEventListener("concord:save", () => save(false));

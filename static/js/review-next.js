@@ -76,6 +76,7 @@
     if (busy) return;
     busy = true;
     const body = new FormData(sent);
+    document.dispatchEvent(new CustomEvent("concord:sending"));
     fetch(sent.action, { method: "POST", body, headers: { Accept: "application/json" } })
       .then((reply) => { waiting = null; return taken(sent.id, reply); })
       .catch(() => { waiting = sent.id; notices([form().dataset.offline]); })

@@ -30,6 +30,8 @@
     return chosen ? chosen.closest("label").querySelector("b").textContent : "";
   };
   const refresh = () => {
+    const told = form().querySelector("[data-announce]");
+    if (told) told.textContent = "";
     fields().forEach((field, i) => {
       const entered = value(field);
       steps()[i].querySelector("[data-entered]").textContent = entered || "–";
@@ -58,7 +60,11 @@
     const field = all[current];
     const part = "byParts" in field.dataset && !cannot(field).checked ? openPart(field) : null;
     if (part) focusPart(part);
-    else (field.querySelector("input:checked") || field.querySelector("input")).focus({ preventScroll: true });
+    else {
+      // The whole criterion rather than its first level: a ring around "1" would look like a suggestion.
+      field.tabIndex = -1;
+      (field.querySelector("input:checked, input[type=number]") || field).focus({ preventScroll: true });
+    }
   };
   const missing = () => fields().findIndex((field) => !value(field));
   const advance = () => {
@@ -86,7 +92,7 @@
       return;
     }
     const radio = field.querySelector(`input[data-digit="${key}"]`);
-    if (radio) { choose(radio); advance(); }
+    if (radio) { choose(radio); radio.focus({ preventScroll: true }); advance(); }
   };
   const refuse = () => {
     const field = fields()[current];

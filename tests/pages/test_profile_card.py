@@ -39,7 +39,7 @@ def test_grades_classes_and_spread_stand_in_tables() -> None:
     found = card(ragas())
     assert found.bands[0].band == "C (moderate)"
     assert found.classes[0].shares[0][:3] == ("CORRECT", 1, "25%")
-    assert [row.name for row in found.spread] == ["", "single_hop", "multi_hop_2", "negative"]
+    assert [row.name for row in found.spread] == ["", "one fact", "two linked facts", "negative question"]
     assert len(found.deviations) == 7
 
 

@@ -11,6 +11,7 @@ from evaluation.judging.formulas import PARTIAL, SUPPORTED, UNSUPPORTED
 from evaluation.judging.lexical.grades import claimed_words
 from evaluation.judging.lexical.refusals import states_ignorance
 from evaluation.judging.lexical.support import support
+from evaluation.judging.lexical.wording import reasons_in
 from evaluation.judging.lexical.words import Word, content_words, coverage, numbers, sentences
 from evaluation.registry import Bilingual
 
@@ -59,7 +60,7 @@ def assigned_nuggets(call: JudgeCall) -> dict[str, Any]:
         verdict = SUPPORTED if share >= _NAMED else PARTIAL if share >= _HINTED else UNSUPPORTED
         said = Bilingual(f"{round(100 * share)}% of its words occur.", f"낱말의 {round(100 * share)}%가 있습니다.")
         quote = _holding(call, wordings) if verdict != UNSUPPORTED else ""
-        found[key] = {"reason": said.in_language(call.rubric.language), "verdict": verdict, "quote": quote}
+        found[key] = {"reason": said.in_language(reasons_in(call)), "verdict": verdict, "quote": quote}
     return found
 
 
@@ -78,7 +79,7 @@ def _checked(call: JudgeCall, texts: dict[str, str], *, partial: bool) -> dict[s
         best = min(options, key=lambda one: (SUPPORTED, PARTIAL, UNSUPPORTED).index(one.verdict))
         counts = partial or best.verdict == SUPPORTED
         found[key] = {
-            "reason": best.reason.in_language(call.rubric.language),
+            "reason": best.reason.in_language(reasons_in(call)),
             "verdict": best.verdict if counts else UNSUPPORTED,
             "context": best.context + 1 if best.context is not None and counts else 0,
             "quote": best.quote if counts else "",

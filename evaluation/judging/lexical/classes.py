@@ -7,6 +7,7 @@ from typing import Any
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.lexical.grades import Grade, correctness, faithfulness, wanted_words
 from evaluation.judging.lexical.refusals import denies, negates
+from evaluation.judging.lexical.wording import reasons_in
 from evaluation.judging.lexical.words import content_words, coverage
 from evaluation.registry import Bilingual
 
@@ -41,4 +42,4 @@ def _negative(call: JudgeCall) -> tuple[str, Bilingual]:
 
 
 def _labelled(call: JudgeCall, label: str, reason: Bilingual) -> dict[str, str]:
-    return {"reason": reason.in_language(call.rubric.language), "label": label}
+    return {"reason": reason.in_language(reasons_in(call)), "label": label}

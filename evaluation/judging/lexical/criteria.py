@@ -13,6 +13,7 @@ from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.terms import Offline
 from evaluation.judging.lexical.grades import Grade, completeness, correctness, faithfulness
 from evaluation.judging.lexical.scores import responds
+from evaluation.judging.lexical.wording import reasons_in
 from evaluation.judging.rubric import Rubric
 from evaluation.registry import Bilingual, Direction
 from evaluation.samples import Result
@@ -48,7 +49,7 @@ def stand_in(call: JudgeCall) -> dict[str, Any]:
     share = (grade.level - 1) / 4 if scale.levels else grade.unit
     place = math.ceil(share * scale.width - 0.5) if scale.levels else share * scale.width
     value = scale.low + place if terms.direction is Direction.HIGHER else scale.high - place
-    language = call.rubric.language
+    language = reasons_in(call)
     note = _NOTE.in_language(language).replace("{offline}", terms.offline)
     score = int(value) if scale.levels else value
     return {metric.name: {"reason": f"{grade.reason.in_language(language)} {note}", "score": score}}

@@ -7,6 +7,7 @@ from typing import Any
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.formulas import IRRELEVANT, RELEVANT
 from evaluation.judging.lexical.grades import named, wanted_words
+from evaluation.judging.lexical.wording import reasons_in
 from evaluation.judging.lexical.words import content_words, coverage, sentences
 from evaluation.registry import Bilingual
 from evaluation.samples import QuestionSpec
@@ -33,6 +34,6 @@ def rated_passages(call: JudgeCall) -> dict[str, Any]:
     found = {}
     for context in call.ask.blocks["contexts"]:
         relevant = helps(context["text"], call.question)
-        said = (yes if relevant else no).in_language(call.rubric.language)
+        said = (yes if relevant else no).in_language(reasons_in(call))
         found[f"context_{context['number']}"] = {"reason": said, "verdict": RELEVANT if relevant else IRRELEVANT}
     return found

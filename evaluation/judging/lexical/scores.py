@@ -17,6 +17,7 @@ from evaluation.judging.lexical.grades import (
 )
 from evaluation.judging.lexical.passages import helps
 from evaluation.judging.lexical.refusals import refuses
+from evaluation.judging.lexical.wording import reasons_in
 from evaluation.judging.lexical.words import content_words, coverage, sentences
 from evaluation.metrics.citation_format import citation_format
 from evaluation.metrics.citation_validity import citation_validity
@@ -29,7 +30,7 @@ Scorer = Callable[[JudgeCall], Grade]
 def graded(call: JudgeCall) -> dict[str, Any]:
     """Levels from 1 to 5, by metric."""
     grades = {name: GRADERS[name](call.question, call.answer) for name in call.ask.names}
-    return {n: {"reason": g.reason.in_language(call.rubric.language), "score": g.level} for n, g in grades.items()}
+    return {n: {"reason": g.reason.in_language(reasons_in(call)), "score": g.level} for n, g in grades.items()}
 
 
 def generation_faithfulness(call: JudgeCall) -> dict[str, Any]:
@@ -59,13 +60,13 @@ def regulation_quality(call: JudgeCall) -> dict[str, Any]:
     asks_back = call.question.clarification_ok and call.answer.text.strip().endswith("?")
     welcome = Grade(5, Bilingual("Asks back where that is welcome.", "되물어도 되는 질문에 되묻습니다."), 1.0)
     grades = {name: welcome if asks_back else _REGULATION[name](call) for name in call.ask.names}
-    low = [f"{name}: {g.reason.in_language(call.rubric.language)}" for name, g in grades.items() if g.level <= 2]
-    high = [f"{name}: {g.reason.in_language(call.rubric.language)}" for name, g in grades.items() if g.level == 5]
+    low = [f"{name}: {g.reason.in_language(reasons_in(call))}" for name, g in grades.items() if g.level <= 2]
+    high = [f"{name}: {g.reason.in_language(reasons_in(call))}" for name, g in grades.items() if g.level == 5]
     return {**{name: _real(call, grade) for name, grade in grades.items()}, "issues": low, "strengths": high}
 
 
 def _real(call: JudgeCall, grade: Grade, top: float = 1.0) -> dict[str, Any]:
-    return {"reason": grade.reason.in_language(call.rubric.language), "score": top * grade.unit}
+    return {"reason": grade.reason.in_language(reasons_in(call)), "score": top * grade.unit}
 
 
 def responds(call: JudgeCall) -> Grade:

@@ -73,13 +73,20 @@ def test_it_gives_the_same_reply_to_the_same_call() -> None:
     assert judged(call()).raw == judged(call()).raw
 
 
-@pytest.mark.parametrize(("rubric", "expected"), [(KO, True), (EN, False)])
-def test_its_reasons_are_in_the_language_of_the_rubric(rubric: Rubric, expected: bool) -> None:
-    results = read_reply(judged(call(LEAVE, answer("통산 5년입니다."), rubric=rubric)), rubric, ALL)
-    asked_for = {"correctness": "통산", "faithfulness": "", "completeness": ""}
-    for name, result in results.items():
-        explained = result.reason.split("Missing")[0].split("없는 말")[0].replace(asked_for[name], "")
-        assert any("가" <= c <= "힣" for c in explained) is expected
+ABROAD = question("How long may a leave of absence last?", references=("Up to three years in total.",))
+
+
+@pytest.mark.parametrize(
+    ("rubric", "asked", "korean"), [(KO, LEAVE, True), (KO, ABROAD, True), (EN, LEAVE, True), (EN, ABROAD, False)]
+)
+def test_its_reasons_can_be_read_by_whoever_reads_the_question(
+    rubric: Rubric, asked: QuestionSpec, korean: bool
+) -> None:
+    text = "통산 5년입니다." if asked is LEAVE else "Five years."
+    results = read_reply(judged(call(asked, answer(text), rubric=rubric)), rubric, ALL)
+    said = {name: result.reason for name, result in results.items()}
+    assert ("없" in said["correctness"], "내용어" in said["completeness"]) == (korean, korean), said
+    assert ("content words" in said["completeness"]) is not korean
 
 
 def test_the_reference_itself_supported_by_the_contexts_gets_the_top() -> None:

@@ -162,7 +162,7 @@ def test_a_card_holds_exactly_what_rating_needs() -> None:
     assert (card["judge"], card["system"], card["given"]) == (None, "", {})
     assert card["contexts"][1] == {"number": 2, "source": "book", "text": "A second passage.", "link": ""}
     assert [metric["name"] for metric in card["metrics"]] == ["correctness", "closeness"]
-    assert card["metrics"][0]["levels"][4] == {"value": 5, "text": "Agrees with the reference; nothing is wrong"}
+    assert card["metrics"][0]["levels"][4] == {"value": 5, "text": "Agrees with the expected answer; nothing is wrong"}
 
 
 def test_the_system_is_named_only_when_a_lead_switched_hiding_off() -> None:

@@ -60,6 +60,11 @@ def test_the_scale_line_keeps_a_margin() -> None:
     assert [level.text for level in line.levels] == ["1", "2", "3", "4", "5"]
 
 
+def test_the_judges_name_stays_inside_at_both_ends_of_the_scale() -> None:
+    anchors = [scale_line(Scale.parse("1..5"), expert=3, judge=judge).judge_anchor for judge in (1, 2, 4, 5)]
+    assert anchors == ["start", "middle", "middle", "end"]
+
+
 def test_classes_cannot_be_drawn_on_a_line() -> None:
     with pytest.raises(ValueError, match="no order"):
         scale_line(Scale.parse("class right|wrong"), expert=0, judge=1)

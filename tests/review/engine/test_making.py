@@ -13,7 +13,7 @@ from evaluation.runs.models import AnswerSet
 from evaluation.scores.models import MetricDefinition
 from review.models.queues import ReviewItem, ReviewQueue
 from review.queues.making import make_queue, shares
-from review.queues.order import ring_offset, shuffle_keys
+from review.queues.order import kept_apart, ring_offset, shuffle_keys
 from tests.factories import (
     make_answer_set,
     make_draft_run,
@@ -93,6 +93,17 @@ def test_order_and_starting_places_follow_from_the_seed_alone() -> None:
     assert sorted(queue.items.values_list("shuffle_key", flat=True)) == sorted(shuffle_keys(5, 6))
     member = queue.members.get()
     assert member.offset == ring_offset(5, member.reviewer_id)
+
+
+def test_answers_to_one_question_do_not_follow_each_other() -> None:
+    assert kept_apart(["a", "a", "b", "c", "d", "b"]) == [0, 2, 3, 4, 1, 5]
+    assert kept_apart(["a", "a", "b"]) == [0, 2, 1]  # three others are not there
+    assert kept_apart(["a", "a", "a"]) == [0, 1, 2]
+    assert kept_apart([]) == []
+    queue = queue_over([make_scored_run(answers) for answers in two_systems(30)])
+    asked = list(queue.items.order_by("shuffle_key").values_list("answer__question__external_id", flat=True))
+    assert len(asked) == 60
+    assert all(one != two for one, two in itertools.pairwise(asked))
 
 
 def test_an_unnamed_queue_is_named_by_its_questions_and_a_number() -> None:

@@ -18,6 +18,7 @@ from review.models.ratings import Rating
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import escalate, skip
 from review.queues.making import close
+from review.queues.undoable import undoable
 from review.ratings import Submitted, submit, undo
 from review.reveals import reveal
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
@@ -213,6 +214,18 @@ def test_undo_reopens_the_last_item_and_the_next_submit_supersedes_by_number() -
     rows = Rating.objects.filter(metric__name="correctness").order_by("seq").values_list("seq", "value", "phase")
     assert list(rows) == [(1, 3, "initial"), (2, 5, "initial")]
     assert next_assignment(queue, user) == following
+
+
+def test_an_item_that_went_to_a_lead_is_not_offered_back_nor_is_one_before_it() -> None:
+    queue = make_queue(make_scored_run(values=[3]), reveal="never")
+    (user,) = people(queue)
+    assert undoable(queue, user) is None
+    skip(skipped := held_by(queue, user))
+    assert undoable(queue, user) == skipped.pk
+    escalate(held_by(queue, user))
+    assert undoable(queue, user) is None
+    rate(rated := held_by(queue, user))
+    assert undoable(queue, user) == rated.pk
 
 
 def test_only_the_last_rating_can_be_taken_back() -> None:

@@ -1,0 +1,85 @@
+"""What somebody needs who opens a review queue for the first time, where it is needed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.accounts.roles import Role
+from evaluation.sentences.categories import NAMES, category_name
+from review.given import Given
+from review.models.queues import Assignment, ReviewQueue
+from review.practice.items import practice_items
+from review.queues.leases import next_assignment
+from review.ratings import metrics_of, submit
+from tests.factories import (
+    make_answer_set,
+    make_project,
+    make_question_set,
+    make_queue,
+    make_scored_run,
+    make_user,
+    question_spec,
+)
+from tests.pages.world import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+def card_of(world: World, assignment: Assignment, address: str = "review-item") -> str:
+    return world.client("member").get(reverse(address, args=[assignment.pk])).content.decode()
+
+
+def details(page: str, summary: str) -> str:
+    """The opening tag of the foldable part with that title."""
+    found = re.search(rf"<details[^>]*>(?=<summary>{summary})", page)
+    assert found, f"no {summary!r} on the page"
+    return found[0]
+
+
+def test_the_guideline_is_open_on_the_first_item_and_folded_on_the_others(world: World) -> None:
+    assert "<summary>Guideline" not in card_of(world, world.assignment)
+    ReviewQueue.objects.filter(pk=world.queue.pk).update(guideline="Read the *passages* first.")
+    first = card_of(world, world.assignment)
+    assert details(first, "Guideline").endswith(" open>")
+    assert first.index("Read the <em>passages</em> first.") < first.index("<h1")
+    ahead = card_of(world, world.assignment, "review-ahead")
+    assert not details(ahead, "Guideline").endswith(" open>")
+    given = {row.metric.name: Given(value=3) for row in metrics_of(world.queue)}
+    submit(world.assignment, given, idempotency_key="k", by=world.people["member"])
+    following = next_assignment(world.queue, world.people["member"])
+    assert following is not None
+    assert not details(card_of(world, following), "Guideline").endswith(" open>")
+
+
+@pytest.mark.parametrize(("metrics", "opened"), [(["correctness"], True), (["faithfulness"], False)])
+def test_the_expected_answer_is_open_where_a_criterion_is_held_against_it(metrics: list[str], opened: bool) -> None:
+    world = make_world()
+    queue = make_queue(world.run, [world.people["member"]], metrics=metrics)
+    held = next_assignment(queue, world.people["member"])
+    assert held is not None
+    assert details(card_of(world, held), "Expected answer").endswith(" open>") is opened
+
+
+def test_a_category_has_a_name_in_the_language_of_the_page() -> None:
+    project = make_project()
+    asked = make_question_set(project, [question_spec(1, category="multi_hop_2"), question_spec(2, category="Fees")])
+    run = make_scored_run(make_answer_set(asked))
+    client = Client()
+    client.force_login(make_user(Role.LEAD, project))
+    page = client.get(reverse("run", args=[run.pk])).content.decode()
+    assert "multi_hop_2" not in page
+    assert "Fees" in page
+
+
+def test_the_categories_of_the_examples_have_names() -> None:
+    assert {item.category for item in practice_items()} <= set(NAMES)
+    assert category_name("Fees") == "Fees"
