@@ -28,7 +28,7 @@ from review.queues.sharing import Sharing
 
 _SETTINGS = (
     *("name", "metrics", "strategy", "size", "seed", "reviews_needed", "mode", "reveal", "reveal_threshold"),
-    *("reveal_share", "guideline", "hide_system", "lease_minutes", "deadline"),
+    *("reveal_share", "adjudicate_from", "guideline", "hide_system", "lease_minutes", "deadline"),
 )
 
 

@@ -179,6 +179,12 @@ class QueueBody(DesignBody):
     reveal = serializers.ChoiceField(choices=ReviewQueue.Reveal.choices, default=ReviewQueue.Reveal.ON_DIFFERENCE)
     reveal_threshold = serializers.FloatField(min_value=0, max_value=1e6, default=2.0)
     reveal_share = serializers.FloatField(min_value=0, max_value=1, default=0.1)
+    adjudicate_from = serializers.FloatField(
+        min_value=0,
+        max_value=1e6,
+        default=2.0,
+        help_text="Levels between two first ratings from which a lead decides; 0: never.",
+    )
     guideline = optional_text()
     hide_system = serializers.BooleanField(default=True)
     overlap_share = serializers.FloatField(min_value=0, max_value=1, default=1.0)

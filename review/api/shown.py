@@ -247,7 +247,16 @@ class LedQueueShown(QueueShown):
     class Meta(QueueShown.Meta):
         fields = (
             *QueueShown.Meta.fields,
-            *("reveal", "reveal_threshold", "reveal_share", "hide_system", "seed", "reviewers", "draws"),
+            *(
+                "reveal",
+                "reveal_threshold",
+                "reveal_share",
+                "adjudicate_from",
+                "hide_system",
+                "seed",
+                "reviewers",
+                "draws",
+            ),
             *("distribution", "overlap_share", "repeat_share"),
         )
 

@@ -163,6 +163,13 @@ class QueueForm(forms.Form):
     reveal_percent = forms.FloatField(
         label=_("Shown by chance besides, in percent"), min_value=0, max_value=100, initial=10
     )
+    adjudicate_from = forms.FloatField(
+        label=_("Levels between two reviewers from which a lead decides"),
+        min_value=0,
+        max_value=100,
+        initial=2,
+        help_text=_("0: never because of a difference."),
+    )
     guideline = forms.CharField(
         label=_("Guideline for reviewers"), widget=forms.Textarea, max_length=20_000, required=False
     )

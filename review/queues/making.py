@@ -27,6 +27,12 @@ from review.queues.sharing import Sharing, needs_of, repeat_window, reserve_item
 from review.sampling.member import DrawParams, Strategy
 
 MOST_REVIEWS = 10
+LIMITS: Mapping[str, tuple[float, float]] = {
+    "reveal_threshold": (0, 1e6),
+    "reveal_share": (0, 1),
+    "adjudicate_from": (0, 1e6),
+    "lease_minutes": (1, 1440),
+}
 ParamsByRun = DrawParams | Mapping[int, DrawParams] | None  # the same for all runs, or each run's own by primary key
 
 
@@ -45,6 +51,7 @@ def make_queue(
     reveal: str = ReviewQueue.Reveal.ON_DIFFERENCE,
     reveal_threshold: float = 2.0,
     reveal_share: float = 0.1,
+    adjudicate_from: float = 2.0,
     guideline: str = "",
     hide_system: bool = True,
     lease_minutes: int = 30,
@@ -54,19 +61,17 @@ def make_queue(
     params: ParamsByRun = None,
     by: User | None = None,
 ) -> ReviewQueue:
-    """A queue on a draw from each run, its items in one random order. ``size`` answers in all are shared among the
-    runs by the size of their frames; an answer that two runs share is one item. ``sharing`` says whom items are for;
-    without it, for whoever is free.
+    """A queue on a draw from each run, in one random order. ``size`` answers in all are shared among the runs by their
+    frames; one that two runs share is one item. ``sharing``: whom items are for, without it whoever is free. From
+    ``adjudicate_from`` levels between two people on a lead decides (0: never).
 
     :raises Refused: ``no_run``, ``several_projects``, ``no_metrics``, ``no_reviewers``, ``not_in_project``,
         ``too_few_reviewers``, ``queue_rule`` or ``queue_name_tells``, and what the draw and ``sharing`` refuse.
     :raises UnknownName: for a metric that nothing defines.
     """
     chosen, people, sharing = _chosen(runs), list(dict.fromkeys(reviewers)), sharing or Sharing()
-    _check_people(people, chosen[0].project_id, reviews_needed)
-    _check_rules(mode, reveal, reveal_threshold, reveal_share, lease_minutes)
-    sharing.check(people)
-    defined = metrics_of(chosen, metrics)
+    _check_people(people, chosen[0].project_id, reviews_needed, sharing)
+    _check_rules(mode, reveal, reveal_threshold, reveal_share, adjudicate_from, lease_minutes)
     queue = ReviewQueue.objects.create(
         project_id=chosen[0].project_id,
         name=neutral_name(name, chosen, hide_system=hide_system, number=_number(chosen[0])),
@@ -79,6 +84,7 @@ def make_queue(
         reveal=reveal,
         reveal_threshold=reveal_threshold,
         reveal_share=reveal_share,
+        adjudicate_from=adjudicate_from,
         hide_system=hide_system,
         lease_minutes=lease_minutes,
         deadline=deadline,
@@ -86,7 +92,7 @@ def make_queue(
         seed=new_seed() if seed is None else seed,
         created_by=by,
     )
-    _add_metrics(queue, chosen[0], defined)
+    _add_metrics(queue, chosen[0], metrics_of(chosen, metrics))
     add_members(queue, people)
     _give_out(queue, _drawn(queue, chosen, Strategy(strategy), size, params, by), people, sharing)
     audit.record(by, "queue_made", queue, runs=[run.pk for run in chosen], hide_system=hide_system, mode=str(mode))
@@ -248,7 +254,7 @@ def _number(run: Run) -> int:
     return ReviewQueue.objects.filter(project=run.project_id).count() + 1
 
 
-def _check_people(people: Sequence[User], project_id: int, reviews_needed: int) -> None:
+def _check_people(people: Sequence[User], project_id: int, reviews_needed: int, sharing: Sharing) -> None:
     if not people:
         raise Refused("no_reviewers")
     granted = RoleGrant.objects.filter(project=project_id, user__in=people).values_list("user_id", flat=True)
@@ -259,16 +265,13 @@ def _check_people(people: Sequence[User], project_id: int, reviews_needed: int) 
         raise Refused("queue_rule", field="reviews_needed", low=1, high=MOST_REVIEWS)
     if reviews_needed > len(people):
         raise Refused("too_few_reviewers", needed=reviews_needed, people=len(people))
+    sharing.check(people)
 
 
-def _check_rules(mode: str, reveal: str, threshold: float, share: float, lease_minutes: int) -> None:
+def _check_rules(mode: str, reveal: str, *numbers: float) -> None:
+    """Refuse what no queue can have; ``numbers`` in the order of ``LIMITS``."""
     if mode not in ReviewQueue.Mode or reveal not in ReviewQueue.Reveal:
         raise UnknownName("setting of a queue", f"{mode}/{reveal}", [*ReviewQueue.Mode, *ReviewQueue.Reveal])
-    limits = {
-        "reveal_threshold": (threshold, 0, 1e6),
-        "reveal_share": (share, 0, 1),
-        "lease_minutes": (lease_minutes, 1, 1440),
-    }
-    for field, (value, low, high) in limits.items():
+    for (field, (low, high)), value in zip(LIMITS.items(), numbers, strict=True):
         if not low <= value <= high:
             raise Refused("queue_rule", field=field, low=low, high=high)

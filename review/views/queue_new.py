@@ -135,6 +135,7 @@ def _make(form: QueueForm, by: User) -> ReviewQueue:
         reveal=said["reveal"],
         reveal_threshold=said["reveal_threshold"],
         reveal_share=said["reveal_percent"] / 100,
+        adjudicate_from=said["adjudicate_from"],
         guideline=said["guideline"],
         hide_system=not said["show_system"],
         deadline=said["deadline"],

@@ -27,7 +27,7 @@ def form(world: World, **fields: object) -> dict[str, object]:
         "run": world.run.pk, "name": "", "strategy": "uniform", "size": 4, "metrics": ["correctness"],
         "reviewers": [world.people["member"].pk, world.people["outsider"].pk], "reviews_needed": 1, "mode": "blind",
         "reveal": "on_difference", "reveal_threshold": 2, "guideline": "Be fair.", "overlap_percent": 100,
-        "repeat_percent": 0, "distribution": "pool", "reveal_percent": 10,
+        "adjudicate_from": 3, "repeat_percent": 0, "distribution": "pool", "reveal_percent": 10,
     } | fields  # fmt: skip
 
 
@@ -36,6 +36,7 @@ def test_a_queue_is_made_with_its_draw(world: World) -> None:
     queue = ReviewQueue.objects.latest("pk")
     assert response.headers["Location"] == reverse("queue", args=[queue.pk])
     assert (queue.guideline, queue.hide_system, queue.items.count()) == ("Be fair.", True, 4)
+    assert queue.adjudicate_from == 3
     draw = Draw.objects.latest("pk")
     # Four of six by chance: each has probability 4/6, sampled or not.
     assert {round(p, 6) for p in FrameMember.objects.filter(draw=draw).values_list("probability", flat=True)} == {

@@ -57,6 +57,9 @@ class Command(BaseCommand):
             "--reveal", choices=ReviewQueue.Reveal.values, default=str(ReviewQueue.Reveal.ON_DIFFERENCE)
         )
         parser.add_argument("--reveal-threshold", type=float, default=2.0, help="levels apart that show the judge")
+        parser.add_argument(
+            "--adjudicate-from", type=float, default=2.0, help="levels between two reviewers a lead decides on; 0: none"
+        )
         parser.add_argument("--fail-below", type=float, help="for fails_plus_share: judge scores under it are fails")
         parser.add_argument("--share", type=float, help="for fails_plus_share: share of the other answers, 0 to 1")
         parser.add_argument("--answers", type=int, nargs="+", default=[], help="for hand_picked: ids of the answers")
@@ -191,7 +194,7 @@ def _make(
     options: dict[str, Any],
 ) -> ReviewQueue:
     as_given = ("name", "strategy", "size", "seed", "reviews_needed", "mode", "reveal", "reveal_threshold")
-    more = ("reveal_share", "guideline", "lease_minutes", "deadline")
+    more = ("reveal_share", "adjudicate_from", "guideline", "lease_minutes", "deadline")
     return make_queue(
         runs,
         metrics=metrics,

@@ -106,6 +106,13 @@ def test_answers_to_one_question_do_not_follow_each_other() -> None:
     assert all(one != two for one, two in itertools.pairwise(asked))
 
 
+@pytest.mark.parametrize("levels", [-1, 2e6])
+def test_the_difference_that_goes_to_a_lead_has_limits(levels: float) -> None:
+    with pytest.raises(Refused) as refused:
+        queue_over(make_scored_run(), adjudicate_from=levels)
+    assert (refused.value.code, refused.value.params["field"]) == ("queue_rule", "adjudicate_from")
+
+
 def test_an_unnamed_queue_is_named_by_its_questions_and_a_number() -> None:
     run = make_scored_run()
     assert queue_over(run).name == f"{run.answer_set.question_set.name} · 1"
