@@ -11,6 +11,15 @@ from review.comparison.gate import Resource
 from review.comparison.verdict import Verdict
 
 
+def sentences(one: RunDifference) -> list[str]:
+    """Both sentences, the runs named by their numbers; without one that has nothing to say."""
+    names = {
+        "run": gettext("Run %(id)d") % {"id": one.run_id},
+        "baseline": gettext("Run %(id)d") % {"id": one.baseline_id},
+    }
+    return [said for said in (judge_only_sentence(one, names), corrected_sentence(one, names)) if said]
+
+
 def judge_only_sentence(one: RunDifference, names: dict[str, str]) -> str:
     """What the judge's scores say; ``names`` are those of ``run`` and ``baseline``."""
     overall, found = one.overall, judge_only_verdict(one)

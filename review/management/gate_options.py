@@ -7,7 +7,6 @@ from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils.translation import gettext as _
 
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
@@ -55,7 +54,7 @@ def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAske
 
 def print_gate(command: BaseCommand, gate: Gate, run: int | None = None) -> None:
     """Which score the gate looks at and what it says, and the reasons; ``run`` names it among several."""
-    command.stdout.write(_line(gate, run))
+    command.stdout.write(gate_line(gate, run))
     for reason in gate_reasons(gate):
         command.stdout.write(f"  {reason}")
     command.stdout.write("")
@@ -64,11 +63,7 @@ def print_gate(command: BaseCommand, gate: Gate, run: int | None = None) -> None
 def warn_of_gate(command: BaseCommand, gate: Gate, run: int | None = None) -> None:
     """On standard error: that the gate is open, although the command ends well."""
     if gate.verdict is GateVerdict.CANNOT_TELL and not gate.strict:
-        command.stderr.write(_line(gate, run), command.style.WARNING)
-
-
-def _line(gate: Gate, run: int | None) -> str:
-    return gate_line(gate) if run is None else _("run %(run)d, %(said)s") % {"run": run, "said": gate_line(gate)}
+        command.stderr.write(gate_line(gate, run), command.style.WARNING)
 
 
 def _number(text: str) -> float:

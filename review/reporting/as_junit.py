@@ -22,7 +22,7 @@ HOST = "localhost"  # the schema wants a name; where a report was written is nob
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class Case:
     """A test case; ``kind`` is failure, error, skipped or empty where it passed."""
 
     name: str
@@ -31,43 +31,71 @@ class _Case:
     message: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Test cases about one run. ``said`` is what the suite prints; ``headed`` ones tell the run's time and figures."""
+
+    report: Report
+    name: str
+    cases: Sequence[Case]
+    said: str = ""
+    headed: bool = True
+
+
 def junit_xml(report: Report, gate: Gate | None) -> bytes:
     """The report as one document with two suites: ``gate`` (``run`` where no gate was asked for) and ``metrics``."""
+    said = gate_text(gate) if gate else ""
+    metrics = [_metric(one) for one in report.metrics]
+    return junit_document(
+        [
+            Suite(report, "gate" if gate else "run", gate_cases(report, gate), said),
+            Suite(report, "metrics", metrics, headed=False),
+        ]
+    )
+
+
+def junit_document(suites: Sequence[Suite]) -> bytes:
+    """The suites in their order as one XML file."""
     root = Element("testsuites")
-    suites = [("gate" if gate else "run", _gate(report, gate)), ("metrics", [_metric(one) for one in report.metrics])]
-    said = "\n".join([gate_line(gate), *gate_reasons(gate)]) if gate else ""
-    for number, (name, cases) in enumerate(suites):
-        _suite(root, report, number, name, cases, said if number == 0 else "")
+    for number, suite in enumerate(suites):
+        _suite(root, number, suite)
     indent(root)
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True))
 
 
-def _gate(report: Report, gate: Gate | None) -> list[_Case]:
+def gate_text(gate: Gate, run: int | None = None) -> str:
+    """What the gate says, a line for each reason; ``run`` names it among several."""
+    return "\n".join([gate_line(gate, run), *gate_reasons(gate)])
+
+
+def gate_cases(report: Report, gate: Gate | None) -> list[Case]:
+    """Whether the run is complete, and each rule of the gate."""
     header = report.header
-    complete = _Case("run complete")
+    complete = Case("run complete")
     if not header.complete:
         reason = header.reason or "not_finished"
-        complete = _Case("run complete", "error", reason.partition(":")[0], explain_reason(reason))
+        complete = Case("run complete", "error", reason.partition(":")[0], explain_reason(reason))
     return [complete, *([_check(check, strict=gate.strict) for check in gate.checks] if gate else [])]
 
 
-def _check(check: Check, *, strict: bool) -> _Case:
+def _check(check: Check, *, strict: bool) -> Case:
     if check.verdict is GateVerdict.PASSED:
-        return _Case(check_title(check))
+        return Case(check_title(check))
     failed = check.verdict is GateVerdict.FAILED or strict
-    return _Case(check_title(check), "failure" if failed else "skipped", str(check.verdict), check_reason(check))
+    return Case(check_title(check), "failure" if failed else "skipped", str(check.verdict), check_reason(check))
 
 
-def _metric(line: MetricLine) -> _Case:
+def _metric(line: MetricLine) -> Case:
     """A metric passes unless it has no figure because too much of it failed."""
     figure = line.judge_only
     if figure.withheld and line.coverage.failed:
-        return _Case(line.name, "error", "failed", f"{line.coverage.failed} failed; {explain_reason(figure.withheld)}")
-    return _Case(line.name) if not figure.withheld else _Case(line.name, "skipped", "", explain_reason(figure.withheld))
+        return Case(line.name, "error", "failed", f"{line.coverage.failed} failed; {explain_reason(figure.withheld)}")
+    return Case(line.name) if not figure.withheld else Case(line.name, "skipped", "", explain_reason(figure.withheld))
 
 
-def _suite(root: Element, report: Report, number: int, name: str, cases: Sequence[_Case], said: str) -> None:
-    kinds = [case.kind for case in cases]
+def _suite(root: Element, number: int, made: Suite) -> None:
+    report = made.report
+    kinds = [case.kind for case in made.cases]
     began = report.header.started_at or report.provenance.created_at
     ended = report.header.finished_at or began
     suite = SubElement(
@@ -75,27 +103,27 @@ def _suite(root: Element, report: Report, number: int, name: str, cases: Sequenc
         "testsuite",
         {
             "id": str(number),
-            "name": name,
+            "name": made.name,
             "package": f"concord.run-{report.header.run_id}",
             "timestamp": began.strftime("%Y-%m-%dT%H:%M:%S"),
             "hostname": HOST,
-            "tests": str(len(cases)),
+            "tests": str(len(made.cases)),
             "failures": str(kinds.count("failure")),
             "errors": str(kinds.count("error")),
             "skipped": str(kinds.count("skipped")),
-            "time": f"{max(0.0, (ended - began).total_seconds()) if number == 0 else 0.0:.3f}",
+            "time": f"{max(0.0, (ended - began).total_seconds()) if made.headed else 0.0:.3f}",
         },
     )
     properties = SubElement(suite, "properties")
-    for key, value in _properties(report).items() if number == 0 else ():
+    for key, value in _properties(report).items() if made.headed else ():
         SubElement(properties, "property", {"name": _clean(key), "value": _clean(value)})
-    for case in cases:
-        _write(suite, case, f"concord.run-{report.header.run_id}.{name}")
-    SubElement(suite, "system-out").text = _clean(said)
+    for case in made.cases:
+        _write(suite, case, f"concord.run-{report.header.run_id}.{made.name}")
+    SubElement(suite, "system-out").text = _clean(made.said)
     SubElement(suite, "system-err").text = ""
 
 
-def _write(suite: Element, case: _Case, classname: str) -> None:
+def _write(suite: Element, case: Case, classname: str) -> None:
     found = SubElement(suite, "testcase", {"name": _clean(case.name), "classname": classname, "time": "0.000"})
     if case.kind:
         facts = {"message": _clean(case.message)} | (

@@ -28,27 +28,32 @@ def markdown_summary(report: Report, gate: Gate | None) -> str:
 def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
     header = report.header
     if gate is not None:
-        yield f"**{SIGNS[gate.verdict]} {gate_line(gate)}**"
-        yield ""
-        yield from (f"- {_text(reason)}" for reason in gate_reasons(gate))
-        yield ""
-    yield f"### {_text(header.name)}"
+        yield from gate_block(gate, gate_line(gate))
+    yield f"### {escaped(header.name)}"
     yield ""
     about = [header.question_set, header.system, header.profile, ", ".join(header.judges) or _("no judge")]
-    yield " · ".join(_text(one) for one in about)
+    yield " · ".join(escaped(one) for one in about)
     if header.baseline_judged:
         yield ""
         yield _("The judge is the offline baseline: it compares words and understands nothing.")
     if header.reason:
         yield ""
-        yield "> " + _text(explain_reason(header.reason))
+        yield "> " + escaped(explain_reason(header.reason))
     for doubt in report.doubts:
         yield ""
-        yield "> ⚠️ " + _text(explain_doubt(doubt.code, doubt.params))
+        yield "> ⚠️ " + escaped(explain_doubt(doubt.code, doubt.params))
     yield ""
     yield from _overall(report)
     yield from _metrics(report)
     yield from _worst(report)
+
+
+def gate_block(gate: Gate, line: str) -> Iterator[str]:
+    """The gate's line with the sign of its verdict, then its reasons."""
+    yield f"**{SIGNS[gate.verdict]} {line}**"
+    yield ""
+    yield from (f"- {escaped(reason)}" for reason in gate_reasons(gate))
+    yield ""
 
 
 def _overall(report: Report) -> Iterator[str]:
@@ -58,9 +63,9 @@ def _overall(report: Report) -> Iterator[str]:
         (_("reviewed"), overall.reviewed, _("experts where they rated")),
         (_("judge only"), overall.judge_only, _("variation over questions, not judge error")),
     ]
-    yield from _table(
+    yield from table(
         (_("overall score"), _("value"), _("95% interval"), ""),
-        ((f"**{name}**", _value(figure), _interval(figure), note) for name, figure, note in rows),
+        ((f"**{name}**", value_cell(figure), interval_cell(figure), note) for name, figure, note in rows),
     )
     answers = {"reviewed": overall.reviewed_answers, "answers": overall.answers}
     yield _("%(reviewed)s of %(answers)s answers reviewed by experts.") % answers
@@ -68,11 +73,16 @@ def _overall(report: Report) -> Iterator[str]:
 
 
 def _metrics(report: Report) -> Iterator[str]:
-    yield from _table(
+    yield from table(
         (_("metric"), _("judge only"), _("reviewed"), _("corrected"), _("scored"), _("failed")),
         (
             (
-                *(_text(line.report_name), _value(line.judge_only), _value(line.reviewed), _value(line.corrected)),
+                *(
+                    escaped(line.report_name),
+                    value_cell(line.judge_only),
+                    value_cell(line.reviewed),
+                    value_cell(line.corrected),
+                ),
                 *(str(line.coverage.scored), str(line.coverage.failed)),
             )
             for line in report.metrics
@@ -88,28 +98,31 @@ def _worst(report: Report) -> Iterator[str]:
     for line in report.worst[:WORST]:
         text = " ".join(line.answer.question.split())
         short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-        yield f"- {line.score or 0.0:.2f} {_text(short)} ({_text(line.answer.question_id)})"
+        yield f"- {line.score or 0.0:.2f} {escaped(short)} ({escaped(line.answer.question_id)})"
     yield ""
     yield "</details>"
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A table of cells that are Markdown already."""
     yield "| " + " | ".join(header) + " |"
     yield "|" + "---|" * len(header)
     yield from ("| " + " | ".join(row) + " |" for row in rows)
     yield ""
 
 
-def _value(figure: Figure) -> str:
+def value_cell(figure: Figure) -> str:
+    """A figure's value to three decimals, or why there is none."""
     if figure.value is None:
-        return f"– {_text(why_withheld(figure))}" if figure.n or figure.extra else "–"
+        return f"– {escaped(why_withheld(figure))}" if figure.n or figure.extra else "–"
     return f"{figure.value:.3f}"
 
 
-def _interval(figure: Figure) -> str:
+def interval_cell(figure: Figure) -> str:
+    """A figure's 95% interval, or a dash."""
     return "–" if figure.low is None or figure.high is None else f"{figure.low:.3f} – {figure.high:.3f}"
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """Text in which nothing is Markdown, HTML or a mention."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("@", "@\N{ZERO WIDTH SPACE}")

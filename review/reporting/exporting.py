@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,11 +93,18 @@ def export_to(run: Run, path: Path, gate: Gate | None = None, *, pictures: Pictu
     :raises UnknownName: for an unknown ending.
     :raises OSError: where the file cannot be written.
     """
-    made = export(run, format_of(path), gate, pictures=pictures)
+    write_whole(path, export(run, format_of(path), gate, pictures=pictures).chunks)
+
+
+def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write a file that appears whole or not at all.
+
+    :raises OSError: where it cannot be written.
+    """
     unfinished = path.with_name(f".{path.name}.part")
     try:
         with unfinished.open("wb") as file:
-            file.writelines(made.chunks)
+            file.writelines(chunks)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

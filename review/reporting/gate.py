@@ -97,15 +97,16 @@ class Gate:
         }
 
 
-def gate_line(gate: Gate) -> str:
-    """The first line of the output: which score the gate looks at, and what it says."""
+def gate_line(gate: Gate, run: int | None = None) -> str:
+    """The first line of the output: which score the gate looks at, and what it says; ``run`` names it among several."""
     on = _("corrected score") if gate.on is GateOn.CORRECTED else _("judge-only score")
     verdict = {
         GateVerdict.PASSED: _("passed"),
         GateVerdict.FAILED: _("failed"),
         GateVerdict.CANNOT_TELL: _("cannot tell"),
     }[gate.verdict]
-    return _("gate on the %(score)s: %(verdict)s") % {"score": on, "verdict": verdict}
+    said = _("gate on the %(score)s: %(verdict)s") % {"score": on, "verdict": verdict}
+    return said if run is None else _("run %(run)d, %(said)s") % {"run": run, "said": said}
 
 
 def gate_reasons(gate: Gate) -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils.translation import gettext as _
 
 from review.comparing.choosing import compared_runs
-from review.comparing.said import corrected_sentence, judge_only_sentence
+from review.comparing.exporting import COMPARISON_FORMATS, comparison_format, export_comparison
+from review.comparing.said import sentences
 from review.comparing.whole import Comparison, compare, comparison_json
 from review.gating import gates_of
 from review.management.asking import refusals, run_named
@@ -35,10 +36,15 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=0, help="of permutations and resamples")
         parser.add_argument("--resamples", type=int, default=2000, help="for the ranking")
         parser.add_argument("--format", choices=["text", "json"], default="text")
+        known = ", ".join(COMPARISON_FORMATS)
+        parser.add_argument("--output", type=Path, action="append", default=[], help=f"file ending in {known}")
         add_gate_arguments(parser, baseline=False)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the table."""
+        """Write the files and print the table."""
+        with refusals():
+            for path in options["output"]:
+                comparison_format(path)
         if options["run"]:
             runs = [run_named(pk) for pk in options["run"]]
         else:
@@ -50,6 +56,9 @@ class Command(BaseCommand):
         asked = gate_asked(options, runs[0] if len(runs) > 1 and options["max_drop"] is not None else None)
         found = compare(runs, resamples=options["resamples"], seed=options["seed"])
         gates = gates_of(found, asked)
+        for path in options["output"]:
+            with refusals():
+                export_comparison(found, gates, path)
         if options["format"] == "json":
             self.stdout.write(json.dumps(comparison_json(found, gates), ensure_ascii=False, allow_nan=False, indent=2))
         else:
@@ -64,9 +73,7 @@ class Command(BaseCommand):
         for run, gate in gates.items():
             print_gate(self, gate, run if len(gates) > 1 else None)
         for one in found.differences:
-            names = {"run": _("Run %(id)d") % {"id": one.run_id}, "baseline": _("Run %(id)d") % {"id": one.baseline_id}}
-            for sentence in (judge_only_sentence(one, names), corrected_sentence(one, names)):
-                if sentence:
-                    self.stdout.write(sentence)
+            for sentence in sentences(one):
+                self.stdout.write(sentence)
         self.stdout.write("")
         write(self.stdout, comparison_sheets(found))

@@ -1,0 +1,121 @@
+"""The files that ``compare`` writes: Markdown, JUnit XML and JSON, with the gates' verdicts."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from xml.etree.ElementTree import Element, fromstring
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from evaluation.runs.models import Run
+from tests.factories import make_answer_set
+from tests.review.figures.builders import answers_to, run_over
+from tests.review.figures.sampled import fill
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def pair() -> tuple[Run, Run]:
+    """The second is 1 level lower on every other of 40 questions: overall .05 x -.5 = -.025 with a deviation of
+    .025 x sqrt(40/39), so that the half-width is 2.022691 x .025 / sqrt(39) = .0081: -.0331 to -.0169."""
+    first = fill(run_over(answers_to(["a"] * 40)), [5, 3] * 20)
+    judge = first.judges.get().judge_version
+    system = "<b>new</b> | [x](http://y) @z"
+    return first, fill(
+        run_over(make_answer_set(first.answer_set.question_set, system=system), judge=judge), [5, 2] * 20
+    )
+
+
+def written(pair: tuple[Run, ...], path: Path, *arguments: str) -> tuple[str, int]:
+    """What stands in the file, and the exit code of the command."""
+    code = 0
+    try:
+        runs = [str(run.pk) for run in pair]
+        call_command("compare", *runs, "--output", str(path), *arguments, stdout=StringIO(), stderr=StringIO())
+    except SystemExit as ending:
+        code = int(ending.code or 0)
+    return path.read_text(encoding="utf-8"), code
+
+
+def suites(text: str) -> dict[str, Element]:
+    return {str(suite.get("name")): suite for suite in fromstring(text)}
+
+
+@pytest.mark.parametrize(
+    ("drop", "strict", "tag", "sign", "verdict", "code"),
+    [
+        ("0.04", False, None, "✅", "passed", 0),
+        ("0.01", False, "failure", "❌", "failed", 100),
+        ("0.02", False, "skipped", "⚠️", "cannot tell", 0),
+        ("0.02", True, "failure", "⚠️", "cannot tell", 100),
+    ],
+)
+def test_files_tell_the_gate_as_the_exit_code_does(
+    pair: tuple[Run, Run], tmp_path: Path, drop: str, strict: bool, tag: str | None, sign: str, verdict: str, code: int
+) -> None:
+    options = ["--max-drop", drop, *(["--strict"] if strict else [])]
+    text, ended = written(pair, tmp_path / "c.md", *options)
+    assert ended == code
+    assert text.startswith(f"**{sign} run {pair[1].pk}, gate on the judge-only score: {verdict}**")
+    assert "-0.025 (-0.033 to -0.017)" in text
+    text, ended = written(pair, tmp_path / "c.xml", *options)
+    assert ended == code
+    found = suites(text)
+    assert list(found) == [f"run-{pair[0].pk}", f"gate-{pair[1].pk}"]
+    gate = found[f"gate-{pair[1].pk}"]
+    complete, drop_case = gate.findall("testcase")
+    assert len(complete) == 0
+    assert drop_case.get("name") == f"drop of at most {drop}0 against the baseline"
+    assert [child.tag for child in drop_case] == ([tag] if tag else [])
+    assert (gate.get("failures") == "1") is (code == 100)
+    said = str(gate.findtext("system-out"))
+    assert said.startswith(f"run {pair[1].pk}, gate on the judge-only score: {verdict}\n")
+    assert f"Run {pair[1].pk} is worse by 0.017 to 0.033 on questions like these." in said
+
+
+def test_markdown_has_scores_differences_and_no_markup_of_others(pair: tuple[Run, Run], tmp_path: Path) -> None:
+    text, code = written(pair, tmp_path / "c.md")
+    assert code == 0
+    assert text.startswith("### Comparison\n")
+    assert f"| {pair[0].pk} |" in text
+    # .75 + .05 x 4 and .75 + .05 x 3.5
+    assert "| 0.950 |" in text
+    assert "| 0.925 |" in text
+    assert "| **overall** | -0.025 | -0.033 – -0.017 |" in text
+    assert "| correctness | -0.500 | -0.662 – -0.338 |" in text
+    assert not [markup for markup in ("<b>", "[x](", "@z") if markup in text]
+
+
+def test_without_a_gate_nothing_fails_whatever_a_run_lacks(pair: tuple[Run, Run], tmp_path: Path) -> None:
+    Run.objects.filter(pk=pair[1].pk).update(state=Run.State.INCOMPLETE, reason="failed_share: correctness")
+    text, code = written(pair, tmp_path / "c.xml")
+    first, second = suites(text).values()
+    assert code == 0
+    assert (first.get("skipped"), second.get("skipped")) == ("0", "1")
+    assert {one.get("errors") for one in (first, second)} == {"0"}
+    text, code = written(pair, tmp_path / "c.xml", "--max-drop", "0.04")
+    assert code == 100
+    assert suites(text)[f"gate-{pair[1].pk}"].get("errors") == "1"
+
+
+def test_a_run_alone_has_its_gate_and_the_json_file_is_what_is_printed(pair: tuple[Run, Run], tmp_path: Path) -> None:
+    text, code = written(pair[:1], tmp_path / "c.md", "--fail-under", "0.97")
+    assert (text.splitlines()[0], code) == (f"**❌ run {pair[0].pk}, gate on the judge-only score: failed**", 100)
+    out, path = StringIO(), tmp_path / "c.json"
+    runs = [str(run.pk) for run in pair]
+    call_command("compare", *runs, "--max-drop", "0.04", "--format", "json", "--output", str(path), stdout=out)
+    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(out.getvalue())
+    assert json.loads(out.getvalue())["gates"][runs[1]]["verdict"] == "pass"
+
+
+def test_an_unknown_ending_is_wrong_usage_and_nothing_is_written(pair: tuple[Run, Run], tmp_path: Path) -> None:
+    good = tmp_path / "c.md"
+    with pytest.raises(CommandError) as raised:
+        call_command("compare", str(pair[0].pk), "--output", str(good), "--output", str(tmp_path / "c.pdf"))
+    assert raised.value.returncode == 2
+    assert list(tmp_path.iterdir()) == []
