@@ -9,8 +9,9 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from evaluation.errors import Refused
 from evaluation.management.output import as_json
-from evaluation.messages import explain_reason
+from evaluation.messages import explain_reason, explain_refusal
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import pause
 from evaluation.runs.models import Run
@@ -24,7 +25,7 @@ WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING)
 def work_off(run: Run) -> Run:
     """Drain until the run is no longer running; workers elsewhere may help. Ctrl-C leaves it paused.
 
-    :raises CommandError: when interrupted, naming the command that goes on.
+    :raises CommandError: when interrupted or the database takes no writing, naming the command that goes on.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
@@ -43,6 +44,8 @@ def work_off(run: Run) -> Run:
                 bar.update(task, completed=ended)
                 if ended == before and run.state in WORKING:
                     time.sleep(0.5)  # deferred, or in another worker's hands
+    except Refused as refused:
+        raise CommandError(f"{explain_refusal(refused)} (manage.py resume {run.pk})") from refused
     except KeyboardInterrupt:
         pause(run, reason="interrupted")
         raise CommandError(f"interrupted; go on with: manage.py resume {run.pk}") from None

@@ -26,13 +26,17 @@ from evaluation.work import dispatch, tracing, units
 from evaluation.work.models import WorkUnit
 from evaluation.work.patience import patiently
 from evaluation.work.shares import Granted, Share
-from evaluation.work.storage import STORAGE_FULL, is_short_of_space
+from evaluation.work.storage import STORAGE_FULL, is_short_of_space, try_writing
+
+UNWRITABLE_SECONDS = 20.0  # how long a worker that begins waits for a database that takes no writing
 
 
 def drain(run_id: int, *, seconds: float, tick: Callable[[], None] | None = None) -> Run:
     """Work on a run for up to ``seconds``; ring again when claimable units remain, settle it when none is open.
 
     ``tick`` is called about once a second while calls are made, for whoever shows how far the run is.
+
+    :raises Refused: ``database_read_only`` or ``database_full`` where nothing can be written; the run stays as it is.
     """
     try:
         with tracing.spanned("run", {"concord.run.id": run_id}):
@@ -44,6 +48,7 @@ def drain(run_id: int, *, seconds: float, tick: Callable[[], None] | None = None
 
 def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run:
     run = patiently(lambda: Run.objects.select_related("profile_version").get(pk=run_id))
+    patiently(try_writing, seconds=UNWRITABLE_SECONDS)  # before anything is paid for that could not be written down
     if run.state == Run.State.RUNNING and is_short_of_space():
         patiently(lambda: pause(run, reason=STORAGE_FULL))
         return run

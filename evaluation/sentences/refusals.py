@@ -18,6 +18,17 @@ IMPORTS = {
     "upload_expired": _("The upload of %(file)s was not confirmed within a day. Upload the file again."),
 }
 
+DATABASE = {
+    "database_read_only": _(
+        "The database can only be read at present: nothing was saved, and nothing was lost. An operator makes it "
+        "writable again; runs then go on where they were."
+    ),
+    "database_full": _(
+        "The disk of the database is full: nothing was saved, and what was saved before is safe. An operator frees "
+        "space; runs then go on where they were."
+    ),
+}
+
 ENDPOINTS = {
     "origin_invalid": _("“%(url)s” is no plain address. Write https://host/path, without user, password or query."),
     "origin_not_allowed": _(
@@ -174,6 +185,7 @@ GATES = {
 
 SENTENCES = {
     **IMPORTS,
+    **DATABASE,
     **ENDPOINTS,
     **EMBEDDINGS,
     **EVALUATE,

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.db.models.functions import Now
 
 from evaluation import append_only
 from evaluation.work.models import Heartbeat
+from evaluation.work.storage import try_writing
 from evaluation.work.sweep import stalled_runs
 
 
@@ -33,8 +35,12 @@ def heartbeat_is_fresh(host: str = "") -> bool:
 
 
 def examine(host: str = "") -> Health:
-    """Look at the canary, at runs that stand still and at the append-only triggers."""
+    """Look at the canary, at runs that stand still, at the append-only triggers and whether anything can be written."""
     problems = []
+    try:
+        try_writing()
+    except DatabaseError as error:
+        problems.append(f"the database takes no writing: {error}")
     if not heartbeat_is_fresh(host):
         problems.append(f"no heartbeat of a cluster in the last {settings.CONCORD_WEDGED_SECONDS} s")
     problems += [f"run {run_id} has claimable units and nobody works on them" for run_id in stalled_runs()]

@@ -27,7 +27,8 @@ def at_once(site: Site, *statements: str) -> int:
     about is still so. How many rows the first one changed."""
     if site.is_postgres:
         with psycopg.connect(site.database_url) as server:
-            return [server.execute(statement).rowcount for statement in statements][0]
+            changed = [server.execute(statement).rowcount for statement in statements]
+        return changed[0]
     with closing(sqlite3.connect(site.folder / "site.sqlite3", timeout=60, isolation_level=None)) as file:
         file.execute("BEGIN IMMEDIATE")
         changed = [file.execute(statement).rowcount for statement in statements]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from evaluation.errors import Refused
 from evaluation.management.working import WORKING
+from evaluation.messages import explain_refusal
 from evaluation.runs.draining import drain
 from evaluation.runs.models import Run
 
@@ -27,5 +29,8 @@ class Command(BaseCommand):
         deadline = time.monotonic() + options["seconds"]
         wanted = Run.objects.filter(pk=options["run"]) if options["run"] else Run.objects.filter(state__in=WORKING)
         for run_id in wanted.order_by("id").values_list("pk", flat=True):
-            run = drain(run_id, seconds=max(0.0, deadline - time.monotonic()))
+            try:
+                run = drain(run_id, seconds=max(0.0, deadline - time.monotonic()))
+            except Refused as refused:
+                raise CommandError(explain_refusal(refused)) from refused
             self.stdout.write(f"run {run.pk}: {run.state} {run.reason}".rstrip())

@@ -1,0 +1,136 @@
+"""A database that can be read and not written (T8): a state with a message, nothing half written, reads go on."""
+
+from __future__ import annotations
+
+import http.cookiejar
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import psycopg
+import pytest
+
+from tests.faults.site import ROOT, Site, free_port
+from tests.faults.test_kills import assert_each_score_once, prepared
+from tests.faults.test_watchdog import wait_until
+from tests.judge_server import JudgeServer
+
+pytestmark = [pytest.mark.endurance]
+# Root may write what nobody may write, unless it gives up that right.
+MORTAL = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+
+
+def set_read_only(site: Site, state: bool) -> None:
+    """SQLite: the file's own permission. PostgreSQL: the database's setting, for sessions to come; the others end."""
+    if not site.is_postgres:
+        (site.folder / "site.sqlite3").chmod(0o444 if state else 0o644)
+        return
+    server, _, name = site.database_url.rpartition("/")
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = {"on" if state else "off"}')
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+
+
+def start(site: Site, *arguments: str) -> subprocess.Popen[bytes]:
+    log = (site.folder / "log").open("ab")
+    process = subprocess.Popen(
+        [*MORTAL, sys.executable, *arguments],
+        cwd=ROOT, env=site.environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    site.processes.append(process)
+    return process
+
+
+def said(site: Site) -> str:
+    return (site.folder / "log").read_text(errors="replace")
+
+
+def counted(site: Site) -> list[tuple[int, ...]]:
+    tables = ("attempt", "reply", "score", "finding", "preflight", "runevent")
+    return site.rows("SELECT " + ", ".join(f"(SELECT COUNT(*) FROM evaluation_{name})" for name in tables))
+
+
+def test_t8_a_worker_says_so_calls_nobody_and_leaves_nothing_half_written(site: Site, judge: JudgeServer) -> None:
+    run = prepared(site, judge, 30)
+    before = counted(site)
+    set_read_only(site, True)
+    worker = start(site, "manage.py", "drain", str(run))
+    assert worker.wait(120) == 1
+    assert "The database can only be read at present" in said(site)
+    assert "Traceback" not in said(site)
+    assert (judge.calls, judge.preflights) == (0, 0)
+    set_read_only(site, False)
+    assert counted(site) == before
+    assert site.state(run) == "preflight"
+    site.manage("drain", str(run))
+    assert_each_score_once(site, run, 30)
+
+
+def test_t8_a_worker_that_waits_goes_on_when_it_can_write_again(site: Site, judge: JudgeServer) -> None:
+    run = prepared(site, judge, 30)
+    set_read_only(site, True)
+    worker = start(site, "manage.py", "drain", str(run))
+    wait_until(lambda: "database unavailable" in said(site), seconds=120)
+    set_read_only(site, False)
+    assert worker.wait(120) == 0
+    assert_each_score_once(site, run, 30)
+    assert judge.calls == 30
+
+
+def test_t8_replies_that_are_out_meanwhile_are_written_afterwards(site: Site, judge: JudgeServer) -> None:
+    if not site.is_postgres:
+        pytest.skip("an open SQLite file stays writable")
+    site.environment["CONCORD_LEASE_SECONDS"] = "120"
+    judge.latency = 0.3
+    run = prepared(site, judge, 100)
+    worker = start(site, "manage.py", "drain", str(run))
+    wait_until(lambda: judge.calls >= 20, seconds=120)
+    set_read_only(site, True)
+    wait_until(lambda: "read-only transaction" in said(site), seconds=60)
+    set_read_only(site, False)
+    assert worker.wait(300) == 0
+    assert_each_score_once(site, run, 100)
+    assert judge.calls == 100
+
+
+def test_t8_pages_are_read_and_what_cannot_be_saved_is_told(site: Site, judge: JudgeServer) -> None:
+    run = prepared(site, judge, 3)
+    site.manage(
+        "shell", "--no-imports", "-c",
+        "from evaluation.accounts.models import Project, RoleGrant, User; "
+        "u = User.objects.create_user('someone', password='a good password'); "
+        "[RoleGrant.objects.create(user=u, project=p, role='evaluator') for p in Project.objects.all()]",
+    )  # fmt: skip
+    base = f"http://127.0.0.1:{(port := free_port())}"
+    start(site, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}")
+    jar = http.cookiejar.CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+
+    def post(path: str, **fields: str) -> tuple[int, str]:
+        token = next(cookie.value for cookie in jar if "csrf" in cookie.name)
+        body = urllib.parse.urlencode({"csrfmiddlewaretoken": token, **fields}).encode()
+        try:
+            with browser.open(f"{base}{path}", body) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def reachable() -> bool:
+        try:
+            return bool(browser.open(f"{base}/login/").status == 200)
+        except OSError:
+            return False
+
+    wait_until(reachable, seconds=120)
+    assert post("/login/", username="someone", password="a good password")[0] == 200
+    set_read_only(site, True)
+    wait_until(lambda: browser.open(f"{base}/runs/").status == 200, seconds=30)
+    status, page = post(f"/runs/{run}/pause/")
+    assert (status, "The database can only be read at present" in page) == (503, True)
+    assert browser.open(f"{base}/runs/{run}/").status == 200
+    set_read_only(site, False)
+    wait_until(lambda: post(f"/runs/{run}/pause/")[0] == 200, seconds=30)
+    assert site.state(run) == "paused"
