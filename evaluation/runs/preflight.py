@@ -24,6 +24,7 @@ from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import begin, pause, unpinned
 from evaluation.runs.models import Preflight, Run, RunEvent
 from evaluation.work.patience import patiently
+from evaluation.work.single_calls import SingleCalls
 
 _RAW_SHOWN = 300
 
@@ -51,13 +52,24 @@ def rung_of(run: Run, judge: JudgeVersion) -> Rung:
 
 def _pinned(run: Run, judge: JudgeVersion, deadline: float, rng: random.Random) -> bool:
     """Whether the judge is pinned now; where it is not, the run was paused or has to wait."""
+    if judge.endpoint is None:
+        raise ValueError("a judge without an endpoint is not checked")
+    with SingleCalls(judge.endpoint, run.pk) as calls:
+        return _tried(run, judge, deadline, rng, calls)
+
+
+def _tried(run: Run, judge: JudgeVersion, deadline: float, rng: random.Random, calls: SingleCalls) -> bool:
     tries = patiently(partial(_failed_tries, run, judge))
     while time.monotonic() < deadline:
         try:
-            found = asyncio.run(_probed(client_of(judge), judge))
+            client = client_of(judge)
         except Refused as refused:
             patiently(partial(pause, run, reason=refused.code))
             return False
+        if calls.wait(deadline):
+            return False
+        found = calls.make(lambda: asyncio.run(_probed(client, judge)))  # noqa: B023 -- awaited within the round
+        calls.heard(found.last.retry_after)
         tries += 1
         wait = _wait(found, tries, rng)
         patiently(partial(_keep, run, judge, found, wait))

@@ -16,6 +16,7 @@ from evaluation.embedding.bert_score import TokenModel, bert_score_f1
 from evaluation.embedding.protocol import Embedder, Vector
 from evaluation.embedding.relevance import answer_relevance
 from evaluation.embedding.similarity import semantic_similarity, texts_of
+from evaluation.judges.models import Endpoint
 from evaluation.judging.calls import Outcome
 from evaluation.judging.families import asked_back
 from evaluation.runs.config import RunConfig
@@ -27,6 +28,7 @@ from evaluation.scoring.fetching import Fetching
 from evaluation.work import units
 from evaluation.work.models import Reply, WorkUnit
 from evaluation.work.patience import patiently
+from evaluation.work.single_calls import SingleCalls
 
 BATCH = 64
 HEARTBEAT_SHARE = 3  # leases are prolonged when a third of their time has passed
@@ -62,11 +64,20 @@ class EmbeddingSession:
         self.config = RunConfig.model_validate(self.run.config)
         self.metrics = definitions([*self.config.embeddings, asked_back.METRIC])
         self._prolonged_at = time.monotonic()
+        self._claimed: list[WorkUnit] = []
+        self._calls = self._shared()
+
+    def _shared(self) -> SingleCalls | None:
+        chosen = self.config.embedding
+        if self.embedder is None or chosen is None or chosen.endpoint is None:
+            return None
+        endpoint = Endpoint.objects.get(pk=chosen.endpoint)
+        return SingleCalls(endpoint, self.run.pk, alive=lambda: self._prolong(self._claimed))
 
     def work(self) -> int:
         """Claim and embed until nothing is claimable, the run no longer runs, or time is up; how many units ended."""
         ended = 0
-        with self.embedder or nullcontext():
+        with self.embedder or nullcontext(), self._calls or nullcontext():
             while time.monotonic() < self.deadline:
                 claimed = patiently(self._claim)
                 if not claimed:
@@ -81,7 +92,7 @@ class EmbeddingSession:
         return claimed
 
     def _do(self, claimed: list[WorkUnit]) -> int:
-        self._prolonged_at = time.monotonic()
+        self._prolonged_at, self._claimed = time.monotonic(), claimed
         tasks = []
         for unit in claimed:
             tasks.append(self._task(unit))
@@ -89,7 +100,7 @@ class EmbeddingSession:
         vectors: dict[str, Vector] = {}
         failures: dict[str, str] = {}
         if self.embedder is not None and any(task.wanted for task in tasks):
-            fetching = Fetching(self.run, self.embedder, self.deadline)
+            fetching = Fetching(self.run, self.embedder, self.deadline, self._calls)
             fetched = fetching.fetch({task.unit: task.texts for task in tasks if task.wanted})
             if fetched is None:
                 return 0  # the units were given back

@@ -21,9 +21,11 @@ from evaluation.vectors.keeping import keep_vectors, kept_vectors
 from evaluation.work import units
 from evaluation.work.models import Attempt, Reply, WorkUnit
 from evaluation.work.patience import patiently
+from evaluation.work.single_calls import SingleCalls
 
 # One text may be at fault, so the others of its batch are asked for without it.
 _SEPARATED = frozenset({Outcome.BAD_REQUEST, Outcome.TOO_LARGE, Outcome.WRONG_CONTENT})
+_TOKENS_PER_CHARACTER = 0.5
 Fetched = tuple[dict[str, Vector], dict[str, str]]
 
 
@@ -34,6 +36,7 @@ class Fetching:
     run: Run
     embedder: Embedder
     deadline: float
+    calls: SingleCalls | None = None  # of the endpoint's; a local model has none
     rng: random.Random = field(default_factory=random.Random)
     _numbers: dict[int, int] = field(default_factory=dict)
     _stopped: bool = False
@@ -61,6 +64,9 @@ class Fetching:
         earlier: list[Outcome] = []
         while not self._stopped:
             unit = next(unit for unit, texts in wanted.items() if not set(batch).isdisjoint(texts))
+            if self.calls is not None and (seconds := self.calls.wait(self.deadline, _tokens(batch))):
+                self._give_back(wanted, seconds)
+                return
             embedded = self._call(unit, batch)
             outcome = embedded.outcome
             if outcome is Outcome.OK:
@@ -100,10 +106,19 @@ class Fetching:
                 unit=unit, fence=unit.fence, number=number, defaults={"round": unit.round}
             )
         )
-        embedded = self.embedder.embed(batch)
+        if self.calls is None:
+            embedded = self.embedder.embed(batch)
+        else:
+            embedded = self.calls.make(lambda: self.embedder.embed(batch))
+            self.calls.heard(embedded.retry_after)
         row = _reply(attempt, self.embedder, batch, embedded)
         patiently(lambda: Reply.objects.bulk_create([row], ignore_conflicts=True))
         return embedded
+
+
+def _tokens(batch: Sequence[str]) -> float:
+    """About how many tokens the texts are."""
+    return sum(map(len, batch)) * _TOKENS_PER_CHARACTER
 
 
 def _reply(attempt: Attempt, embedder: Embedder, batch: Sequence[str], embedded: Embedded) -> Reply:

@@ -199,6 +199,11 @@ class JudgeSession:
         unsent: list[int] = []
         now = time.monotonic()
         for unit in claimed:
+            if (mine := self._hands.get(unit.pk)) is not None:
+                # Its lease lapsed while its call is out (a clock that jumped, a machine that slept): that call counts.
+                mine.unit, mine.claimed_at = unit, now
+                unsent.append(attempts[unit.pk])
+                continue
             judge_id = unit.run_judge_id or 0
             talk = Conversation(self._settings[judge_id], unit, heard.get(unit.pk, {}))
             attempt_id, metrics = attempts[unit.pk], self._metrics[judge_id]
@@ -208,7 +213,7 @@ class JudgeSession:
             results = {metrics[name]: result for name, result in talk.results.items()}
             at_once.append(writing.Outcome(unit, results, talk.reason))
             unsent.append(attempt_id)
-        if at_once:
+        if unsent:
             with transaction.atomic():
                 units.mark_unsent(unsent)
                 self.ended += writing.write(at_once)

@@ -26,7 +26,9 @@ MORTAL = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.gete
 def set_read_only(site: Site, state: bool) -> None:
     """SQLite: the file's own permission. PostgreSQL: the database's setting, for sessions to come; the others end."""
     if not site.is_postgres:
-        (site.folder / "site.sqlite3").chmod(0o444 if state else 0o644)
+        # The files beside it (-wal, -shm) are made with its permissions.
+        for file in site.folder.glob("site.sqlite3*"):
+            file.chmod(0o444 if state else 0o644)
         return
     server, _, name = site.database_url.rpartition("/")
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:

@@ -184,3 +184,18 @@ def test_units_claimed_ahead_and_not_sent_are_given_back_and_said_to_be_unsent(r
     assert list(states).count("todo") == ANSWERS - judge.calls
     drain(run.pk, seconds=60)
     assert_complete(run, judge)
+
+
+def test_a_lease_that_lapses_while_its_worker_lives_repeats_no_call(run: Run, judge: JudgeServer) -> None:
+    judge.latency = 1.5
+    lapsed: list[int] = []
+
+    def jump() -> None:
+        if not lapsed and (leased := WorkUnit.objects.filter(state="leased")):
+            lapsed.append(leased.update(lease_until=timezone.now() - timedelta(hours=1)))
+
+    drain(run.pk, seconds=30, tick=jump)
+    assert lapsed[0] > 0
+    assert_complete(run, judge)
+    assert judge.calls == ANSWERS
+    assert WorkUnit.objects.filter(run=run, fence=2).exists()  # it was claimed again, by the one that had it
