@@ -1,0 +1,78 @@
+"""What reviewers and leads wrote is only ever text where others read it: disputes, own ratings, pairs."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from review.given import FlagKind, Given
+from review.models.pairs import Pair, PairMember, PairSet
+from review.models.queues import ReviewQueue
+from review.queues.leases import next_assignment
+from review.queues.leaving import escalate, flag
+from review.ratings import metrics_of, submit
+from tests.pages.markup import unsafe
+from tests.pages.test_hostile_text import ALL, CORPUS
+from tests.pages.world import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+def inert(world: World, person: str, path: str, **said: str) -> str:
+    """The page's text, once nothing of it could run."""
+    client = world.client(person)
+    response = client.post(path, said, follow=True) if said else client.get(path, follow=True)
+    assert response.status_code < 500, path
+    page = response.content.decode()
+    assert unsafe(page) == [], path
+    return page
+
+
+def test_what_a_reviewer_wrote_stays_text_for_them_and_for_the_lead(world: World) -> None:
+    member = world.people["member"]
+    ReviewQueue.objects.filter(pk=world.queue.pk).update(guideline=ALL, name=CORPUS[0], reveal="never")
+    given = {row.metric.name: Given(value=1, comment=ALL) for row in metrics_of(world.queue)}
+    submit(world.assignment, given, idempotency_key="k", by=member, comment=ALL, suggestion=ALL)
+    assert "script" in inert(world, "member", reverse("my-ratings"))
+    inert(world, "member", reverse("review-item", args=[world.assignment.pk]))
+    inert(world, "member", reverse("review-again", args=[world.assignment.pk]))
+    asked = next_assignment(world.queue, member)
+    assert asked is not None
+    escalate(asked, ALL)
+    flagged = next_assignment(world.queue, member)
+    assert flagged is not None
+    flag(flagged, FlagKind.BAD_QUESTION, ALL)
+    inert(world, "member", reverse("review-item", args=[flagged.pk]))
+    inert(world, "lead", reverse("adjudication"))
+    case = asked.item_id
+    assert "onerror" in inert(world, "lead", reverse("adjudication-case", args=[case]))
+    inert(world, "lead", reverse("adjudication-decide", args=[case]), reason=ALL, **{"value:correctness": ALL})
+    inert(world, "lead", reverse("adjudication-question", args=[case]), question=ALL, reference=ALL)
+    inert(world, "lead", reverse("adjudication-rubric", args=[case, "correctness"]), question=ALL)
+    for name in ("queue", "queue-people", "queue-items", "queue-questions"):
+        inert(world, "lead", reverse(name, args=[world.queue.pk]))
+    inert(world, "lead", reverse("run-answers", args=[world.run.pk]) + f"?q={CORPUS[0]}")
+
+
+def test_pairs_and_what_was_said_of_them_stay_text(world: World) -> None:
+    found = PairSet.objects.create(project=world.project, name=CORPUS[0], guideline=ALL, seed=1)
+    for person in ("member", "lead"):
+        PairMember.objects.create(pair_set=found, reviewer=world.people[person])
+    pair = Pair.objects.create(
+        pair_set=found, external_id=CORPUS[1], position=1, question_text=ALL, reference=ALL,
+        system_a=CORPUS[0], system_b=CORPUS[1], text_a=ALL, text_b=ALL,
+    )  # fmt: skip
+    for person in ("member", "lead"):
+        inert(world, person, reverse("pair-list"))
+        assert "onerror" in inert(world, person, reverse("pairs-rate", args=[found.pk]))
+    prefer = reverse("pairs-prefer", args=[found.pk])
+    inert(world, "member", prefer, pair=str(pair.pk), value=ALL, reason=ALL)
+    inert(world, "member", prefer, pair=str(pair.pk), value="1", reason=ALL[:4000])
+    assert "onerror" in inert(world, "member", f"{reverse('pairs-rate', args=[found.pk])}?pair={pair.pk}")
+    inert(world, "lead", reverse("pairs", args=[found.pk]))
+    inert(world, "lead", reverse("pair-new"), run_a=str(world.run.pk), name=ALL, guideline=ALL)
