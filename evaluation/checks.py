@@ -8,7 +8,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db.utils import DatabaseError
 
-from evaluation import append_only
+from evaluation import append_only, guards
 from evaluation.errors import InvalidFile
 from evaluation.judges.prices import price_table
 
@@ -30,6 +30,19 @@ def append_only_triggers_are_installed(*, databases: Sequence[str] | None = None
         )
         for table in missing
     ]
+
+
+@register(Tags.database)
+def guards_are_installed(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
+    """Every guard is there."""
+    if not databases:
+        return []
+    try:
+        missing = guards.missing()
+    except DatabaseError as error:
+        return [Error(f"the database cannot be read: {error}", id="concord.E001")]
+    hint = "Run manage.py migrate: it puts them back."
+    return [Error(f"the guard {name} is missing", hint=hint, id="concord.E005") for name in missing]
 
 
 @register()

@@ -20,7 +20,7 @@ from review.parts import part_rows, parts_given, with_figures
 from review.queues.drafts import keep, payload_of
 from review.queues.leases import lease_end, loaded, regain
 from review.queues.repeats import comes_again, plan_repeat
-from review.queues.settling import RATED, settle
+from review.queues.settling import RATED, locked, settle
 from review.reveals import is_due
 
 State = Assignment.State
@@ -95,9 +95,10 @@ def undo(assignment: Assignment, *, by: User) -> Assignment:
     if queue.state != ReviewQueue.State.OPEN:
         raise Refused("queue_closed")
     with transaction.atomic():
+        item = locked(assignment.item_id)
         if not regain(assignment, State.SKIPPED):
             _reopen(assignment, queue, by)
-        settle(assignment.item)
+        settle(item)
         ItemEvent.objects.create(assignment=assignment, verb="undo")
     return loaded(assignment.pk)
 
@@ -137,6 +138,7 @@ def _submit(
     keys = {row.metric.name: content_hash([assignment.pk, key, row.metric_id]) for row in metrics}
     again = comes_again(assignment)
     due = not again and is_due(assignment, metrics, values)
+    row = locked(item.pk)
     if not _claim(assignment, State.SUBMITTED if due else State.FINISHED):
         return _submitted_before(assignment, list(keys.values()))
     if not ReviewQueue.objects.filter(pk=queue.pk, state=ReviewQueue.State.OPEN).exists():
@@ -172,10 +174,10 @@ def _submit(
     RatingPart.objects.bulk_create(
         part for rating in made for part in part_rows(rating, item, values[rating.metric.name].parts)
     )
-    done = settle(item)
+    done = settle(row)
     if again:
         plan_repeat(assignment)
-    return Submitted(loaded(assignment.pk), due, done, stale=item.state == ReviewItem.State.WITHDRAWN)
+    return Submitted(loaded(assignment.pk), due, done, stale=row.state == ReviewItem.State.WITHDRAWN)
 
 
 def _beside(done: Submitted, suggestion: str) -> None:

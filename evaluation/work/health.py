@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.db.models.functions import Now
 
-from evaluation import append_only
+from evaluation import append_only, guards
 from evaluation.work.models import Heartbeat
 from evaluation.work.storage import try_writing
 from evaluation.work.sweep import stalled_runs
@@ -35,7 +35,7 @@ def heartbeat_is_fresh(host: str = "") -> bool:
 
 
 def examine(host: str = "") -> Health:
-    """Look at the canary, at runs that stand still, at the append-only triggers and whether anything can be written."""
+    """Look at the canary, at runs that stand still, at the database's own rules and whether anything can be written."""
     problems = []
     try:
         try_writing()
@@ -45,4 +45,5 @@ def examine(host: str = "") -> Health:
         problems.append(f"no heartbeat of a cluster in the last {settings.CONCORD_WEDGED_SECONDS} s")
     problems += [f"run {run_id} has claimable units and nobody works on them" for run_id in stalled_runs()]
     problems += [f"append-only triggers are missing on {table}" for table in append_only.missing()]
+    problems += [f"guard {name} is missing" for name in guards.missing()]
     return Health(tuple(problems))

@@ -73,6 +73,14 @@ class ReviewQueue(Row, Authored):
         verbose_name_plural = _("review queues")
         constraints = [
             models.CheckConstraint(condition=Q(reviews_needed__gte=1, reviews_needed__lte=10), name="sane_overlap"),
+            models.CheckConstraint(
+                condition=Q(
+                    mode__in=["blind", "assisted"],
+                    reveal__in=["on_difference", "always", "never"],
+                    state__in=["open", "closed"],
+                ),
+                name="known_rules_of_queue",
+            ),
             models.CheckConstraint(condition=Q(lease_minutes__gte=1), name="sane_lease"),
             models.CheckConstraint(condition=Q(reveal_share__gte=0, reveal_share__lte=1), name="share_in_range"),
             models.CheckConstraint(
@@ -149,6 +157,9 @@ class ReviewItem(Row):
                 condition=Q(occasion=1) | Q(occasion__gt=1, reviews_needed=1, reserved=True),
                 name="repeat_is_for_one_person",
             ),
+            models.CheckConstraint(
+                condition=Q(state__in=["open", "done", "withdrawn", "disputed"]), name="known_state_of_item"
+            ),
         ]
         indexes = [
             models.Index(fields=["queue", "state", "shuffle_key"], name="next_items"),
@@ -202,7 +213,8 @@ class Reminder(Row):
 
 class Assignment(Row):
     """An item in one reviewer's hands. ``slot`` counts the reviewers of the item from 1; the unique constraint on
-    live slots is what keeps two people from colliding."""
+    live slots is what keeps two people from colliding. ``fence`` counts its leases. What needs a look at other rows,
+    such as how many assignments an item may have, is kept by :mod:`review.guards`."""
 
     class State(models.TextChoices):
         LEASED = "leased", _("open")
@@ -239,6 +251,18 @@ class Assignment(Row):
                 | Q(submitted_at__isnull=False, revealed_at__gte=F("submitted_at")),
                 name="blind_before_reveal",
             ),
+            models.CheckConstraint(
+                condition=Q(state__in=["submitted", "revealed", "finished"], submitted_at__isnull=False)
+                | Q(state__in=["leased", "skipped", "flagged", "expired"], submitted_at__isnull=True),
+                name="rated_when_submitted",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="revealed", revealed_at__isnull=False)
+                | Q(state="finished")
+                | (~Q(state__in=["revealed", "finished"]) & Q(revealed_at__isnull=True)),
+                name="revealed_when_shown",
+            ),
+            models.CheckConstraint(condition=Q(fence__gte=1), name="fence_counts_from_one"),
         ]
         indexes = [models.Index(fields=["reviewer", "state"], name="assignments_of_reviewer")]
 

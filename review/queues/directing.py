@@ -19,7 +19,7 @@ from evaluation.errors import Refused
 from review.models.queues import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem, ReviewQueue
 from review.queues.leases import lease_end
 from review.queues.making import MOST_REVIEWS, add_members
-from review.queues.settling import RATED, settle
+from review.queues.settling import RATED, locked, settle
 
 State = Assignment.State
 FIRST = 1
@@ -174,7 +174,7 @@ def _name(item: ReviewItem, wanted: set[int]) -> None:
         [Reservation(item=item, reviewer_id=pk) for pk in sorted(people)], ignore_conflicts=True
     )
     ReviewItem.objects.filter(pk=item.pk).update(reserved=True, reviews_needed=len(people))
-    settle(item)
+    settle(locked(item.pk))
 
 
 def _check_members(queue: ReviewQueue, people: Sequence[User]) -> None:

@@ -1,13 +1,15 @@
 """Who holds which item: taken, prolonged, given back, and recovered when a lease lapses.
 
-Times are the database's. Two people never hold one slot of an item and nobody holds an item twice: constraints of
-``Assignment`` see to it, and whoever loses a race tries the next item.
+Times are the database's. Two people never hold one slot of an item and nobody holds an item twice: constraints and
+guards of the database see to it, and whoever loses a race tries the next item. Whoever changes who holds an item locks
+the item first, so that of two at the same moment one follows the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
@@ -21,8 +23,15 @@ from review.models.queues import Assignment, QueueMember, Reservation, ReviewIte
 from review.queues.repeats import due_repeats
 
 State = Assignment.State
-BATCH = 8  # candidates read at once; a lost race costs one of them
 LAPSED = Q(state=State.LEASED, lease_until__lt=Now())
+_SHOWN = ("item__queue", "item__answer__question")
+
+
+class _Lost(Exception):
+    """Somebody was faster with the item of this primary key."""
+
+    def __init__(self, item: int) -> None:
+        self.item = item
 
 
 def next_assignment(queue: ReviewQueue, user: User) -> Assignment | None:
@@ -36,15 +45,14 @@ def next_assignment(queue: ReviewQueue, user: User) -> Assignment | None:
     """
     if queue.state != ReviewQueue.State.OPEN:
         raise Refused("queue_closed")
-    with transaction.atomic():
-        # The lock makes two requests of one person follow each other: the second finds the lease of the first.
-        member = QueueMember.objects.select_for_update().filter(queue=queue, reviewer=user).first()
-        if member is None:
+
+    def attempt(lost: Sequence[int]) -> Assignment | None:
+        if (member := _member(queue, user)) is None:
             raise Refused("not_a_member")
-        held = _own(queue, user) or _taken(queue, member)
-    if held is None:
-        return None
-    if queue.mode == ReviewQueue.Mode.ASSISTED:
+        return _own(queue, member) or _taken(queue, member, lost)
+
+    held = _attempted(attempt)
+    if held and queue.mode == ReviewQueue.Mode.ASSISTED:
         expose(user, held.item.answer, "assisted")
     return held
 
@@ -54,18 +62,31 @@ def assignment_ahead(queue: ReviewQueue, user: User, current: Assignment) -> Ass
     where there is none or the one in hand is not held any more. Nobody holds more than one item ahead."""
     if queue.state != ReviewQueue.State.OPEN:
         return None
-    with transaction.atomic():
-        member = QueueMember.objects.select_for_update().filter(queue=queue, reviewer=user).first()
+
+    def attempt(lost: Sequence[int]) -> Assignment | None:
+        member = _member(queue, user)
         held = Assignment.objects.filter(item__queue=queue, reviewer=user, state=State.LEASED)
         if member is None or not held.filter(pk=current.pk).exists():
             return None
-        others = held.exclude(pk=current.pk).select_related("item__queue", "item__answer__question")
+        others = held.exclude(pk=current.pk).select_related(*_SHOWN)
         following = others.filter(item__state=ReviewItem.State.OPEN).order_by("pk").first()
-        if following is None:
-            following = _taken(queue, member)
+        return following or _taken(queue, member, lost)
+
+    following = _attempted(attempt)
     if following and queue.mode == ReviewQueue.Mode.ASSISTED:
         expose(user, following.item.answer, "assisted")
     return following
+
+
+def _attempted(attempt: Callable[[Sequence[int]], Assignment | None]) -> Assignment | None:
+    """What the attempt finds, each time in a transaction of its own: a lost item is let go before another is tried."""
+    lost: list[int] = []
+    while True:
+        try:
+            with transaction.atomic():
+                return attempt(lost)
+        except _Lost as found:
+            lost.append(found.item)
 
 
 def extend(assignment: Assignment) -> Assignment:
@@ -87,10 +108,13 @@ def regain(assignment: Assignment, gone: State = State.EXPIRED) -> bool:
     if not row.exists():
         return False
     queue = assignment.item.queue
+    if queue.state != ReviewQueue.State.OPEN:
+        raise Refused("queue_closed")
     try:
         with transaction.atomic():
-            mine = ReviewItem.objects.filter(for_whom(assignment.reviewer_id), pk=assignment.item_id).first()
-            slot = _free_slot(mine) if mine else None  # a lead may have given it to somebody else
+            mine = ReviewItem.objects.filter(for_whom(assignment.reviewer_id), pk=assignment.item_id)
+            item = mine.select_for_update(no_key=True).first()
+            slot = _free_slot(item) if item else None  # a lead may have given it to somebody else
             if slot is not None:
                 lease = lease_end(queue)
                 return bool(row.update(state=State.LEASED, slot=slot, lease_until=lease, fence=F("fence") + 1))
@@ -101,16 +125,7 @@ def regain(assignment: Assignment, gone: State = State.EXPIRED) -> bool:
 
 def loaded(pk: int) -> Assignment:
     """The assignment with its item, queue, answer and question."""
-    return Assignment.objects.select_related("item__queue", "item__answer__question").get(pk=pk)
-
-
-def _own(queue: ReviewQueue, user: User) -> Assignment | None:
-    mine = Assignment.objects.filter(
-        item__queue=queue, reviewer=user, state=State.LEASED, item__state=ReviewItem.State.OPEN
-    )
-    # The oldest first: what follows it may be reserved already.
-    held = mine.select_related("item__queue", "item__answer__question").order_by("pk").first()
-    return held if held and renew(held) else None
+    return Assignment.objects.select_related(*_SHOWN).get(pk=pk)
 
 
 def renew(assignment: Assignment) -> bool:
@@ -119,30 +134,52 @@ def renew(assignment: Assignment) -> bool:
     return bool(row.update(lease_until=lease_end(assignment.item.queue)))
 
 
-def _taken(queue: ReviewQueue, member: QueueMember) -> Assignment | None:
-    for item, lapsed in _candidates(queue, member):
-        if (pk := _take(item, queue, member.reviewer_id, again=lapsed)) is not None:
-            place = member.offset if item.occasion > 1 else item.shuffle_key
-            QueueMember.objects.filter(pk=member.pk).update(offset=place, served=F("served") + 1)
-            return loaded(pk)
+def _member(queue: ReviewQueue, user: User) -> Any:
+    """The person's membership and the database's time, ``now``. Its lock makes two requests of one person follow each
+    other: the second finds the lease of the first."""
+    rows = QueueMember.objects.select_for_update(no_key=True).filter(queue=queue, reviewer=user)
+    return rows.annotate(now=Now()).first()
+
+
+def _own(queue: ReviewQueue, member: Any) -> Assignment | None:
+    mine = Assignment.objects.filter(
+        item__queue=queue, reviewer=member.reviewer_id, state=State.LEASED, item__state=ReviewItem.State.OPEN
+    )
+    # The oldest first: what follows it may be reserved already.
+    held = mine.select_related(*_SHOWN).order_by("pk").first()
+    if held is None:
+        return None
+    held.lease_until = _until(queue, member.now)
+    row = Assignment.objects.filter(pk=held.pk, state=State.LEASED)
+    return held if row.update(lease_until=held.lease_until) else None
+
+
+def _taken(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Assignment | None:
+    for item, lapsed in _candidates(queue, member, lost):
+        held = _take(item, queue, member, again=lapsed)
+        place = member.offset if item.occasion > 1 else item.shuffle_key
+        QueueMember.objects.filter(pk=member.pk).update(offset=place, served=F("served") + 1)
+        return held
     return None
 
 
-def _candidates(queue: ReviewQueue, member: QueueMember) -> Iterator[tuple[ReviewItem, bool]]:
-    """Items the person may take, read in batches: repeats that are due, new ones after the offset, then before it,
-    then own lapsed ones, which are marked."""
+def _candidates(queue: ReviewQueue, member: QueueMember, lost: Sequence[int]) -> Iterator[tuple[ReviewItem, bool]]:
+    """The items the person may take, locked, but for the lost ones: a repeat that is due, the next new one after the
+    offset, then before it, then an own lapsed one, which is marked."""
     own = Assignment.objects.filter(item=OuterRef("pk"), reviewer=member.reviewer_id)
     if queue.repeat_share > 0:
-        yield from due_repeats(queue, member)
+        yield from ((item, lapsed) for item, lapsed in due_repeats(queue, member) if item.pk not in lost)
     free = _with_free_slot(queue).filter(for_whom(member.reviewer_id), occasion=1).order_by("shuffle_key")
+    if lost:
+        free = free.exclude(pk__in=lost)
+    free = free.select_related("answer__question").select_for_update(no_key=True, of=("self",))
     new = free.filter(~Exists(own))
-    lost = free.filter(Exists(own.filter(state=State.EXPIRED)))
-    ahead, behind = new.filter(shuffle_key__gt=member.offset), new.filter(shuffle_key__lte=member.offset)
-    for rows, lapsed in ((ahead, False), (behind, False), (lost, True)):
-        tried: list[int] = []
-        while batch := list(rows.exclude(pk__in=tried)[:BATCH]):
-            yield from ((item, lapsed) for item in batch)
-            tried += [item.pk for item in batch]
+    for rows, lapsed in (
+        (new.filter(shuffle_key__gt=member.offset), False),
+        (new.filter(shuffle_key__lte=member.offset), False),
+        (free.filter(Exists(own.filter(state=State.EXPIRED))), True),
+    ):
+        yield from ((item, lapsed) for item in rows[:1])
 
 
 def for_whom(reviewer_id: int) -> Q:
@@ -161,21 +198,27 @@ def _with_free_slot(queue: ReviewQueue) -> QuerySet[ReviewItem]:
     return rows.alias(live=Coalesce(Subquery(count), 0)).filter(once | several)
 
 
-def _take(item: ReviewItem, queue: ReviewQueue, reviewer_id: int, *, again: bool) -> int | None:
-    """Lease a slot of the item; ``None`` when somebody else was faster."""
+def _take(item: ReviewItem, queue: ReviewQueue, member: Any, *, again: bool) -> Assignment:
+    """Lease a slot of the item, which is locked.
+
+    :raises _Lost: when somebody else was faster.
+    """
+    item.queue = queue
+    slot = _free_slot(item)
+    if slot is None:
+        raise _Lost(item.pk)
+    lease = {"state": State.LEASED, "slot": slot, "lease_until": _until(queue, member.now)}
     try:
-        with transaction.atomic():
-            slot = _free_slot(item)
-            if slot is None:
-                return None
-            lease = {"state": State.LEASED, "slot": slot, "lease_until": lease_end(queue)}
-            if not again:
-                return Assignment.objects.create(item=item, reviewer_id=reviewer_id, opened_at=Now(), **lease).pk
-            lost = Assignment.objects.get(item=item, reviewer_id=reviewer_id)
-            row = Assignment.objects.filter(pk=lost.pk, state=State.EXPIRED)
-            return lost.pk if row.update(**lease, fence=F("fence") + 1) else None
-    except IntegrityError:
-        return None
+        if not again:
+            made = Assignment(item=item, reviewer_id=member.reviewer_id, opened_at=member.now, **lease)
+            made.save(force_insert=True)
+            return made
+        row = Assignment.objects.filter(item=item, reviewer=member.reviewer_id, state=State.EXPIRED)
+        if not row.update(**lease, fence=F("fence") + 1):
+            raise _Lost(item.pk)
+        return Assignment.objects.select_related(*_SHOWN).get(item=item, reviewer=member.reviewer_id)
+    except IntegrityError as error:
+        raise _Lost(item.pk) from error
 
 
 def _free_slot(item: ReviewItem) -> int | None:
@@ -193,4 +236,9 @@ def _free_slot(item: ReviewItem) -> int | None:
 
 
 def lease_end(queue: ReviewQueue) -> CombinedExpression:
+    """When a lease of the queue that begins now ends, by the database's clock."""
     return Now() + timedelta(minutes=queue.lease_minutes)
+
+
+def _until(queue: ReviewQueue, now: datetime) -> datetime:
+    return now + timedelta(minutes=queue.lease_minutes)

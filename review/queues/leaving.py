@@ -9,7 +9,7 @@ from django.db import transaction
 from evaluation.errors import Refused, UnknownName
 from review.given import FlagKind, check_comment
 from review.models.queues import Assignment, ItemEvent, ReviewItem
-from review.queues.settling import RATED, settle
+from review.queues.settling import RATED, locked, settle
 
 State = Assignment.State
 
@@ -20,6 +20,7 @@ def release(assignment: Assignment) -> None:
     :raises Refused: ``not_held`` when it was rated or passed on.
     """
     with transaction.atomic():
+        locked(assignment.item_id)
         _leave(assignment, State.EXPIRED, from_states=[State.LEASED])
         _record(assignment, "release")
 
@@ -32,9 +33,10 @@ def skip(assignment: Assignment, comment: str = "") -> None:
     """
     check_comment(comment)
     with transaction.atomic():
+        item = locked(assignment.item_id)
         _leave(assignment, State.SKIPPED)
         _record(assignment, "skip", comment=comment)
-        settle(assignment.item)
+        settle(item)
 
 
 def flag(assignment: Assignment, kind: str, comment: str = "") -> None:
@@ -48,10 +50,11 @@ def flag(assignment: Assignment, kind: str, comment: str = "") -> None:
     if kind not in set(FlagKind):
         raise UnknownName("kind of flag", kind, [known.value for known in FlagKind])
     with transaction.atomic():
+        item = locked(assignment.item_id)
         if not _is_rated(assignment):
             _leave(assignment, State.FLAGGED)
         _record(assignment, "flag", kind=kind, comment=comment)
-        settle(assignment.item)
+        settle(item)
 
 
 def escalate(assignment: Assignment, comment: str = "") -> None:
@@ -61,6 +64,7 @@ def escalate(assignment: Assignment, comment: str = "") -> None:
     """
     check_comment(comment)
     with transaction.atomic():
+        locked(assignment.item_id)
         if not _is_rated(assignment):
             _leave(assignment, State.FLAGGED)
         _record(assignment, "escalate", comment=comment)

@@ -9,19 +9,25 @@ PASSED = (Assignment.State.SKIPPED, Assignment.State.FLAGGED)
 SKIPS = 3  # so many different people passing an item on make it a lead's matter
 
 
-def settle(item: ReviewItem) -> bool:
-    """Bring the item's state up to date with its assignments; whether it has all its ratings.
+def locked(item_id: int) -> ReviewItem:
+    """The item as it is now, and nobody else's to change before the transaction ends. Whoever changes an assignment
+    locks its item first: the second of two who finish at once counts the first, and nobody waits crosswise."""
+    return ReviewItem.objects.select_for_update(no_key=True).get(pk=item_id)
+
+
+def settle(row: ReviewItem) -> bool:
+    """Bring the state of an item that is :func:`locked` up to date with its assignments; whether it has all its
+    ratings.
 
     It is in dispute when three people passed it on, when nobody is left who could still rate it, and from an
-    escalation on. A withdrawn item stays withdrawn. Call it after the change of an assignment, in its transaction:
-    the row's lock makes the second of two people who finish at once count the first.
+    escalation on. A withdrawn item stays withdrawn. Call it after the change of an assignment, in its transaction.
     """
-    row = ReviewItem.objects.select_for_update(no_key=True).get(pk=item.pk)
-    states = list(Assignment.objects.filter(item=item).values_list("state", flat=True))
+    states = list(Assignment.objects.filter(item=row).values_list("state", flat=True))
     rated = sum(state in RATED for state in states)
-    item.state = _state(row, rated, sum(state in PASSED for state in states))
-    if item.state != row.state:
-        ReviewItem.objects.filter(pk=row.pk).update(state=item.state)
+    state = _state(row, rated, sum(state in PASSED for state in states))
+    if state != row.state:
+        ReviewItem.objects.filter(pk=row.pk).update(state=state)
+        row.state = state
     return rated >= row.reviews_needed
 
 

@@ -147,7 +147,7 @@ def test_next_and_submit_cost_a_fixed_number_of_queries(django_assert_num_querie
     queue.members.update(offset=0)
     (me,) = members(queue)
     for number in range(3):
-        with django_assert_num_queries(16):  # type: ignore[operator]
+        with django_assert_num_queries(13):  # type: ignore[operator]
             item = me.next(queue)["id"]
         with django_assert_num_queries(15):  # type: ignore[operator]
             me.submit(item, key=f"k{number}")

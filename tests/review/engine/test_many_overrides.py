@@ -8,6 +8,7 @@ import pytest
 from django.core.exceptions import PermissionDenied
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from evaluation.accounts.models import AuditEvent, User
 from evaluation.errors import Refused
@@ -94,7 +95,7 @@ def test_an_assigned_expert_decides_only_what_they_rated_and_no_adjudication(
     for _ in range(2):
         held = next_assignment(queue, expert)
         assert held
-        Assignment.objects.filter(pk=held.pk).update(state="finished")
+        Assignment.objects.filter(pk=held.pk).update(state="finished", submitted_at=timezone.now())
         mine.append(held.item.answer_id)
     Override.objects.create(
         answer_id=mine[0], metric=metric, seq=1, kind="adjudication", value=3, reason="settled", by=lead

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 
 from evaluation.accounts.models import User
 from evaluation.accounts.roles import Role
@@ -213,7 +214,7 @@ def test_the_judge_is_shown_at_neither_occasion_of_a_repeated_item() -> None:
     states: dict[int, set[str]] = {}
     while one := next_assignment(queue, user):
         states.setdefault(one.item.answer_id, set()).add(rate(one).state)
-        Assignment.objects.filter(pk=one.pk, state="submitted").update(state="revealed")
+        Assignment.objects.filter(pk=one.pk, state="submitted").update(state="revealed", revealed_at=Now())
     repeated = set(queue.items.filter(occasion=2).values_list("answer", flat=True))
     assert repeated
     for answer, seen in states.items():

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from evaluation.accounts.models import User
+from evaluation.accounts.models import RoleGrant, User
 from evaluation.canonical import content_hash
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.profiles.models import ProfileVersion
@@ -19,7 +19,7 @@ from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import definitions
 from evaluation.shipping import profile_row, shipped_rubric_row
 from review.models.draws import Draw, FrameMember
-from review.models.queues import Assignment, QueueMember, QueueMetric, ReviewItem, ReviewQueue
+from review.models.queues import Assignment, QueueMember, QueueMetric, Reservation, ReviewItem, ReviewQueue
 from review.models.ratings import Override, Rating
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, unique
 
@@ -133,7 +133,10 @@ def second_judge(run: Run, values: Mapping[str, Sequence[float | str | None]], n
 
 def queue_for(run: Run, metrics: Sequence[MetricDefinition], reviewers: Sequence[User], **fields: Any) -> ReviewQueue:
     """A queue with members and metrics, without items."""
-    queue = ReviewQueue.objects.create(project=run.project, name=unique("queue"), reviews_needed=3, **fields)
+    needed = max(3, len(reviewers))
+    queue = ReviewQueue.objects.create(project=run.project, name=unique("queue"), reviews_needed=needed, **fields)
+    for person in reviewers:
+        RoleGrant.objects.get_or_create(user=person, project=run.project, role="reviewer")
     QueueMetric.objects.bulk_create(QueueMetric(queue=queue, metric=row) for row in metrics)
     QueueMember.objects.bulk_create(QueueMember(queue=queue, reviewer=person) for person in reviewers)
     return queue
@@ -148,7 +151,10 @@ def draw_into(queue: ReviewQueue, run: Run, places: Sequence[tuple[str, float | 
         FrameMember.objects.create(draw=drawn, answer=answer, stratum=stratum, probability=probability, sampled=sampled)
         if sampled:
             ReviewItem.objects.get_or_create(
-                queue=queue, answer=answer, occasion=1, defaults={"run": run, "shuffle_key": answer.pk}
+                queue=queue,
+                answer=answer,
+                occasion=1,
+                defaults={"run": run, "shuffle_key": answer.pk, "reviews_needed": queue.reviews_needed},
             )
     return drawn
 
@@ -159,19 +165,33 @@ def assignment_of(queue: ReviewQueue, answer: Answer, person: User, run: Run, *,
         queue=queue,
         answer=answer,
         occasion=occasion,
-        defaults={"run": run, "shuffle_key": answer.pk + occasion, "reserved": occasion > 1},
+        defaults={
+            "run": run,
+            "shuffle_key": answer.pk + occasion,
+            "reserved": occasion > 1,
+            "reviews_needed": queue.reviews_needed if occasion == 1 else 1,
+        },
     )
     found = Assignment.objects.filter(item=item, reviewer=person).first()
     if found:
         return found
-    return Assignment.objects.create(
-        item=item,
-        reviewer=person,
-        slot=item.assignments.count() + 1,
-        lease_until=timezone.now(),
-        submitted_at=timezone.now(),
-        state=Assignment.State.SUBMITTED,
+    if item.reserved:
+        Reservation.objects.create(item=item, reviewer=person)
+    made = Assignment.objects.create(
+        item=item, reviewer=person, slot=item.assignments.count() + 1, lease_until=timezone.now()
     )
+    moved(made, Assignment.State.SUBMITTED)
+    return made
+
+
+def moved(assignment: Assignment, state: str) -> None:
+    """Bring an assignment into a rated state, or back into the rater's hands, as reviewers do."""
+    assignment.state = state
+    assignment.submitted_at = None if state == Assignment.State.LEASED else assignment.submitted_at or timezone.now()
+    assignment.fence += state == Assignment.State.LEASED
+    if state == Assignment.State.REVEALED:
+        assignment.revealed_at = timezone.now()
+    assignment.save()
 
 
 def rate(
@@ -179,6 +199,13 @@ def rate(
 ) -> Rating:
     """A reviewer's rating, the next of its phase; ``None`` for "cannot judge"."""
     before = Rating.objects.filter(assignment=assignment, metric=row, phase=phase).count()
+    assignment.refresh_from_db()
+    if phase == "initial" and before:
+        moved(assignment, Assignment.State.LEASED)
+        moved(assignment, Assignment.State.SUBMITTED)
+    if phase == "final" and assignment.state == Assignment.State.SUBMITTED:
+        moved(assignment, Assignment.State.REVEALED)
+        moved(assignment, Assignment.State.FINISHED)
     return Rating.objects.create(
         answer_id=assignment.item.answer_id,
         metric=row,

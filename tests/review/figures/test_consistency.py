@@ -31,7 +31,9 @@ def correctness(run: Run) -> MetricDefinition:
 
 @pytest.fixture
 def queue(run: Run) -> ReviewQueue:
-    return make_queue(run, [make_user("reviewer", run.project) for _ in range(3)], metrics=["correctness"])
+    return make_queue(
+        run, [make_user("reviewer", run.project) for _ in range(3)], metrics=["correctness"], reviews_needed=3
+    )
 
 
 def people(queue: ReviewQueue) -> list[User]:
