@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from evaluation.metrics.korean import KIWI, analysis
 from evaluation.metrics.negation import holds_negation, may_negate_in_english, may_negate_in_korean
 from evaluation.metrics.normalise import fold
-from evaluation.metrics.probes import HANGUL, LETTER_OR_DIGIT, Probe, probe
+from evaluation.metrics.probes import HANGUL, LETTER_OR_DIGIT, OF_NUMBERS, SPACES, Probe, probe
 
 # Characters that fold to themselves but for the case of Latin letters, are single, and compose with nothing.
 _SYMBOLS = "·…→※□■○●△▲▽▼◇◆☆★①-⑳°×÷"
@@ -25,9 +25,7 @@ _CALM = re.compile(
     r"|아(?![니닌닙닐님])|마(?![세십라요.!\s])|(?<![지\s])말|(?<=[가-힣])안)*+"
 )
 _NUMERIC = re.compile(r"[\d십백천만억조]")
-_OF_NUMBERS = frozenset("0123456789일이삼사오육칠팔구십백천만억조")
-_BEFORE_NUMBERS = _OF_NUMBERS | frozenset("+-.,")
-_SPACES = frozenset(" \n\t\r\v\f\x1c\x1d\x1e\x1f")
+_BEFORE_NUMBERS = OF_NUMBERS | frozenset("+-.,")
 _BEHIND_DIGITS = frozenset("조항호장절편tmb")  # of articles, and of thousand, million, billion
 _BESIDE = 16  # characters that are looked at for the next one that is no space
 
@@ -42,7 +40,7 @@ class FirstTier:
         self._wordings = tuple(tuple(probe(written, used) for written in keyword) for keyword in keywords)
         every = [one for wordings in self._wordings for one in wordings]
         self._plan = tuple(
-            (one.settles, one.searched, len(one.searched), one.opens_number or one.ends_number, *one.gates, one)
+            (one.settles, one.searched, one.leads, one.opens_number or one.ends_number, *one.gates, one)
             for one, *_ in self._wordings
         )
         self._others = tuple((place, others) for place, (_, *others) in enumerate(self._wordings) if others)
@@ -70,25 +68,26 @@ class FirstTier:
             text = text.lower() if english and not self._has_letters else text
             if (not original.isascii() and may_negate_in_korean(text)) or (english and may_negate_in_english(text)):
                 return [_of_any(wordings, text, False, may_be_negated=True) for wordings in self._wordings]
+        text = f" {text} "  # so that a keyword at either end has a space beside it as elsewhere
         states: list[bool | None] = []
-        add, find, end_of_text = states.append, text.find, len(text)
-        for settles, searched, length, touches_numbers, gate, last_gate, one in self._plan:
+        add = states.append
+        for settles, searched, leads, touches_numbers, gate, last_gate, one in self._plan:
             if settles:
-                add(
-                    searched in text or (gate in text and last_gate in text and _state(one, text, may_be_negated=False))
-                )
-            elif (start := find(searched)) >= 0:
-                end = start + length
-                if (
-                    not touches_numbers
-                    and (start == 0 or not text[start - 1].isalnum())
-                    and (end == end_of_text or not text[end].isalnum())
-                ):
-                    add(True)
-                else:
-                    add(_look(one, text, start, may_be_negated=False))
+                add(searched in text or (gate in text and last_gate in text and _state(one, text, False)))
+            elif (start := text.find(searched)) < 0:
+                add(gate in text and last_gate in text and _state(one, text, False))
+            elif leads is not None:
+                add(text[start - 1] not in leads or _look(one, text, text.find(one.needle), False))
             else:
-                add(gate in text and last_gate in text and _state(one, text, may_be_negated=False))
+                end = start + len(searched)
+                add(
+                    (
+                        not touches_numbers
+                        and (text[start - 1] == " " or not text[start - 1].isalnum())
+                        and (text[end] == " " or not text[end].isalnum())
+                    )
+                    or _look(one, text, start, False)
+                )
         for place, others in self._others:
             if not states[place]:
                 states[place] = _of_any(others, text, states[place], may_be_negated=False)
@@ -106,13 +105,15 @@ def _of_any(wordings: Iterable[Probe], text: str, state: bool | None, *, may_be_
 
 
 def _state(one: Probe, text: str, may_be_negated: bool) -> bool | None:
+    if one.spacing is not None and one.spacing.search(text) is None:  # which finds the needle as well
+        return None if _may_be_there(one, text) else False
     start = text.find(one.needle)
     if start < 0 and one.is_spaced and _has_odd_spaces(text):
         text = " ".join(text.split())
         start = text.find(one.needle)
     if start >= 0:
         return _look(one, text, start, may_be_negated)
-    return None if not one.is_final and _may_be_there(one, text) else False
+    return None if not one.is_final and (one.spacing is not None or _may_be_there(one, text)) else False
 
 
 def _look(one: Probe, text: str, start: int, may_be_negated: bool) -> bool | None:
@@ -164,7 +165,7 @@ def _may_cut(one: Probe, text: str, start: int, end: int) -> bool:
 def _cuts_before(text: str, start: int) -> bool:
     """Whether the first edge could lie inside a number or article: what stands before it could be part of one."""
     place = start - 1
-    while place >= 0 and text[place] in _SPACES:
+    while place >= 0 and text[place] in SPACES:
         place -= 1
         if start - place > _BESIDE:
             return True  # further away than one looks here
@@ -175,7 +176,7 @@ def _cuts_before(text: str, start: int) -> bool:
 def _cuts_behind(text: str, end: int) -> bool:
     """Whether the last edge could lie inside a number or article."""
     place, length = end, len(text)
-    while place < length and text[place] in _SPACES:
+    while place < length and text[place] in SPACES:
         place += 1
         if place - end > _BESIDE:
             return True
@@ -184,7 +185,7 @@ def _cuts_behind(text: str, end: int) -> bool:
     behind = text[place]
     if behind in ".,":
         return text[place + 1 : place + 2].isdigit()
-    if behind in _OF_NUMBERS or (text[end - 1] == "조" and behind == "의"):
+    if behind in OF_NUMBERS or (text[end - 1] == "조" and behind == "의"):
         return True
     return text[end - 1].isdigit() and behind in _BEHIND_DIGITS
 
@@ -198,10 +199,8 @@ def _negator_near(text: str, start: int, end: int) -> bool:
 
 
 def _may_be_there(one: Probe, text: str) -> bool:
-    """Whether another tier could find the keyword, although it does not stand in the text as it is written."""
+    """Whether a tier other than spacing could find a keyword that does not stand in the text as it is written."""
     if one.has_value and _NUMERIC.search(text):
-        return True
-    if one.spacing is not None and one.spacing.search(text):
         return True
     if one.stem_words is None:
         return False

@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from evaluation.errors import UnknownName
+from evaluation.metrics import korean
 from evaluation.metrics.deferred import DeferredMapping, DeferredSequence
 from evaluation.metrics.first_tier import FirstTier
-from evaluation.metrics.korean import CLOSED_LIST, analysis
+from evaluation.metrics.korean import CLOSED_LIST
 from evaluation.metrics.matching import MATCHINGS, KeywordHit, find_keyword
 from evaluation.metrics.normalise import folded
 from evaluation.metrics.tiers import Tier
@@ -26,24 +27,24 @@ class KeywordSet:
     """Keywords compiled once, each with its alternative wordings, and how they are matched: ``tiers``, or the sources'
     plain ``substring``."""
 
-    __slots__ = ("_states", "analysis", "keywords", "matching")
+    __slots__ = ("analyser", "keywords", "matching", "settled")
 
-    def __init__(self, keywords: Keywords, matching: str, used: str) -> None:
-        self.keywords, self.matching, self.analysis = keywords, matching, used
-        self._states = FirstTier(keywords).states if matching != Tier.SUBSTRING else self._plainly
+    def __init__(self, keywords: Keywords, matching: str) -> None:
+        self.keywords, self.matching, self.analyser = keywords, matching, korean.Kiwi
+        # For each keyword whether it occurs in a text and counts; ``None`` where only the full tiers can tell.
+        self.settled = FirstTier(keywords).states if matching != Tier.SUBSTRING else self._plainly
 
-    def settled(self, text: str) -> list[bool | None]:
-        """For each keyword whether it occurs in the text and counts; ``None`` where only the full tiers can tell."""
-        return self._states(text)
-
-    def occurring(self, text: str) -> list[bool]:
-        """For each keyword whether it occurs in the text and counts."""
-        states = self._states(text)
-        if None in states:
-            for place, state in enumerate(states):
-                if state is None:
-                    states[place] = occurs(find_keyword(self.keywords[place], text, self.matching))
-        return states  # type: ignore[return-value]  # no None is left
+    def occurring(self, text: str) -> tuple[list[bool], int]:
+        """For each keyword whether it occurs in the text and counts; and how many do."""
+        states = self.settled(text)
+        try:
+            return states, sum(states)  # type: ignore[return-value,arg-type]
+        except TypeError:  # a None is left; looking for it first costs more than adding up
+            read = [
+                occurs(find_keyword(keyword, text, self.matching)) if state is None else state
+                for keyword, state in zip(self.keywords, states, strict=True)
+            ]
+            return read, sum(read)
 
     def _plainly(self, text: str) -> list[bool | None]:
         return [any(written in text for written in keyword) for keyword in self.keywords]
@@ -54,8 +55,7 @@ class KeywordsInAnswer:
 
     def __init__(self, wanted: KeywordSet, text: str) -> None:
         self.wanted, self.text = wanted, text
-        self.occurring = wanted.occurring(text)
-        self.found = sum(self.occurring)
+        self.occurring, self.found = wanted.occurring(text)
         self.detail = DeferredMapping(self._made_detail)
         self.findings = DeferredSequence(self._made_findings)
 
@@ -99,12 +99,12 @@ def keyword_set(keywords: Keywords, matching: str) -> KeywordSet:
     :raises UnknownName: for a matching other than ``tiers`` and ``substring``.
     """
     known = _SETS.get(keywords)
-    if known is not None and known.matching == matching and known.analysis == analysis():
+    if known is not None and known.matching == matching and known.analyser is korean.Kiwi:
         return known
     if matching not in MATCHINGS:
         raise UnknownName("matching", matching, MATCHINGS)
     kept = (tuple(written for written in keyword if folded(written)) for keyword in keywords)
-    made = KeywordSet(tuple(keyword for keyword in kept if keyword), matching, analysis())
+    made = KeywordSet(tuple(keyword for keyword in kept if keyword), matching)
     if len(_SETS) >= _MOST_SETS:
         _SETS.clear()
     _SETS[keywords] = made

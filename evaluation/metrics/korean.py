@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 try:
-    from kiwipiepy import Kiwi
+    from kiwipiepy import Kiwi as Kiwi
 except ImportError:  # the extra is optional, and results say which analysis they used
     Kiwi = None
 

@@ -19,7 +19,7 @@ _WORD_LIST = (
     "주가 만 천 구조 조건 제15조 제15조의2 제 15 조 200 12 2012 3.5% 50bp 0.5% 천억 1,000억원 1억 200만원 KODEX 200TR "
     "ETF ETF상품 S&P500 Cornish heath heathland not no never cannot don't without one note account isnt 않습니다 "
     "없습니다 아닙니다 아니라 못 안 안내 하지 말고 마세요 뿐 아니라 million 5 -3.5% + C++ % 은 는 을 이 가 의 에서 만 "
-    "하세요 입니다 명 원"
+    "하세요 입니다 명 원 만기 장학금 3개월"
 )
 WORDS = tuple(_WORD_LIST.split())
 GAPS = st.sampled_from((*"   \n\t\v(`“·", "", "", "  ", ". ", ".", ", ", ") ", "\u200b"))
@@ -87,6 +87,10 @@ def test_syllables_that_negate_elsewhere_leave_a_text_calm(text: str) -> None:
         ("삼성전자", "삼성 전자의 실적", None),  # the spacing tier decides
         ("주", "주가가 오른다", None),  # a single syllable: particle or word
         ("12", "2012년", None),
+        ("장학금", "심사합니다. 장학금은 학기마다 지급한다", True),
+        ("만기", "채권의 만기가 길다", True),
+        ("만기", "3 만기", None),  # a number could go on: 3만
+        ("3개월", "제 3개월", None),
         ("0.5%", "50bp 인하했다", None),  # the number tier decides
         ("0.5%", "인하했다", False),
     ],
