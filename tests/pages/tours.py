@@ -1,0 +1,136 @@
+"""Which pages the browser tests open, with the demo loaded, and that none is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from django.test import Client
+from django.urls import URLPattern, resolve, reverse
+
+from evaluation.accounts.models import User
+from evaluation.judges.models import JudgeVersion
+from evaluation.questions.models import QuestionSet
+from evaluation.runs.models import Run
+from review.given import Given
+from review.models.queues import Assignment, ReviewQueue
+from review.pairing.making import make_pairs
+from review.queues.leases import next_assignment
+from review.queues.leaving import escalate
+from review.ratings import metrics_of, submit
+from review.reveals import finalise, reveal
+from review.urls import urlpatterns
+
+#: Addresses that answer a GET and are no page of their own.
+NO_PAGES = {
+    "run-progress": "a part of the run page",
+    "run-agreement-intervals": "a part of the agreement page",
+    "run-agreement-over-time": "a part of the agreement page",
+    "queue-preview": "a part of the form of a queue",
+    "queue-export": "a file",
+    "review-next": "leads to an item",
+    "review-ahead": "the card of review-item, fetched beforehand",
+}
+
+
+def prepare(people: dict[str, User]) -> None:
+    """What the demo does not bring: a rated item, one that a lead is asked about, and a comparison."""
+    queue = ReviewQueue.objects.get(example=False)
+    rated = held(queue, people["reviewer1"])
+    given = {row.metric.name: Given(value=3) for row in metrics_of(queue)}
+    if submit(rated, given, idempotency_key="tour", by=people["reviewer1"], active_ms=30_000).reveal:
+        reveal(rated)
+        finalise(rated, by=people["reviewer1"])
+    escalate(held(queue, people["reviewer2"]), "Is this still the rule?")
+    vector, graph = judged_runs()
+    raters = [people["reviewer1"], people["lead"]]
+    make_pairs(vector, graph, name="Which one?", reviewers=raters, size=3, guideline="Read both.", seed=3)
+
+
+def held(queue: ReviewQueue, person: User) -> Assignment:
+    """The item in the person's hands."""
+    found = next_assignment(queue, person)
+    assert found is not None
+    return found
+
+
+def judged_runs() -> tuple[Run, Run]:
+    """The demo's judged runs, the better one last."""
+    vector, graph = (Run.objects.filter(name__contains=name).latest("pk") for name in ("vector", "graph"))
+    return vector, graph
+
+
+def pages_of_a_lead() -> list[str]:
+    """The addresses of everything a lead sees."""
+    vector, run = judged_runs()
+    answer = run.answer_set.answers.order_by("pk")[0]
+    queues = [queue.pk for queue in ReviewQueue.objects.order_by("pk")]
+    case = Assignment.objects.get(state=Assignment.State.FLAGGED).item_id
+    pairs = vector.project.pair_sets.get(name="Which one?").pk
+    compared = f"runs={vector.pk},{run.pk}"
+    return [
+        reverse("home"),
+        reverse("run-list"),
+        reverse("run", args=[run.pk]),
+        reverse("run-agreement", args=[run.pk]),
+        reverse("run-answers", args=[run.pk]),
+        f"{reverse('run-compare')}?{compared}",
+        f"{reverse('run-compare-answers')}?{compared}&question={answer.question.external_id}",
+        f"{reverse('answer', args=[answer.pk])}?run={run.pk}",
+        reverse("judge-list"),
+        *(reverse("judge", args=[judge.pk]) for judge in JudgeVersion.objects.order_by("pk")[:1]),
+        reverse("queue-list"),
+        *(reverse(name, args=[pk]) for name in ("queue", "queue-people", "queue-items") for pk in queues),
+        reverse("queue-questions", args=[queues[-1]]),
+        f"{reverse('queue-new')}?run={run.pk}",
+        reverse("adjudication"),
+        reverse("adjudication-case", args=[case]),
+        reverse("adjudication-question", args=[case]),
+        reverse("adjudication-rubric", args=[case, "correctness"]),
+        reverse("pair-list"),
+        f"{reverse('pair-new')}?run={run.pk}",
+        reverse("pairs", args=[pairs]),
+        reverse("question-set-list"),
+        reverse("question-set", args=[QuestionSet.objects.latest("pk").pk]),
+        reverse("question-set-upload"),
+    ]
+
+
+def pages_of_a_reviewer(person: User) -> list[str]:
+    """The addresses of everything a reviewer sees."""
+    waiting = ReviewQueue.objects.get(example=False)
+    rated = Assignment.objects.get(item__queue=waiting, reviewer=person, state=Assignment.State.FINISHED)
+    return [
+        reverse("home"),
+        reverse("queue-list"),
+        reverse("queue", args=[waiting.pk]),
+        reverse("review-item", args=[held(waiting, person).pk]),
+        reverse("my-ratings"),
+        reverse("review-item", args=[rated.pk]),
+        reverse("review-again", args=[rated.pk]),
+        reverse("review-keys"),
+        reverse("practice"),
+        reverse("practice-example", args=[1]),
+        reverse("pair-list"),
+        reverse("pairs-rate", args=[waiting.project.pair_sets.get(name="Which one?").pk]),
+    ]
+
+
+def forgotten(paths: Iterable[str], lead: User) -> list[str]:
+    """Addresses of ``review/urls.py`` that answer a GET and are neither opened nor known to be no page."""
+    opened = {resolve(urlsplit(path).path).url_name for path in paths}
+    client = Client()
+    client.force_login(lead)
+    left = []
+    for pattern in urlpatterns:
+        assert isinstance(pattern, URLPattern)
+        if pattern.name in opened or pattern.name in NO_PAGES:
+            continue
+        blanks = {name: "x" if type(part).__name__ == "StringConverter" else 0 for name, part in _parts(pattern)}
+        if client.get(reverse(pattern.name, kwargs=blanks)).status_code != 405:
+            left.append(str(pattern.name))
+    return left
+
+
+def _parts(pattern: URLPattern) -> Iterable[tuple[str, object]]:
+    return pattern.pattern.converters.items()
