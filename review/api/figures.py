@@ -22,9 +22,8 @@ from review.exposures import expose
 from review.gating import GateAsked, gate_of, gates_of
 from review.measures import By
 from review.measures_kept import kept_agreement
-from review.pages.plan import plan_json
+from review.pages.plan import planned_review
 from review.pages.report_pictures import agreement_pictures
-from review.planner.ahead import next_review
 from review.reporting.exporting import FORMATS, export
 from review.reporting.gate import GateOn
 from review.reporting.gathering import gather
@@ -63,7 +62,8 @@ class ReportView(Endpoint):
         """The report in the asked format; it tells the judge's values, so that reviewers who read it are recorded."""
         run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
         asked = _checked(ReportQuery, request)
-        made = export(run, asked["format"], gate_of(run, _gate(request, asked)), pictures=agreement_pictures)
+        gate = gate_of(run, _gate(request, asked))
+        made = export(run, asked["format"], gate, pictures=agreement_pictures, planned=planned_review)
         expose(request.user, run, "report")
         response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
         response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
@@ -119,7 +119,7 @@ class CorrectionView(Endpoint):
         asked = _checked(CorrectionQuery, request)
         basis = gather(run)
         found = three_ways_from(basis, by_category=asked["by"] == "category").to_dict()
-        return Response({**found, "next_review": plan_json(next_review(basis))})
+        return Response({**found, "next_review": planned_review(basis)})
 
 
 class CompareQuery(GateQuery):

@@ -25,17 +25,17 @@ from review.reporting.making import report_of
 def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str) -> None:
     """The gate first, then the figures; exit 0, 100 for a gate that is not passed or a run that is not complete."""
     basis = gather(run)
-    report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None)
+    plan = next_review(basis)
+    report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan_json(plan))
     if form == "json":
-        told = {**summary_json(report), "next_review": plan_json(next_review(basis))}
-        command.stdout.write(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=2))
+        command.stdout.write(json.dumps(summary_json(report), ensure_ascii=False, allow_nan=False, indent=2))
     else:
         if gate is not None:
             print_gate(command, gate)
         write(command.stdout, results_sheets(report))
         for line in about_judges(report):
             command.stdout.write(line)
-        if plan := next_review(basis):
+        if plan:
             command.stdout.write(" ".join(part for part in (plan_sentence(plan), guess_note(plan)) if part))
     if gate is not None:
         warn_of_gate(command, gate)

@@ -10,9 +10,10 @@ from typing import Any
 from django.utils.translation import gettext, ngettext
 
 from review.pages import numbers
-from review.planner.ahead import ReviewPlan
+from review.planner.ahead import ReviewPlan, next_review
 from review.planner.design import Expected
 from review.planner.goals import Goal
+from review.reporting.gathering import Gathered
 from review.sampling.draw import ALL, CERTAIN
 from review.sampling.stratify import FAILED
 
@@ -103,6 +104,11 @@ def plan_sentence(plan: ReviewPlan | None) -> str:
 def plan_json(plan: ReviewPlan | None) -> dict[str, Any] | None:
     """The next review for programs, with the sentence for people; ``None`` without one."""
     return None if plan is None else {**plan.to_dict(), "sentence": plan_sentence(plan), "note": guess_note(plan)}
+
+
+def planned_review(basis: Gathered) -> dict[str, Any] | None:
+    """The next review that is worth while after a run, for programs. One query."""
+    return plan_json(next_review(basis))
 
 
 def guess_note(plan: ReviewPlan | None) -> str:

@@ -44,6 +44,7 @@ def summary_json(report: Report) -> dict[str, Any]:
         "latency": _latency(report.latency),
         "agreement": plain(report.agreement),
         "gate": plain(report.gate),
+        "next_review": None if report.next_review is None else dict(report.next_review),
         "doubts": [plain(asdict(one)) for one in report.doubts],
         "provenance": plain(_provenance(report)),
     }

@@ -19,12 +19,14 @@ from review.reporting.as_markdown import markdown_summary
 from review.reporting.as_table import FIGURES, answer_header, answer_rows, figure_rows
 from review.reporting.by_profile.answers import Fields, answer_fields
 from review.reporting.gate import Gate
-from review.reporting.gathering import gather
+from review.reporting.gathering import Gathered, gather
 from review.reporting.making import report_of
 from review.reporting.report import Report
 
 Texts = dict[int, str]
-Pictures = Callable[[Run], str]  # the plots of a run as HTML; pages draw them, so entrances hand them in
+# What lies on higher floors is handed in by entrances: the plots of a run as HTML, and the next review worth while.
+Pictures = Callable[[Run], str]
+Planned = Callable[[Gathered], Mapping[str, object] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,14 @@ class Facts:
 @dataclass(frozen=True, slots=True)
 class Format:
     """An export format: its media type, how a report becomes bytes, the ending of its files, and whether it has the
-    source's fields and the cost of each answer; ``pictured`` ones hold plots."""
+    source's fields and the cost of each answer; ``pictured`` ones hold plots, ``planned`` ones the next review."""
 
     media_type: str
     write: Callable[[Report, Facts], Iterator[bytes]]
     ending: str
     with_fields: bool = False
     pictured: bool = False
+    planned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +75,44 @@ def format_of(path: Path) -> str:
     return endings[ending]
 
 
-def export(run: Run, format_name: str, gate: Gate | None = None, *, pictures: Pictures | None = None) -> Exported:
-    """The run's report in a format, with the outcome of a gate, and with pictures in a format that can hold them.
+def export(
+    run: Run,
+    format_name: str,
+    gate: Gate | None = None,
+    *,
+    pictures: Pictures | None = None,
+    planned: Planned | None = None,
+) -> Exported:
+    """The run's report in a format, with the outcome of a gate, and with pictures and the next review in a format that
+    can hold them.
 
     :raises UnknownName: for a format that is not among :data:`FORMATS`.
     """
     if format_name not in FORMATS:
         raise UnknownName("report format", format_name, list(FORMATS))
     chosen, basis = FORMATS[format_name], gather(run)
-    report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None)
+    plan = planned(basis) if planned and chosen.planned else None
+    report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan)
     fields, costs = (answer_fields(basis), spending_by_answer(run)) if chosen.with_fields else ({}, {})
     drawn = pictures(run) if pictures and chosen.pictured else ""
     facts = Facts(answer_texts(run), fields, costs, gate, drawn)
     return Exported(f"run-{run.pk}.{chosen.ending}", chosen.media_type, chosen.write(report, facts))
 
 
-def export_to(run: Run, path: Path, gate: Gate | None = None, *, pictures: Pictures | None = None) -> None:
+def export_to(
+    run: Run,
+    path: Path,
+    gate: Gate | None = None,
+    *,
+    pictures: Pictures | None = None,
+    planned: Planned | None = None,
+) -> None:
     """Write the run's report to a file whose ending names the format; the file appears whole or not at all.
 
     :raises UnknownName: for an unknown ending.
     :raises OSError: where the file cannot be written.
     """
-    write_whole(path, export(run, format_of(path), gate, pictures=pictures).chunks)
+    write_whole(path, export(run, format_of(path), gate, pictures=pictures, planned=planned).chunks)
 
 
 def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
@@ -149,7 +168,7 @@ def _html(report: Report, facts: Facts) -> Iterator[bytes]:
 
 
 FORMATS: dict[str, Format] = {
-    "json": Format("application/json", _json, "json", with_fields=True),
+    "json": Format("application/json", _json, "json", with_fields=True, planned=True),
     "jsonl": Format("application/x-ndjson", _jsonl, "jsonl", with_fields=True),
     "csv": Format("text/csv; charset=utf-8", _csv, "csv"),
     "xlsx": Format("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", _xlsx, "xlsx"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.db.models import Count, Q
 
 from evaluation.runs.models import Run
@@ -18,6 +20,7 @@ from review.reporting.overall import three_scores
 from review.reporting.provenance import Provenance
 from review.reporting.report import Report, RunHeader
 from review.reporting.tracing import provenance_of
+from review.variation import variation_from
 
 OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, WorkUnit.State.LEASED)
 
@@ -43,8 +46,9 @@ def report_of(basis: Gathered) -> Report:
         metrics=metrics,
         categories=categories,
         latency=latency,
-        agreement=agreement_from(said, basis.samples).to_dict(),
+        agreement=replace(agreement_from(said, basis.samples), variation=variation_from(said)).to_dict(),
         gate=None,
+        next_review=None,
         provenance=provenance,
         doubts=doubts_of(run, provenance),
         evaluation=evaluation_section(profile, overall, metrics, categories, latency.mean if latency else None),

@@ -165,9 +165,10 @@ class Report:
 
     ``evaluation`` is the section of source 000 without its details: rates and judge means, ``overall_score``
     (judge-only; ``None`` unless it may be called so) and ``by_category``. ``by_profile`` is the profile's own section.
-    ``agreement`` has the form of the ``agreement`` command, without intervals. ``gate`` is ``None``: no gate was asked
-    for. ``doubts`` are what makes the judge less to be trusted. ``worst`` are the answers with the lowest scores,
-    ``disagreements`` the largest distances of judge and experts first.
+    ``agreement`` has the form of the ``agreement`` command, with why values vary and without intervals. ``gate`` is
+    ``None``: no gate was asked for. ``next_review`` is the next review worth while, ``None`` where nothing would be
+    gained or where nobody planned. ``doubts`` are what makes the judge less to be trusted. ``worst`` are the answers
+    with the lowest scores, ``disagreements`` the largest distances of judge and experts first.
     """
 
     header: RunHeader
@@ -177,6 +178,7 @@ class Report:
     latency: Latency | None
     agreement: Mapping[str, Any]
     gate: Mapping[str, Any] | None
+    next_review: Mapping[str, Any] | None
     provenance: Provenance
     doubts: tuple[Doubt, ...]
     evaluation: Mapping[str, Any]

@@ -30,6 +30,7 @@ from review.gating import gate_of
 from review.management.asking import refusals
 from review.management.gate_options import add_gate_arguments, gate_asked
 from review.management.showing import show_results
+from review.pages.plan import planned_review
 from review.pages.report_pictures import agreement_pictures
 from review.reporting.exporting import export_to, format_of
 
@@ -100,7 +101,7 @@ class Command(BaseCommand):
             gate = gate_of(run, asked)
         for path in options["output"]:
             with refusals():
-                export_to(run, path, gate, pictures=agreement_pictures)
+                export_to(run, path, gate, pictures=agreement_pictures, planned=planned_review)
         show_results(self, run, gate, options["format"])
 
 

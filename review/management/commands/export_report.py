@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from review.gating import gate_of
 from review.management.asking import refusals, run_named
 from review.management.gate_options import add_gate_arguments, gate_asked
+from review.pages.plan import planned_review
 from review.pages.report_pictures import agreement_pictures
 from review.reporting.exporting import FORMATS, export_to
 
@@ -33,5 +34,5 @@ class Command(BaseCommand):
             gate = gate_of(run, gate_asked(options))
         for path in options["output"]:
             with refusals():
-                export_to(run, path, gate, pictures=agreement_pictures)
+                export_to(run, path, gate, pictures=agreement_pictures, planned=planned_review)
             self.stdout.write(str(path))

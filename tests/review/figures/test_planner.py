@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,6 +161,20 @@ def test_commands_and_rest_say_it_too(run: Run) -> None:
         assert sentence in text.getvalue()
         call_command(command, str(run.pk), "--format", "json", stdout=as_json)
         assert json.loads(as_json.getvalue())["next_review"] == told
+
+
+def test_the_json_report_of_every_entrance_has_it(run: Run, tmp_path: Path) -> None:
+    caller = Caller(make_user(Role.VIEWER, run.project))
+    told = caller.get(f"runs/{run.pk}/correction/").json()["next_review"]
+    assert told["items"] == 23
+    report = b"".join(caller.get(f"runs/{run.pk}/report/").streaming_content)
+    assert json.loads(report)["next_review"] == told
+    path = tmp_path / "report.json"
+    call_command("export_report", str(run.pk), "--output", str(path), stdout=StringIO())
+    assert json.loads(path.read_text(encoding="utf-8"))["next_review"] == told
+    Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
+    report = b"".join(caller.get(f"runs/{run.pk}/report/").streaming_content)
+    assert json.loads(report)["next_review"] is None
 
 
 def test_the_preview_of_a_queue_shows_the_interval_to_be_expected(run: Run) -> None:

@@ -78,6 +78,22 @@ def test_overlap_tells_reviewers_from_answers(run: Run) -> None:
     assert sum(found.shares.values()) == pytest.approx(1.0)
 
 
+def test_the_json_report_tells_it_as_the_agreement_command_does(run: Run) -> None:
+    response, asked = Caller(make_user(Role.VIEWER, run.project)).get(f"runs/{run.pk}/report/"), StringIO()
+    report = b"".join(response.streaming_content)
+    found = json.loads(report)["agreement"]["variance"]["correctness"]
+    # the variances of the test above
+    assert found["variance"]["answers"] == pytest.approx(3.0)
+    assert found["variance"]["reviewers"] == pytest.approx(1 / 6)
+    assert found["next"]["spend_on"] == "questions"
+    call_command("agreement", str(run.pk), "--format", "json", stdout=asked)
+    said = json.loads(asked.getvalue())["variance"]["correctness"]
+    assert {key: said[key] for key in ("missing", "design")} == {key: found[key] for key in ("missing", "design")}
+    asked = StringIO()
+    call_command("results", str(run.pk), "--format", "json", stdout=asked)
+    assert json.loads(asked.getvalue())["agreement"]["variance"]["correctness"] == found
+
+
 def test_repeats_of_the_judge_tell_its_noise(run: Run) -> None:
     judge = run.judges.get()
     for answer, value in zip(answer_rows(run), [4, 4, 3], strict=True):
