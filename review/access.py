@@ -12,6 +12,7 @@ from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.runs.models import Answer, Run
 from review.models.draws import Draw
+from review.models.pairs import PairMember, PairSet
 from review.models.queues import Assignment, ItemEvent, QueueMember, ReviewItem, ReviewQueue
 from review.models.ratings import Rating
 from review.overrides import may_override
@@ -151,6 +152,24 @@ def run_to_override(user: Person, pk: int | str) -> Run:
     if access.may(user, run.project_id, Action.VIEW):
         raise PermissionDenied
     raise Http404
+
+
+def pair_sets_of(user: Person) -> QuerySet[PairSet]:
+    """The comparisons the person leads or is named in, newest first."""
+    led = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
+    reached = Q(project__in=access.projects_with(user, Action.RATE).values("pk"))
+    named = Q(pk__in=PairMember.objects.filter(reviewer=user).values("pair_set")) if isinstance(user, User) else Q(pk=0)
+    return PairSet.objects.filter(led | (reached & named)).order_by("-id")
+
+
+def pair_set_for(user: Person, pk: int | str) -> PairSet:
+    """A comparison for its leads and members; 404 for all others, whatever their role in the project."""
+    return _one(pair_sets_of(user), pk)
+
+
+def leads_pairs(user: Person, found: PairSet) -> bool:
+    """Whether the person manages the comparison."""
+    return access.may(user, found.project_id, Action.MANAGE_REVIEW)
 
 
 def _memberships(user: Person) -> QuerySet[QueueMember]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from django.db import transaction
 
@@ -15,11 +13,10 @@ from evaluation.accounts.models import User
 from evaluation.errors import Refused
 from evaluation.judges.clients import client_of
 from evaluation.judges.models import AttackResult, JudgeCheck, JudgeVersion
-from evaluation.judges.prices import price_table
+from evaluation.judges.pinning import cost_of_all
 from evaluation.judging.attacks.running import Attacker, Faced, NoJudge, rubric_of_attacks
 from evaluation.judging.attacks.spec import attacks_hash
 from evaluation.judging.calls import JudgeClient, JudgeReply, Outcome, Rung
-from evaluation.judging.pricing import cost_of
 from evaluation.judging.probing import probe
 from evaluation.judging.wire import storable
 
@@ -55,7 +52,7 @@ def check(judge: JudgeVersion, by: User | None = None) -> JudgeCheck:
             attacks=len(asked.faced),
             passed=sum(one.passed for one in asked.faced),
             calls=0 if judge.is_baseline else len(replies),
-            cost=_cost(judge, replies),
+            cost=cost_of_all(judge, replies),
             created_by=by,
         )
         AttackResult.objects.bulk_create(_row(row, one) for one in asked.faced)
@@ -93,9 +90,3 @@ def _row(check_of: JudgeCheck, one: Faced) -> AttackResult:
         broken=[dataclasses.asdict(bound) for bound in one.broken],
         raw=storable(one.replies[-1].raw)[:_RAW_KEPT] if one.replies else "",
     )
-
-
-def _cost(judge: JudgeVersion, replies: Sequence[JudgeReply]) -> Decimal | None:
-    costs = [cost_of(judge.model, reply, table=price_table()) for reply in replies]
-    known = [cost for cost in costs if cost is not None]
-    return sum(known, Decimal(0)) if len(known) == len(costs) else None

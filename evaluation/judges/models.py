@@ -114,6 +114,31 @@ class JudgeVersion(AppendOnly, Authored):
         return "jury" in self.params
 
 
+class PreflightRow(AppendOnly):
+    """What the small calls before some work told about a judge. The row with outcome ``ok`` pins the ``rung`` for the
+    whole of it; ``judge_hash`` is the hash of the judge version and of what was pinned. Others say why it could not be
+    pinned: a reason code, and ``retry_at`` where the server wants to be left alone until then.
+
+    ``usage`` and ``logprobs`` tell whether the judge gives token counts and log probabilities, null where that was not
+    found out. ``cost`` is in US dollars, null where unknown; ``detail`` lists the calls.
+    """
+
+    outcome = models.CharField(_("outcome"), max_length=30)
+    rung = models.CharField(_("way of asking"), max_length=20, blank=True)
+    judge_hash = models.CharField(_("hash of the judge as pinned"), max_length=64, blank=True)
+    model_returned = models.CharField(_("model that answered"), max_length=200, blank=True)
+    fingerprint = models.CharField(_("fingerprint"), max_length=200, blank=True)
+    usage = models.BooleanField(_("tells tokens"), null=True)
+    logprobs = models.BooleanField(_("tells log probabilities"), null=True)
+    calls = models.PositiveIntegerField(_("calls"), default=0)
+    cost = models.DecimalField(_("cost"), max_digits=14, decimal_places=8, null=True)
+    retry_at = models.DateTimeField(_("not before"), null=True)
+    detail = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        abstract = True
+
+
 class JudgeCheck(AppendOnly, Authored):
     """A judge configuration put to the shipped attacks: under which rubric and how it was asked, how many attacks it
     passed. ``reason`` says why the check could not be done; then there are no results. ``cost`` is in US dollars, null

@@ -16,7 +16,7 @@ from evaluation.judging.lexical.grades import correctness
 from evaluation.judging.rubric import Rubric
 from evaluation.judging.scored import read_verdict
 from evaluation.judging.shapes import closed
-from evaluation.samples import AnswerSpec, QuestionSpec, Result, Status
+from evaluation.samples import AnswerSpec, QuestionSpec, Result
 
 FAMILY, METRIC = "pairwise", "preference"
 VALUES: Mapping[str, int] = {
@@ -60,10 +60,10 @@ def read_preference(rubric: Rubric, heard: Heard) -> Result:
 def joined(forward: Result, backward: Result) -> Joined:
     """Both orders as one: ``forward`` saw A first, ``backward`` B first. The mean where both name one side or one of
     them none; 0 where they name different sides."""
-    for result in (forward, backward):
-        if result.status is not Status.SCORED or result.value is None:
-            return Joined(None, result.reason or "parse", disagree=False)
-    a, b = forward.value or 0.0, -(backward.value or 0.0)
+    if forward.value is None or backward.value is None:
+        failed = forward if forward.value is None else backward
+        return Joined(None, failed.reason, disagree=False)
+    a, b = forward.value, -backward.value
     if a * b < 0:
         return Joined(0.0, "", disagree=True)
     return Joined((a + b) / 2, "", disagree=False)

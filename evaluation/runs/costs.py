@@ -8,8 +8,9 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
+from evaluation.judges.models import PreflightRow
 from evaluation.runs.models import Preflight, Run
 from evaluation.work.models import Attempt, WorkUnit
 
@@ -61,6 +62,11 @@ def spending_by_run(runs: Collection[int]) -> dict[int, Spending]:
     work = {row["unit__run_id"]: _spending(row) for row in rows}
     before = _preflights(runs)
     return {run: altogether(part[run] for part in (work, before) if run in part) for run in runs}
+
+
+def spending_of(attempts: QuerySet[Any]) -> Spending:
+    """Of the calls behind some rows of a ledger of attempts, in one query."""
+    return _spending(attempts.aggregate(**_SUMS))
 
 
 def altogether(parts: Iterable[Spending]) -> Spending:
@@ -143,13 +149,19 @@ _NAMES = tuple(field.name for field in fields(Spending))
 
 def _preflights(runs: Collection[int]) -> dict[int, Spending]:
     """What the small calls before the runs cost, by run. One query."""
-    found: dict[int, list[Spending]] = {}
-    rows = Preflight.objects.filter(run__in=runs).values_list("run_id", "cost", "detail")
-    for run, cost, calls in rows:
-        found.setdefault(run, []).extend(_probe(call) for call in calls)
-        if calls and "cost" not in calls[0]:  # written before each call told its own
-            found[run].append(Spending(known=cost or Decimal(0), unknown_calls=len(calls) if cost is None else 0))
-    return {run: altogether(parts) for run, parts in found.items()}
+    found: dict[int, Spending] = {}
+    for row in Preflight.objects.filter(run__in=runs):
+        found[row.run_id] = altogether([found.get(row.run_id, Spending()), spending_before(row)])
+    return found
+
+
+def spending_before(row: PreflightRow) -> Spending:
+    """What the small calls of one preflight cost."""
+    parts = [_probe(call) for call in row.detail]
+    if row.detail and "cost" not in row.detail[0]:  # written before each call told its own
+        unknown = len(row.detail) if row.cost is None else 0
+        parts.append(Spending(known=row.cost or Decimal(0), unknown_calls=unknown))
+    return altogether(parts)
 
 
 def _probe(call: Mapping[str, Any]) -> Spending:

@@ -132,8 +132,17 @@ def _judge(run: Run, judges: Sequence[RunJudge], deadline: float, tick: Callable
     granted = patiently(share.renew) if share else Granted(Allowance(config.max_concurrency))
     try:
         with CallPool(client, granted.allowance) as pool, tracing.batch(run.pk, WorkUnit.Kind.JUDGE) as counts:
-            lease = settings.CONCORD_LEASE_SECONDS
-            session = JudgeSession(run, judges, pool, deadline, lease, rungs, kept, share, tick)
+            session = JudgeSession(
+                run=run,
+                judges=judges,
+                rungs=rungs,
+                pool=pool,
+                deadline=deadline,
+                lease_seconds=settings.CONCORD_LEASE_SECONDS,
+                kept=kept,
+                share=share,
+                tick=tick,
+            )
             counts[tracing.UNITS] = session.work()
     finally:
         if share:

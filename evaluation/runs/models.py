@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import Project
-from evaluation.judges.models import JudgeVersion, RubricVersion
+from evaluation.judges.models import JudgeVersion, PreflightRow, RubricVersion
 from evaluation.profiles.models import ProfileVersion
 from evaluation.questions.models import Question, QuestionSet
 from evaluation.rows import AppendOnly, Authored, Row
@@ -201,29 +201,12 @@ class RunJudge(AppendOnly):
         return "_".join(filter(None, ["expected" if self.judge_version.expects else "", mean])) or SINGLE
 
 
-class Preflight(AppendOnly):
-    """What the small calls before a run told about one of its judges. The row with outcome ``ok`` pins the ``rung`` for
-    the whole run; ``judge_hash`` is the hash of the judge version, of what was pinned and of the number of repeats.
-    Others say why it could not be pinned: a reason code, and ``retry_at`` where the server wants to be left alone until
-    then.
-
-    ``usage`` and ``logprobs`` tell whether the judge gives token counts and log probabilities, null where that was not
-    found out. ``cost`` is in US dollars, null where unknown; ``detail`` lists the calls.
-    """
+class Preflight(PreflightRow):
+    """What the small calls before a run told about one of its judges, pinned for the whole run; the hash of the judge
+    as pinned covers the number of repeats too."""
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="preflights")
     judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, related_name="preflights")
-    outcome = models.CharField(_("outcome"), max_length=30)
-    rung = models.CharField(_("way of asking"), max_length=20, blank=True)
-    judge_hash = models.CharField(_("hash of the judge as pinned"), max_length=64, blank=True)
-    model_returned = models.CharField(_("model that answered"), max_length=200, blank=True)
-    fingerprint = models.CharField(_("fingerprint"), max_length=200, blank=True)
-    usage = models.BooleanField(_("tells tokens"), null=True)
-    logprobs = models.BooleanField(_("tells log probabilities"), null=True)
-    calls = models.PositiveIntegerField(_("calls"), default=0)
-    cost = models.DecimalField(_("cost"), max_digits=14, decimal_places=8, null=True)
-    retry_at = models.DateTimeField(_("not before"), null=True)
-    detail = models.JSONField(default=list, blank=True)
 
     class Meta:
         verbose_name = _("preflight")

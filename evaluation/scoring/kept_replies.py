@@ -33,7 +33,7 @@ class KeptReplies:
             attempt__unit__run_judge__judge_version__endpoint_id=self.endpoint_id,
         ).order_by("id")
         found = rows.values_list("request_hash", "raw", "model_returned", "chances", "cost")
-        return {digest: _kept(raw, model, chances, cost) for digest, raw, model, chances, cost in found}
+        return {digest: kept_reply(raw, model, chances, cost) for digest, raw, model, chances, cost in found}
 
 
 def kept_for(judge: JudgeVersion, *, use_cache: bool) -> KeptReplies | None:
@@ -43,7 +43,8 @@ def kept_for(judge: JudgeVersion, *, use_cache: bool) -> KeptReplies | None:
     return KeptReplies(judge.project_id, judge.endpoint_id)
 
 
-def _kept(raw: str, model: str, chances: Chances | None, cost: Decimal | None) -> JudgeReply:
+def kept_reply(raw: str, model: str, chances: Chances | None, cost: Decimal | None) -> JudgeReply:
+    """A reply out of a ledger, marked as cached and free; ``cost`` is what it had cost."""
     return JudgeReply(
         Outcome.OK,
         raw=raw,

@@ -11,7 +11,7 @@ from evaluation.judges.prices import price_table
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
-from evaluation.work.models import Reply
+from evaluation.work.models import ReplyRow
 
 _FIELDS = (
     *("attempt_id", "created_at", "outcome", "http_status", "model_returned", "request_hash", "tokens_in"),
@@ -33,10 +33,11 @@ def reply_row(attempt_id: int, digest: str, reply: JudgeReply, heard: Heard, *, 
     )
 
 
-def insert_replies(rows: Sequence[Row], *, again: bool = False) -> None:
-    """Insert the rows; with ``again``, after a commit of which one does not know whether it happened, those alone whose
-    attempts have no reply yet."""
+def insert_replies(into: type[ReplyRow], rows: Sequence[Row], *, again: bool = False) -> None:
+    """Insert the rows into their ledger's table; with ``again``, after a commit of which one does not know whether it
+    happened, those alone whose attempts have no reply yet."""
     if again:
-        there = set(Reply.objects.filter(attempt__in=[row[0] for row in rows]).values_list("attempt_id", flat=True))
+        kept: Any = into._default_manager  # the column is the subclass's
+        there = set(kept.filter(attempt_id__in=[row[0] for row in rows]).values_list("attempt_id", flat=True))
         rows = [row for row in rows if row[0] not in there]
-    bulk.insert(Reply, _FIELDS, rows)
+    bulk.insert(into, _FIELDS, rows)

@@ -50,6 +50,7 @@ CALLS = {
     "too_large": _("The reply was larger than allowed."),
     "wrong_content": _("The endpoint's reply was no JSON."),
     "not_sent": _("The call was given back before it was sent."),
+    "interrupted": _("The call was broken off when the work was interrupted; it may be billed."),
     "cached": _("Answered by an earlier reply to the identical call."),
 }
 
@@ -75,6 +76,7 @@ JUDGE = {
 WORK = {
     "upstream": _("A step this one needs has failed."),
     "crash_loop": _("The worker broke down on it several times; it was parked."),
+    "turn_lost": _("Another process has taken the comparison over."),
     "cancelled": _("The run was cancelled."),
     "paused": _("The run was paused."),
     "budget": _("The run's budget is used up."),

@@ -174,6 +174,11 @@ PAIRS = {
     "no_shared_answers": _("The runs have answered no question in common."),
     "pair_set_exists": _("There is a comparison named “%(name)s” already. Choose another name."),
     "pairs_closed": _("This comparison is closed."),
+    "comparison_in_work": _(
+        "Another process has this judge compare these pairs. Wait for it; a process that was killed is replaced after "
+        "two minutes."
+    ),
+    "jury_compares_nothing": _("A jury cannot compare pairs. Have each of its members do it."),
     "preference_range": _("Choose one of the five preferences."),
 }
 

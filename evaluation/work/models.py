@@ -93,7 +93,7 @@ class Attempt(AppendOnly):
         return f"{self.unit_id}/{self.fence}.{self.number}"
 
 
-class Reply(AppendOnly):
+class ReplyRow(AppendOnly):
     """What an attempt gave. An attempt without a reply has an unknown outcome and an unknown cost.
 
     ``outcome`` is a name of ``evaluation.judging.client`` or ``not_sent`` where the claim was given back unused;
@@ -103,7 +103,6 @@ class Reply(AppendOnly):
     each score, null where they were not asked for or not told.
     """
 
-    attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="reply")
     outcome = models.CharField(max_length=30)
     http_status = models.PositiveIntegerField(null=True)
     model_returned = models.CharField(max_length=200, blank=True)
@@ -119,6 +118,15 @@ class Reply(AppendOnly):
     chances = models.JSONField(null=True)
 
     class Meta:
+        abstract = True
+
+
+class Reply(ReplyRow):
+    """What an attempt for a unit gave."""
+
+    attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="reply")
+
+    class Meta:
         verbose_name_plural = "replies"
 
     def __str__(self) -> str:
@@ -128,11 +136,12 @@ class Reply(AppendOnly):
 class EndpointShare(models.Model):
     """What one worker may use of an endpoint at present: ``places`` are calls at a time, ``part`` is its part of the
     rates per minute (0 to 1). Both add up to no more than the whole over the workers that were seen lately. ``out`` and
-    ``limit`` are told for watching: calls that are out, and how many the worker lets out at present.
+    ``limit`` are told for watching: calls that are out, and how many the worker lets out at present. ``run`` is none
+    for a comparison of pairs.
     """
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="shares")
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="shares")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, related_name="shares")
     worker = models.UUIDField(unique=True)
     wanted = models.PositiveIntegerField()
     places = models.PositiveIntegerField(default=0)

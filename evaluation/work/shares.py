@@ -36,9 +36,9 @@ class Granted:
 
 
 class Share:
-    """One worker's part of an endpoint, for one run. It begins with the first renewal and ends with ``leave``."""
+    """One worker's part of an endpoint, for a run or none. It begins with the first renewal and ends with ``leave``."""
 
-    def __init__(self, endpoint: Endpoint, run_id: int, wanted: int) -> None:
+    def __init__(self, endpoint: Endpoint, run_id: int | None, wanted: int) -> None:
         self._endpoint_id, self._run_id, self._wanted = endpoint.pk, run_id, wanted
         self._worker = uuid.uuid4()
 

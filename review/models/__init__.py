@@ -2,6 +2,7 @@
 
 from review.models.draws import Draw, FrameMember
 from review.models.kept import KeptFigures
+from review.models.pair_calls import PairAttempt, PairJudging, PairPreflight, PairReply
 from review.models.pairs import Pair, PairMember, PairSet, Preference
 from review.models.practice import PracticeProgress
 from review.models.queues import (
@@ -29,7 +30,11 @@ __all__ = [
     "KeptFigures",
     "Override",
     "Pair",
+    "PairAttempt",
+    "PairJudging",
     "PairMember",
+    "PairPreflight",
+    "PairReply",
     "PairSet",
     "PracticeProgress",
     "Preference",

@@ -13,6 +13,12 @@ def part_title(name: str) -> str:
     return {EMBEDDINGS: gettext("embeddings"), PREFLIGHT: gettext("preflight")}.get(name, name)
 
 
+def cost_of_calls(spent: Spending) -> str:
+    """How many calls were made and what they cost."""
+    said = ngettext("%(count)d call", "%(count)d calls", spent.calls) % {"count": spent.calls}
+    return f"{said} · {numbers.money(spent.known, at_least=spent.at_least)}"
+
+
 def saving(spent: Spending) -> str:
     """How many calls the ledger answered, and what those had cost where anybody knows."""
     hits = {"count": spent.hits}

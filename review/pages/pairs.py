@@ -10,8 +10,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
 from evaluation.markdown import language_of, render
+from evaluation.runs.costs import Spending
 from review.models.pairs import PairSet
 from review.pages import numbers
+from review.pages.costs import cost_of_calls
 from review.pairing.figures import PairFigures, Preferred
 from review.pairing.preferring import Card
 
@@ -97,7 +99,7 @@ class RatePage:
 @dataclass(frozen=True, slots=True)
 class SourceRow:
     """What one source prefers: shares of A, ties and B in percent for the bar, the mean with its interval, and its
-    agreement with the experts where it is a judge."""
+    agreement with the experts and what its calls cost where it is a judge."""
 
     name: str
     judge: bool
@@ -109,6 +111,7 @@ class SourceRow:
     interval: str
     agreement: str
     orders: str
+    cost: str
     failed: int
 
     @property
@@ -142,11 +145,13 @@ class PairSetPage:
     tables: tuple[MetricTable, ...]
 
 
-def pair_set_page(found: PairSet, figures: Mapping[str, PairFigures], *, member: bool) -> PairSetPage:
-    """The page of a comparison for its leads."""
+def pair_set_page(
+    found: PairSet, figures: Mapping[str, PairFigures], spent: Mapping[str, Spending], *, member: bool
+) -> PairSetPage:
+    """The page of a comparison for its leads; ``spent`` is by judge."""
     systems = list(found.pairs.order_by().values_list("system_a", "system_b").distinct()[:2])
     one = systems[0] if len(systems) == 1 else ("", "")
-    tables = tuple(_table(each) for each in figures.values())
+    tables = tuple(_table(each, spent) for each in figures.values())
     first = next(iter(figures.values()), None)
     return PairSetPage(
         pk=found.pk,
@@ -170,10 +175,10 @@ def _verdict(experts: Preferred, a: str, b: str) -> str:
     return gettext("Whom the experts prefer cannot be told yet: the interval holds no difference.")
 
 
-def _table(figures: PairFigures) -> MetricTable:
+def _table(figures: PairFigures, spent: Mapping[str, Spending]) -> MetricTable:
     rows = [_row(gettext("Experts"), figures.experts, judge=False)] if figures.experts.n else []
     for name, said in figures.judges.items():
-        rows.append(_row(name, said, judge=True, figures=figures))
+        rows.append(_row(name, said, judge=True, figures=figures, spent=spent.get(name)))
     alpha = (figures.among_experts or {}).get("krippendorff_alpha_interval")
     several = len(figures.raters)
     return MetricTable(
@@ -190,7 +195,9 @@ def _among(alpha: float | None) -> str:
     return gettext("agreement among them: alpha %(alpha)s") % {"alpha": numbers.plain(alpha)}
 
 
-def _row(name: str, said: Preferred, *, judge: bool, figures: PairFigures | None = None) -> SourceRow:
+def _row(
+    name: str, said: Preferred, *, judge: bool, figures: PairFigures | None = None, spent: Spending | None = None
+) -> SourceRow:
     agreement, orders = "", ""
     if figures is not None:
         found = figures.agreement[name]
@@ -214,5 +221,6 @@ def _row(name: str, said: Preferred, *, judge: bool, figures: PairFigures | None
         interval=numbers.interval(said.low, said.high) if said.low is not None else "",
         agreement=agreement,
         orders=orders,
+        cost=cost_of_calls(spent) if spent else "",
         failed=said.failed,
     )

@@ -89,21 +89,21 @@ def _groups(found: PairSet) -> dict[Hashable, Hashable]:
 def _figures(
     metric: str, rows: Sequence[Preference], groups: Mapping[Hashable, Hashable], resampling: Resampling | None
 ) -> PairFigures:
-    people = [row for row in rows if not row.by_judge and row.value is not None]
+    people = [(row, row.value) for row in rows if not row.by_judge and row.value is not None]
     given: dict[int, list[float]] = {}
-    for row in people:
-        given.setdefault(row.pair_id, []).append(row.value or 0.0)
+    for row, value in people:
+        given.setdefault(row.pair_id, []).append(value)
     means = {pair: math.fsum(values) / len(values) for pair, values in given.items()}
     judges: dict[str, list[Preference]] = {}
     for row in rows:
         if row.by_judge:
             judges.setdefault(row.author, []).append(row)
-    ratings = [Rating(row.pair_id, _who(row), row.value or 0.0) for row in people]
+    ratings = [Rating(row.pair_id, _who(row), value) for row, value in people]
     among = compare_experts(ratings, SCALE, groups=groups, resampling=resampling).to_dict() if ratings else {}
     return PairFigures(
         metric=metric,
         experts=_preferred(means, groups, sum(1 for row in rows if not row.by_judge and row.value is None)),
-        raters=tuple(sorted({_who(row) for row in people})),
+        raters=tuple(sorted({_who(row) for row, _ in people})),
         among_experts=among,
         judges={name: _judged(said, groups) for name, said in sorted(judges.items())},
         disagreeing_orders={name: _disagreeing(said) for name, said in judges.items()},

@@ -1,128 +1,194 @@
-"""Judges compare the pairs of a set: each pair in both orders, stored as it comes, so that a stopped comparison goes
-on where it stood and pays for nothing twice."""
+"""Judges compare the pairs of a set, each in both orders. The calls are made and written down as those of a run are,
+so that a comparison that was stopped goes on where it stood and pays for nothing twice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from decimal import Decimal
-from typing import Any
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
-from evaluation.canonical import content_hash
+from django.conf import settings
+from django.db.models.functions import Now
+
+from evaluation.errors import Refused
 from evaluation.judges.clients import client_of
-from evaluation.judges.models import JudgeVersion, RubricVersion
-from evaluation.judges.prices import price_table
-from evaluation.judging.calls import JudgeCall, JudgeReply
-from evaluation.judging.pacing import Allowance
-from evaluation.judging.pairwise import FAMILY, baseline_preference, joined, pairwise_ask, read_preference
+from evaluation.judges.models import Endpoint, JudgeVersion
+from evaluation.judges.pinning import pin, pinned_columns
+from evaluation.judging.calls import Outcome, Rung
+from evaluation.judging.pairwise import FAMILY, baseline_preference, joined
 from evaluation.judging.pool import CallPool
-from evaluation.judging.pricing import cost_of
-from evaluation.judging.prompt import judge_call
-from evaluation.judging.reading import hear
-from evaluation.judging.rubric import Rubric, shipped_rubric
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.judging.probing import Probed
+from evaluation.judging.rubric import shipped_rubric
+from evaluation.runs.costs import Spending, altogether, spending_before, spending_of
 from evaluation.shipping import shipped_rubric_row
-from review.models.pairs import Pair, PairSet, Preference
+from evaluation.work.patience import patiently
+from evaluation.work.shares import Share
+from review.models.pair_calls import PairAttempt, PairJudging, PairPreflight
+from review.models.pairs import PairSet, Preference
+from review.pairing.session import PairSession
+from review.pairing.standing import KeptPairReplies, Waiting, preference_row, waiting_in, with_attempts
+from review.pairing.talk import Setting, question_of
+from review.pairing.turns import Turn
 
 AT_ONCE = 32
-_WAIT_SECONDS = 1.0
-_Key = tuple[int, bool]  # pair, whether B is shown first
+TURN_LOST = "turn_lost"
+LONGEST_NAP_SECONDS = 1.0  # while an endpoint rests: the turn has to be kept
+Told = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What became of a comparison: ``done`` pairs have ended, ``left`` wait. ``reason`` is why a person is needed."""
+
+    done: int
+    left: int = 0
+    reason: str = ""
 
 
 def judge_pairs(
-    found: PairSet, judge: JudgeVersion, *, told: Callable[[int, int], None] = lambda done, of: None
-) -> int:
-    """Have the judge compare every pair it has no value for yet; how many that were. ``told`` hears how far it is.
+    found: PairSet, judge: JudgeVersion, *, use_cache: bool = True, told: Told = lambda done, of: None
+) -> Compared:
+    """Have the judge compare every pair it has no value for yet. ``told`` hears how far it is.
 
-    :raises Refused: ``origin_not_allowed``, ``key_missing``, ``key_unreadable``.
+    :raises Refused: ``comparison_in_work`` while another process is at it, ``jury_compares_nothing``.
     """
-    rubric = shipped_rubric(FAMILY, judge.language)
-    row = shipped_rubric_row(FAMILY, judge.language)
-    rows = Preference.objects.filter(pair__pair_set=found, judge_version=judge, rubric_version=row)
-    valued = set(rows.filter(value__isnull=False).values_list("pair_id", flat=True))
-    rounds = dict(rows.order_by("round").values_list("pair_id", "round"))
-    pairs = [pair for pair in found.pairs.order_by("position") if pair.pk not in valued]
-    verdicts = _by_baseline(pairs) if judge.is_baseline else _by_calls(judge, rubric, pairs)
-    for done, (pair, forward, backward, detail) in enumerate(verdicts, start=1):
-        _store(pair, judge, row, forward, backward, detail, rounds.get(pair.pk, -1) + 1)
-        told(done, len(pairs))
-    return len(pairs)
+    if judge.is_jury:
+        raise Refused("jury_compares_nothing")
+    waiting = waiting_in(found, judge, shipped_rubric_row(FAMILY, judge.language))
+    if judge.endpoint is None:
+        return _by_baseline(found, judge, waiting, told)
+    return _by_calls(found, judge, judge.endpoint, waiting, told, use_cache=use_cache) if waiting else Compared(0)
 
 
-_Verdict = tuple[Pair, Result, Result, dict[str, Any]]
+def spending_on(found: PairSet, judge: JudgeVersion) -> Spending:
+    """What the judge's calls about the pairs cost, with the few before them. Two queries."""
+    before = PairPreflight.objects.filter(judging__pair_set=found, judge_version=judge)
+    calls = PairAttempt.objects.filter(judging__pair_set=found, judging__judge_version=judge)
+    return altogether([spending_of(calls), *map(spending_before, before)])
 
 
-def _by_baseline(pairs: Sequence[Pair]) -> Iterator[_Verdict]:
-    for pair in pairs:
-        question = _question(pair)
-        forward = baseline_preference(question, pair.text_a, pair.text_b)
-        yield pair, forward, baseline_preference(question, pair.text_b, pair.text_a), {}
+def spending_by_judge(found: PairSet) -> dict[str, Spending]:
+    """The same of every judge that was called, by its name and version."""
+    called = PairJudging.objects.filter(pair_set=found).select_related("judge_version").order_by("id")
+    return {str(one.judge_version): spending_on(found, one.judge_version) for one in called}
 
 
-def _by_calls(judge: JudgeVersion, rubric: Rubric, pairs: Sequence[Pair]) -> Iterator[_Verdict]:
-    """Both calls of a pair at the same time, pairs as their second reply comes."""
-    by_key = {pair.pk: pair for pair in pairs}
-    calls = {(pair.pk, swapped): _call(judge, rubric, pair, swapped) for pair in pairs for swapped in (False, True)}
-    limit = judge.endpoint.max_concurrency if judge.endpoint else AT_ONCE
-    keys: dict[Hashable, _Key] = {f"{pk} {swapped}": (pk, swapped) for pk, swapped in calls}
-    replies: dict[_Key, JudgeReply] = {}
-    with CallPool(client_of(judge), Allowance(min(limit, AT_ONCE))) as pool:
-        pool.submit((f"{pk} {swapped}", call) for (pk, swapped), call in calls.items())
-        while pool.in_hands:
-            for key, reply in pool.collect(_WAIT_SECONDS):
-                pk, _ = named = keys[key]
-                replies[named] = reply
-                both = (pk, False), (pk, True)
-                if all(each in replies for each in both):
-                    heard = [read_preference(rubric, hear(replies[each], calls[each].ask)) for each in both]
-                    yield by_key[pk], heard[0], heard[1], _detail(judge, [replies[each] for each in both])
+def _by_baseline(found: PairSet, judge: JudgeVersion, waiting: Sequence[Waiting], told: Told) -> Compared:
+    """No calls. Where it has nothing to say (a pair without a reference) it never will have, so that is said once."""
+    rubric = shipped_rubric_row(FAMILY, judge.language)
+    new = [one for one in waiting if one.round == 0]
+    rows = []
+    for one in new:
+        question, a, b = question_of(one.pair), one.pair.text_a, one.pair.text_b
+        orders = [baseline_preference(question, a, b), baseline_preference(question, b, a)]
+        rows.append(preference_row(one.pair, judge, rubric, one.round, joined(*orders), orders))
+    Preference.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+    told(len(new), len(new))
+    return Compared(len(new))
 
 
-def _call(judge: JudgeVersion, rubric: Rubric, pair: Pair, swapped: bool) -> JudgeCall:
-    first, second = (pair.text_b, pair.text_a) if swapped else (pair.text_a, pair.text_b)
-    ask = pairwise_ask(rubric, pair.question_text, pair.reference, first, second)
-    return judge_call(rubric, _question(pair), AnswerSpec(first), ask, model=judge.model, parameters=judge.params)
+def _by_calls(
+    found: PairSet, judge: JudgeVersion, endpoint: Endpoint, waiting: Sequence[Waiting], told: Told, *, use_cache: bool
+) -> Compared:
+    rubric = shipped_rubric_row(FAMILY, judge.language)
+    judging, _ = PairJudging.objects.get_or_create(pair_set=found, judge_version=judge, rubric_version=rubric)
+    turn = Turn(judging)
+    if not patiently(turn.begin):
+        raise Refused("comparison_in_work")
+    try:
+        return _in_turn(judging, turn, endpoint, with_attempts(judging, waiting), told, use_cache=use_cache)
+    finally:
+        patiently(turn.end)
 
 
-def _question(pair: Pair) -> QuestionSpec:
-    references = (pair.reference,) if pair.reference else ()
-    return QuestionSpec(id=pair.external_id, category="", text=pair.question_text, references=references)
+def _in_turn(
+    judging: PairJudging, turn: Turn, endpoint: Endpoint, todo: dict[int, Waiting], told: Told, *, use_cache: bool
+) -> Compared:
+    of, pins = len(todo), _Pins(judging)
+    rung = _pinned(judging, turn, endpoint, pins)
+    if rung is None:
+        return Compared(0, of, pins.reason or TURN_LOST)
+    setting = Setting(judging.judge_version, shipped_rubric(FAMILY, judging.judge_version.language), rung)
+    kept = KeptPairReplies(judging.pair_set.project_id, endpoint.pk) if use_cache else None
+    reason = ""
+    while todo and not reason:
+        if not patiently(turn.holds):
+            return Compared(of - len(todo), len(todo), TURN_LOST)
+        share = Share(endpoint, None, AT_ONCE)
+        try:
+            with CallPool(client_of(judging.judge_version), patiently(share.renew).allowance) as pool:
+                session = PairSession(
+                    judging=judging,
+                    turn=turn,
+                    setting=setting,
+                    todo=todo,
+                    pool=pool,
+                    deadline=float("inf"),
+                    lease_seconds=settings.CONCORD_LEASE_SECONDS,
+                    kept=kept,
+                    share=share,
+                )
+                session.tick = lambda: told(of - len(todo) - session.in_hands, of)  # noqa: B023 -- called within
+                session.work()
+        finally:
+            patiently(share.leave)
+        reason = session.reason
+        told(of - len(todo), of)
+        if todo and not reason:
+            due = min(one.due for one in todo.values()) - time.monotonic()
+            _rest(turn, max(due, patiently(partial(_rest_of, endpoint))))
+    return Compared(of - len(todo), len(todo), reason)
 
 
-def _detail(judge: JudgeVersion, replies: Sequence[JudgeReply]) -> dict[str, Any]:
-    """Raw replies, tokens and cost of both calls; what is unknown is null."""
-    costs = [cost_of(judge.model, reply, table=price_table()) for reply in replies]
-    known = [cost for cost in costs if cost is not None]
-    return {
-        "raw": [reply.raw for reply in replies],
-        "outcomes": [str(reply.outcome) for reply in replies],
-        "models": [reply.model_returned for reply in replies],
-        "tokens_in": [reply.tokens_in for reply in replies],
-        "tokens_out": [reply.tokens_out for reply in replies],
-        "cost": str(sum(known, Decimal(0))) if len(known) == len(costs) else None,
-    }
+def _pinned(judging: PairJudging, turn: Turn, endpoint: Endpoint, pins: _Pins) -> Rung | None:
+    """How the judge is asked, for the whole comparison; ``None`` where it cannot be, or the turn was lost."""
+
+    def alive() -> None:
+        patiently(turn.holds)
+
+    while (rung := patiently(pins.rung)) is None and not pins.reason and patiently(turn.holds):
+        if not pin(judging.judge_version, pins, float("inf"), random.Random(), alive) and not pins.reason:
+            _rest(turn, max(pins.wait, patiently(partial(_rest_of, endpoint))))
+    return rung
 
 
-def _store(
-    pair: Pair,
-    judge: JudgeVersion,
-    rubric: RubricVersion,
-    forward: Result,
-    backward: Result,
-    detail: dict[str, Any],
-    number: int,
-) -> None:
-    both = joined(forward, backward)
-    said = {"forward": forward.value, "backward": backward.value, "orders_disagree": both.disagree}
-    Preference.objects.create(
-        pair=pair,
-        by_judge=True,
-        judge_version=judge,
-        rubric_version=rubric,
-        author=str(judge),
-        value=both.value,
-        failure=both.failure,
-        reason=forward.reason,
-        detail=said | detail,
-        origin=content_hash(["preference", pair.pk, "preference", judge.pk, rubric.pk]),
-        round=number,
-    )
+def _rest(turn: Turn, seconds: float) -> None:
+    """Wait so long with the turn in hands."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0 and patiently(turn.holds):
+        time.sleep(min(left, LONGEST_NAP_SECONDS))
+
+
+def _rest_of(endpoint: Endpoint) -> float:
+    """Seconds until the endpoint may be called again."""
+    until, now = Endpoint.objects.annotate(now=Now()).values_list("cooldown_until", "now").get(pk=endpoint.pk)
+    return (until - now).total_seconds() if until else 0.0
+
+
+@dataclass
+class _Pins:
+    """A judge's rows in a comparison. ``wait`` is how many seconds the judge wants to be left alone; ``reason`` why a
+    person is needed."""
+
+    judging: PairJudging
+    wait: float = 0.0
+    reason: str = ""
+    run_id: None = None
+    _tries: int = 0
+
+    def rung(self) -> Rung | None:
+        pinned = PairPreflight.objects.filter(judging=self.judging, outcome=Outcome.OK).values_list("rung", flat=True)
+        return next(map(Rung, pinned), None)
+
+    def tries(self) -> int:
+        return self._tries
+
+    def keep(self, found: Probed, wait: float | None) -> None:
+        self._tries, self.wait = self._tries + 1, wait or 0.0
+        row = PairPreflight(judging=self.judging, **pinned_columns(self.judging.judge_version, found, wait))
+        PairPreflight.objects.bulk_create([row], ignore_conflicts=found.outcome == Outcome.OK)
+
+    def stop(self, reason: str) -> None:
+        self.reason = reason

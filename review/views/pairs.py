@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -16,31 +16,15 @@ from evaluation.accounts.roles import Action
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
 from evaluation.runs.models import Run
+from review.access import leads_pairs, pair_set_for, pair_sets_of
 from review.forms.pairs import NewPairsForm, PreferenceForm
 from review.models.pairs import PairSet
 from review.pages.pairs import NewPairsPage, PairListPage, PairRow, RatePage, pair_set_page
 from review.pairing.figures import pair_figures
+from review.pairing.judging import spending_by_judge
 from review.pairing.making import make_pairs
 from review.pairing.preferring import card_of, last_rated, prefer
 from review.views.people import person
-
-
-def pair_sets_of(user: User) -> QuerySet[PairSet]:
-    """The comparisons the person leads or is named in, newest first."""
-    led = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
-    reached = Q(project__in=access.projects_with(user, Action.RATE).values("pk"))
-    return PairSet.objects.filter(led | (reached & Q(members__reviewer=user))).distinct().order_by("-id")
-
-
-def _found(user: User, pk: int) -> PairSet:
-    found = pair_sets_of(user).filter(pk=pk).first()
-    if found is None:
-        raise Http404
-    return found
-
-
-def _leads(user: User, found: PairSet) -> bool:
-    return access.may(user, found.project_id, Action.MANAGE_REVIEW)
 
 
 @login_required
@@ -89,11 +73,12 @@ def pair_new(request: HttpRequest) -> HttpResponse:
 def pair_set(request: HttpRequest, pk: int) -> HttpResponse:
     """What came of a comparison, for its leads; whoever only rates is sent to rate."""
     me = person(request)
-    found = _found(me, pk)
-    if not _leads(me, found):
+    found = pair_set_for(me, pk)
+    if not leads_pairs(me, found):
         return redirect("pairs-rate", found.pk)
     member = found.members.filter(reviewer=me).exists()
-    return render(request, "review/pair_set.html", {"page": pair_set_page(found, pair_figures(found), member=member)})
+    page = pair_set_page(found, pair_figures(found), spending_by_judge(found), member=member)
+    return render(request, "review/pair_set.html", {"page": page})
 
 
 @login_required
@@ -101,7 +86,7 @@ def pair_set(request: HttpRequest, pk: int) -> HttpResponse:
 def pair_rate(request: HttpRequest, pk: int) -> HttpResponse:
     """The next pair, or one rated before to change one's mind."""
     me = person(request)
-    found = _found(me, pk)
+    found = pair_set_for(me, pk)
     _require_member(found, me)
     wanted = request.GET.get("pair", "")
     card = card_of(found, me, int(wanted) if wanted.isdigit() else None)
@@ -115,7 +100,7 @@ def pair_rate(request: HttpRequest, pk: int) -> HttpResponse:
 def pair_prefer(request: HttpRequest, pk: int) -> HttpResponse:
     """Store a preference and go on with the next pair."""
     me = person(request)
-    found = _found(me, pk)
+    found = pair_set_for(me, pk)
     _require_member(found, me)
     form = PreferenceForm(found, request.POST)
     if not form.is_valid():
@@ -136,8 +121,8 @@ def pair_prefer(request: HttpRequest, pk: int) -> HttpResponse:
 def pair_close(request: HttpRequest, pk: int) -> HttpResponse:
     """Take no further preferences, or take them again."""
     me = person(request)
-    found = _found(me, pk)
-    if not _leads(me, found):
+    found = pair_set_for(me, pk)
+    if not leads_pairs(me, found):
         raise PermissionDenied
     found.closed_at = None if found.closed_at else timezone.now()
     found.save(update_fields=["closed_at"])

@@ -9,20 +9,14 @@ import pytest
 
 from evaluation.accounts.roles import Role
 from evaluation.errors import InvalidFile, Refused
-from evaluation.judges.models import Endpoint
 from evaluation.runs.models import Run
-from evaluation.shipping import baseline_judge, save_judge
 from review.models.pairs import PairSet, Preference
 from review.pairing.figures import pair_figures
 from review.pairing.importing import import_pairs
-from review.pairing.judging import judge_pairs
 from review.pairing.making import make_pairs
 from review.pairing.preferring import card_of, is_swapped, last_rated, prefer
 from tests.factories import make_answer_set, make_project, make_question_set, make_scored_run, make_user
-from tests.judge_server import JudgeServer, actions
-from tests.judge_server.fixture import judge_server
 
-__all__ = ["judge_server"]
 pytestmark = pytest.mark.django_db
 
 
@@ -120,41 +114,6 @@ def test_a_closed_set_and_a_value_off_the_scale_are_refused() -> None:
     PairSet.objects.update(closed_at=found.created_at)
     with pytest.raises(Refused, match="pairs_closed"):
         prefer(found, pair, me, 1)
-
-
-def test_the_baseline_compares_and_goes_on_where_it_stopped() -> None:
-    found = compared()
-    judge = baseline_judge(found.project, "en")
-    assert judge_pairs(found, judge) == 6
-    assert judge_pairs(found, judge) == 0
-    figures = pair_figures(found)["preference"]
-    assert figures.judges[str(judge)].mean == -2.0  # the answers of A name the expected city
-    assert figures.disagreeing_orders[str(judge)] == 0.0
-
-
-def test_a_judge_that_favours_a_place_says_nothing(judge_server: JudgeServer, settings: Any) -> None:
-    settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
-    judge_server.behave(actions.text('{"preference": {"reason": "r", "label": "FIRST_BETTER"}}'))
-    found = compared()
-    endpoint = Endpoint.objects.create(name="e", base_url=judge_server.base_url)
-    judge = save_judge(found.project, "partial", endpoint, model="m", language="en")
-    assert judge_pairs(found, judge) == 6
-    assert judge_server.calls == 12
-    figures = pair_figures(found)["preference"]
-    assert (figures.judges[str(judge)].ties, figures.disagreeing_orders[str(judge)]) == (6, 1.0)
-
-
-def test_a_failed_comparison_is_no_value_and_is_made_again(judge_server: JudgeServer, settings: Any) -> None:
-    settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
-    judge_server.behave(actions.text("both are nice"))
-    found = compared()
-    endpoint = Endpoint.objects.create(name="e", base_url=judge_server.base_url)
-    judge = save_judge(found.project, "vague", endpoint, model="m", language="en")
-    judge_pairs(found, judge)
-    assert pair_figures(found)["preference"].judges[str(judge)].failed == 6
-    judge_server.reset()
-    assert judge_pairs(found, judge) == 6
-    assert pair_figures(found)["preference"].judges[str(judge)].failed == 0
 
 
 def row(pair: str, value: Any, author: str, **fields: Any) -> dict[str, Any]:
