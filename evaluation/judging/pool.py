@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Event, Lock, Thread
@@ -30,7 +31,8 @@ class _Ended:
 
 
 class CallPool:
-    """The calls of one client, as many at a time as ``allowance`` says. Use as a context manager, from one thread."""
+    """The calls of one client, as many at a time as ``allowance`` says. Use as a context manager, from one thread.
+    What its own thread fails with, opening or closing the client, is raised on entering or leaving."""
 
     def __init__(self, client: JudgeClient, allowance: Allowance) -> None:
         self.client = client
@@ -59,8 +61,11 @@ class CallPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._loop.call_soon_threadsafe(self._closing.set)
+        with suppress(RuntimeError):  # the loop is closed already where its thread has failed
+            self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join()
+        if self._failure is not None and error is None:
+            raise self._failure
 
     @property
     def in_hands(self) -> int:

@@ -153,3 +153,22 @@ def test_a_client_that_cannot_be_opened_says_so_at_once() -> None:
 
     with pytest.raises(OSError, match="no sockets left"), CallPool(Closed(), Allowance(1)):
         pytest.fail("opened")  # pragma: no cover
+
+
+class Stuck(Scripted):
+    """A client that cannot be closed."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        raise OSError("not closed")
+
+
+def test_a_failure_after_opening_is_raised_when_the_pool_is_left() -> None:
+    with pytest.raises(OSError, match="not closed"), CallPool(Stuck(), Allowance(1)) as pool:
+        pool.submit([(1, call())])
+
+
+def test_it_does_not_hide_what_happened_before() -> None:
+    with pytest.raises(ValueError, match="first"), CallPool(Stuck(), Allowance(1)):
+        raise ValueError("first")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -194,8 +195,10 @@ def test_the_operators_prices_are_read_from_their_file(settings: Any, tmp_path: 
     file = tmp_path / "prices.yaml"
     file.write_text('prices: [{model: m, since: 2026-01-01, input: "1", output: "2"}]')
     settings.CONCORD_PRICES = str(file)
-    (price,) = price_table()._prices
+    price = price_table().price("m", date(2026, 1, 1))
+    assert price is not None
     assert (price.model, price.output) == ("m", Decimal(2))
+    assert price_table().price("m", date(2025, 12, 31)) is None
     settings.CONCORD_PRICES = str(tmp_path / "bad.yaml")
     (tmp_path / "bad.yaml").write_text("prices: [{model: m, since: yesterday, input: 1, output: 2}]")
     with pytest.raises(InvalidFile, match="prices_invalid"):
