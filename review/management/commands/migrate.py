@@ -13,10 +13,9 @@ from evaluation import guards
 class Command(Migrate):
     """Django's own; afterwards every guard is there as it is defined now."""
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate."""
+    def execute(self, *args: Any, **options: Any) -> Any:
+        """Migrate. Django checks the database before it handles the command, when no guard is there yet."""
         if options["plan"] or options["check_unapplied"]:
-            super().handle(*args, **options)
-            return
+            return super().execute(*args, **options)
         with guards.away(connections[options["database"]]):
-            super().handle(*args, **options)
+            return super().execute(*args, **options)
