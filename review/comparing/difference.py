@@ -27,13 +27,12 @@ from review.comparison.mcnemar import McNemar, mcnemar
 from review.comparison.paired import PairedDifference, PairedPart, paired_difference, paired_sum
 from review.correction.frame import Component
 from review.correction.outcome import Target
-from review.reporting.corrected import as_figure
+from review.reporting.corrected import NO_WIDTH, as_figure
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.report import MetricLine
 
 SCORE = "judge_only"  # the score compared; what experts said enters the corrected difference
 MOST_CHANGES = 5
-_NO_WIDTH = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +194,7 @@ def _corrected(
     if rated[0] != rated[1]:
         return withheld(Withheld.NOT_BOTH_RATED)
     figure = as_figure(corrected_difference(ours, baseline, target))
-    if figure.low is not None and figure.high is not None and figure.high - figure.low <= _NO_WIDTH:
+    if figure.low is not None and figure.high is not None and figure.high - figure.low <= NO_WIDTH:
         return dataclasses.replace(figure, low=None, high=None, no_interval="no_variation")
     return figure
 

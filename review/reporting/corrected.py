@@ -10,6 +10,7 @@ from evaluation.profiles.means import on_unit_scale
 from evaluation.profiles.spec import ProfileSpec, Unit
 from evaluation.scales import ScaleKind
 from evaluation.scores.models import MetricDefinition
+from review.agreement.statistic import Undefined
 from review.correction.corrected import corrected, corrected_overall
 from review.correction.frame import Component, FrameAnswer
 from review.correction.outcome import Estimate, Outcome, Target, WithheldReason
@@ -20,6 +21,7 @@ from review.reporting.labels import MetricLabels, applies
 from review.reporting.scores import SideScore
 
 _UNRATED = MetricLabels({}, {}, frozenset())
+NO_WIDTH = 1e-12
 _STANDARD = ("value", "low", "high", "target", "n", "withheld")
 
 
@@ -166,7 +168,11 @@ def as_figure(outcome: Outcome) -> Figure:
     """An outcome of the correction as a report's figure; everything only corrections have goes to ``extra``."""
     extra = {key: value for key, value in outcome.to_dict().items() if key not in _STANDARD}
     if isinstance(outcome, Estimate):
-        return Figure(outcome.value, outcome.low, outcome.high, str(outcome.target), outcome.n, extra=extra)
+        figure = Figure(outcome.value, outcome.low, outcome.high, str(outcome.target), outcome.n, extra=extra)
+        constant = outcome.target is Target.QUESTIONS_LIKE_THESE and outcome.high - outcome.low <= NO_WIDTH
+        if constant:  # every answer of a run may be known, never every question like these
+            return dataclasses.replace(figure, low=None, high=None, no_interval=str(Undefined.NO_VARIATION))
+        return figure
     return Figure(target=str(outcome.target), n=outcome.n, withheld=str(outcome.reason), extra=extra)
 
 

@@ -28,10 +28,19 @@ def fill(run: Run, correctness: Sequence[float | str | None]) -> Run:
 
 def rate_half(run: Run, experts: Sequence[float], people: Sequence[User] = ()) -> None:
     """A uniform draw of every other answer, beginning with the first; each person gives ``experts`` in that order."""
+    _rate(run, experts, people, 2)
+
+
+def rate_all(run: Run, experts: Sequence[float]) -> None:
+    """A census: one person rates every answer."""
+    _rate(run, experts, (), 1)
+
+
+def _rate(run: Run, experts: Sequence[float], people: Sequence[User], every: int) -> None:
     raters = list(people) or [make_user()]
     row, answers = metric("correctness"), answer_rows(run)
     queue = queue_for(run, [row], raters)
-    draw_into(queue, run, [("all", 0.5, at % 2 == 0) for at in range(len(answers))])
-    for answer, value in zip(answers[::2], experts, strict=True):
+    draw_into(queue, run, [("all", 1 / every, at % every == 0) for at in range(len(answers))])
+    for answer, value in zip(answers[::every], experts, strict=True):
         for person in raters:
             rate(assignment_of(queue, answer, person, run), row, value)

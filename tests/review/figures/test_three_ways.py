@@ -16,7 +16,7 @@ from review.reporting.three_ways import KEYS, three_ways
 from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.figures.builders import answers_to, run_over
-from tests.review.figures.sampled import fill, rate_half
+from tests.review.figures.sampled import fill, rate_all, rate_half
 
 pytestmark = pytest.mark.django_db
 
@@ -107,3 +107,17 @@ def test_rest_tells_the_same_to_whoever_may_see_runs(run: Run, role: Role | None
     if status == 200:
         assert response.json() == sheet(run, "--by", "category")
     assert who.get(f"runs/{run.pk}/correction/?by=question").status_code == (400 if status == 200 else status)
+
+
+def test_a_census_of_equal_ratings_is_certain_of_this_run_and_says_nothing_of_other_questions() -> None:
+    made = fill(run_over(answers_to(["a"] * 4)), [5] * 4)
+    rate_all(made, [4] * 4)
+    overall = sheet(made)["overall"]
+    # .75 + .25 x 4/5
+    assert [overall["corrected"][name] for name in ("value", "low", "high")] == pytest.approx([0.95] * 3)
+    assert [overall["corrected_over_questions"][name] for name in ("low", "high")] == [None, None]
+    assert overall["corrected_over_questions"]["no_interval"] == "no_variation"
+    out = StringIO()
+    call_command("results", str(made.pk), "--fail-under", "0.9", "--format", "json", stdout=out, stderr=StringIO())
+    check = json.loads(out.getvalue())["gate"]["checks"][0]
+    assert (check["verdict"], check["reason"]) == ("cannot_tell", "no_variation")
