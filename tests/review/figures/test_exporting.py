@@ -160,7 +160,7 @@ def test_compare_puts_runs_side_by_side_and_names_what_differs(run: Run) -> None
     assert f"run {run.pk}\trun {other.pk}" in text
     assert "keyword_hit\t0.667\t1.000" in text
     found = json.loads(printed("compare", run.pk, other.pk, format="json"))
-    assert set(found["differs"]) == {"judge", "rubric", "metrics"}
+    assert set(found["differs"]) == {"judge", "rubric", "method", "metrics"}
     assert [one["run"]["id"] for one in found["runs"]] == [run.pk, other.pk]
     named = printed("compare", questions=run.answer_set.question_set.name, project=run.project.name)
     assert f"run {run.pk}\trun {other.pk}" in named
