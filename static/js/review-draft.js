@@ -73,6 +73,8 @@
 
   document.addEventListener("change", later);
   document.addEventListener("input", later);
+  // What is sent now needs no draft: one that came to the server after it would be refused.
+  document.addEventListener("submit", () => clearTimeout(timer));
   document.addEventListener("click", (event) => {
     if (!event.target.closest("[data-keep-item]")) return;
     const body = new FormData();

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,24 +15,44 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
+from django.core.signals import request_finished, request_started
 
 from evaluation.accounts.models import User
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+COLOURS = ["color-contrast", "link-in-text-block"]  # the rules whose outcome a colour scheme can change
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 WIDE, PHONE = (1280, 800), (390, 844)
+#: A page is looked at in full as these name it, then (``wrong_with``) in the other size and in the dark: every
+#: language, size and colour scheme meets every other.
+VIEWS = (("en", WIDE), ("ko", PHONE))
+
+
+QUIET_MS = 40  # longer than htmx takes from an answer to the next question, and than two frames
 
 
 @dataclass
 class Visit:
-    """A page in a browser that somebody is logged in with. ``complaints`` are console errors and uncaught ones."""
+    """A page in a browser that somebody is logged in with. ``complaints`` are console errors and uncaught ones,
+    ``asked`` what the page has asked the server for and not got yet."""
 
     page: Any
     base: str
     complaints: list[str] = field(default_factory=list)
+    asked: set[Any] = field(default_factory=set)
+
+    def watch(self, page: Any) -> None:
+        """Make the page the one that is looked at."""
+        self.page = page
+        self.asked.clear()
+        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda one: self.asked.add(one))
+        page.on("requestfinished", lambda one: self.asked.discard(one))
+        page.on("requestfailed", lambda one: self.asked.discard(one))
 
     def open(self, path: str) -> int:
         """Load an address of the site; its status."""
@@ -40,9 +62,23 @@ class Visit:
 
     def settle(self) -> None:
         """Wait until what a key or a press set off has happened, the fetching of the next card too."""
-        self.page.wait_for_load_state("networkidle")
+        self.page.wait_for_load_state()
+        for _ in range(1000):
+            before = bool(self.asked)
+            self.page.wait_for_timeout(QUIET_MS)
+            if not before and not self.asked:
+                break
+        else:
+            raise AssertionError(f"still asking for {[one.url for one in self.asked]}")
         if self.page.locator("html.has-script #rating").count():
             self.page.wait_for_selector("#rating[data-ready]")
+
+    def told_of_the_draft(self, what: str) -> None:
+        """Wait until the draft of what was entered last was sent, or could not be: ``saved`` or ``unsaved``."""
+        self.page.wait_for_timeout(550)  # it is sent half a second after the last change
+        said = self.page.get_attribute("#rating", f"data-{what}")
+        self.page.locator("[data-draft-state]", has_text=said).wait_for()
+        self.settle()
 
     def go(self, key: str) -> None:
         """Press a key that leads to another page, and wait for it."""
@@ -111,11 +147,39 @@ def visit(
         User.objects.filter(pk=user.pk).update(language=language)
         cookies.append({"name": settings.SESSION_COOKIE_NAME, "value": session_of(user), "url": base})
     context.add_cookies(cookies)
-    found = Visit(context.new_page(), base)
-    found.page.on("console", lambda said: found.complaints.append(said.text) if said.type == "error" else None)
-    found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
-    yield found
-    context.close()
+    found = Visit(None, base)
+    found.watch(context.new_page())
+    with answered():
+        yield found
+        found.page.goto("about:blank")  # what a page sends when it is left, it sends now
+        context.close()
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """In the end the server has no request left: the database is about to be flushed under it."""
+    count = Counter[str]()
+
+    def started(**_: Any) -> None:
+        count["started"] += 1
+
+    def finished(**_: Any) -> None:
+        count["finished"] += 1
+
+    request_started.connect(started)
+    request_finished.connect(finished)
+    try:
+        yield
+        for _ in range(400):
+            before = dict(count)
+            time.sleep(0.025)
+            if before == dict(count) and count["started"] == count["finished"]:
+                break
+        else:
+            raise AssertionError(f"requests: {dict(count)}")
+    finally:
+        request_started.disconnect(started)
+        request_finished.disconnect(finished)
 
 
 def session_of(user: User) -> str:
@@ -126,3 +190,34 @@ def session_of(user: User) -> str:
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.save()
     return str(session.session_key)
+
+
+def wrong_with(found: Visit, name: str) -> list[str]:
+    """What is wrong with a page that is open: complaints, overflow in either size, violations of accessibility as it is
+    open, and of the rules about colour in the other size in the dark."""
+    check = pytest.importorskip("axe_core_python.sync_playwright").Axe().run
+    page = found.page
+    here = (page.viewport_size["width"], page.viewport_size["height"])
+    said = _overflow(found, name) + _violations(check(page, options={"resultTypes": ["violations"]}), name)
+    page.set_viewport_size(dict(zip(("width", "height"), PHONE if here == WIDE else WIDE, strict=True)))
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")  # no colour on its way to the other
+    dark = check(page, options={"resultTypes": ["violations"], "runOnly": COLOURS})
+    said += _overflow(found, f"{name} in the other size") + _violations(dark, f"{name} in the dark")
+    page.set_viewport_size(dict(zip(("width", "height"), here, strict=True)))
+    page.emulate_media(color_scheme="light")
+    said += [f"{name}: {complaint}" for complaint in found.complaints]
+    found.complaints.clear()
+    return said
+
+
+def _overflow(found: Visit, name: str) -> list[str]:
+    width = found.page.viewport_size["width"]
+    wide = found.page.evaluate("document.documentElement.scrollWidth")
+    return [f"{name}: {wide} pixels wide on a screen of {width}"] if wide > width else []
+
+
+def _violations(result: dict[str, Any], name: str) -> list[str]:
+    return [
+        f"{name}: {violation['id']} at {[node['html'][:120] for node in violation['nodes']][:2]}"
+        for violation in result["violations"]
+    ]

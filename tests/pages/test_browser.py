@@ -3,7 +3,6 @@ violation, nothing wider than the screen; in both languages, wide and on a phone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,83 +11,30 @@ from django.urls import reverse
 
 from evaluation.accounts.models import User
 from evaluation.runs.models import Run
-from review.demo.loading import demo_project, load_demo
-from review.demo.people import set_people
 from review.models.draws import FrameMember
 from review.models.queues import Draft, ReviewQueue
-from tests.pages.browser import PHONE, WIDE, Visit, chromium, visit
-from tests.pages.tours import forgotten, pages_of_a_lead, pages_of_a_reviewer, prepare
+from tests.pages.browser import PHONE, VIEWS, Visit, visit, wrong_with
+from tests.pages.tours import forgotten, pages_of_a_lead, pages_of_a_reviewer
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.fixture
-def demo(settings: Any) -> dict[str, User]:
-    """The demo, with its people by name."""
-    settings.CONCORD_DISPATCHER = "local"
-    settings.DEBUG = True  # static files are served from where they are
-    project = demo_project()
-    set_people(project)
-    load_demo(project)
-    people = {user.username: user for user in User.objects.all()}
-    people["boss"] = User.objects.create_superuser("boss", password="a good password")
-    return people
+def test_no_page_is_forgotten(toured: dict[str, User]) -> None:
+    paths = ["/login/", *pages_of_a_lead(), *pages_of_a_reviewer(toured["reviewer1"])]
+    assert forgotten(paths, toured["lead"]) == []
 
 
-@pytest.fixture
-def toured(demo: dict[str, User]) -> dict[str, User]:
-    """The demo's people, with something on every page."""
-    prepare(demo)
-    return demo
-
-
-@pytest.fixture
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
-
-
-def wrong_with(found: Visit, path: str, check: Callable[[Any], Any]) -> list[str]:
-    """What is wrong with a page that is open."""
-    said = [f"{path}: {complaint}" for complaint in found.complaints]
-    found.complaints.clear()
-    width = found.page.viewport_size["width"]
-    if (wide := found.page.evaluate("document.documentElement.scrollWidth")) > width:
-        said.append(f"{path}: {wide} pixels wide on a screen of {width}")
-    for violation in check(found.page)["violations"]:
-        where = [node["html"][:120] for node in violation["nodes"]][:2]
-        said.append(f"{path}: {violation['id']} at {where}")
-    return said
-
-
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize("who", ["lead", "reviewer1", None], ids=["lead", "reviewer", "nobody"])
+@pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
 def test_every_page_is_clean_and_accessible(
-    toured: dict[str, User], browser: Any, live_server: Any, language: str, size: tuple[int, int]
+    toured: dict[str, User], browser: Any, live_server: Any, who: str | None, language: str, size: tuple[int, int]
 ) -> None:
-    check = pytest.importorskip("axe_core_python.sync_playwright").Axe().run
+    paths = pages_of_a_lead() if who == "lead" else pages_of_a_reviewer(toured[who]) if who else ["/login/"]
     wrong: list[str] = []
-    tours: list[tuple[str | None, list[str]]] = [
-        (None, ["/login/"]), ("lead", pages_of_a_lead()), ("reviewer1", pages_of_a_reviewer(toured["reviewer1"])),
-    ]  # fmt: skip
-    assert forgotten([path for _, paths in tours for path in paths], toured["lead"]) == []
-    for name, paths in tours:
-        with visit(browser, live_server.url, toured[name] if name else None, language=language, size=size) as found:
-            for path in paths:
-                assert found.open(path) == 200, path
-                wrong += wrong_with(found, path, check)
-    assert wrong == []
-
-
-def test_the_pages_are_accessible_in_the_dark(toured: dict[str, User], browser: Any, live_server: Any) -> None:
-    check = pytest.importorskip("axe_core_python.sync_playwright").Axe().run
-    wrong: list[str] = []
-    for name, paths in (("lead", pages_of_a_lead()[:5]), ("reviewer1", pages_of_a_reviewer(toured["reviewer1"]))):
-        with visit(browser, live_server.url, toured[name]) as found:
-            found.page.emulate_media(color_scheme="dark")
-            for path in paths:
-                assert found.open(path) == 200
-                wrong += wrong_with(found, path, check)
+    with visit(browser, live_server.url, toured[who] if who else None, language=language, size=size) as found:
+        for path in paths:
+            assert found.open(path) == 200, path
+            wrong += wrong_with(found, path)
     assert wrong == []
 
 
@@ -124,7 +70,7 @@ def test_a_reviewer_needs_nothing_but_the_keyboard(
         found.settle()
         assert found.path == first
         press("1")
-        found.page.wait_for_timeout(900)
+        found.told_of_the_draft("saved")
         draft = Draft.objects.get(assignment__item__queue=queue, assignment__reviewer=demo["reviewer1"])
         assert draft.payload["values"]["completeness"]["value"] == 1
         press("Enter")

@@ -3,7 +3,6 @@ escalate, rate by claims, adjudicate. No console error, nothing stopped by the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,24 +13,24 @@ from evaluation.scores.models import Finding, Score
 from review.models.queues import Assignment, Draft, ItemEvent, ReviewQueue
 from review.models.ratings import Override, Rating, SuggestedAnswer
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
-from tests.pages.browser import Visit, chromium, visit
+from tests.pages.browser import Visit, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 State = Assignment.State
 
 
 @pytest.fixture
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture
 def queue(settings: Any) -> ReviewQueue:
-    """A queue of eight answers for two reviewers each, the judge shown after every rating."""
+    """A queue of eight answers."""
     settings.DEBUG = True  # static files are served from where they are
-    project = make_project()
-    run = make_scored_run(make_answer_set(make_question_set(project, 8)), values=[3], metrics=["correctness"])
+    return queue_of(8)
+
+
+def queue_of(answers: int) -> ReviewQueue:
+    """A queue of so many answers for two reviewers each, the judge shown after every rating."""
+    run = make_scored_run(
+        make_answer_set(make_question_set(make_project(), answers)), values=[3], metrics=["correctness"]
+    )
     return make_queue(run, 2, metrics=["correctness"], reveal="always", reviews_needed=2)
 
 
@@ -94,8 +93,10 @@ def test_rate_reveal_revise_undo_skip_flag_and_escalate_by_keyboard(
 
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_claims_are_decided_and_a_dispute_adjudicated_by_keyboard(
-    queue: ReviewQueue, browser: Any, live_server: Any, language: str
+    settings: Any, browser: Any, live_server: Any, language: str
 ) -> None:
+    settings.DEBUG = True
+    queue = queue_of(2)
     check = pytest.importorskip("axe_core_python.sync_playwright").Axe().run
     run = make_scored_run(make_answer_set(make_question_set(queue.project, 2)), values=[0.5], metrics=["claim_support"])
     for score in Score.objects.filter(run=run):
@@ -116,7 +117,7 @@ def test_claims_are_decided_and_a_dispute_adjudicated_by_keyboard(
     assert Rating.objects.get().value == 0.5  # one of two supported
     for place, level in ((0, "1"), (1, "5")):
         with visit(browser, live_server.url, person(queue, place), language=language) as found:
-            for _ in range(8 if place else 1):
+            for _ in range(2 if place else 1):
                 found.open(f"/review/{queue.pk}/")
                 rate(found, level)
                 found.go("Enter")
@@ -147,7 +148,7 @@ def test_a_session_that_ends_while_typing_is_renewed_in_place(
         found.page.keyboard.press("g")
         found.page.keyboard.type("What is right")
         found.page.keyboard.press("Escape")
-        found.page.wait_for_timeout(900)
+        found.told_of_the_draft("saved")
         Session.objects.all().delete()
         found.page.evaluate("document.activeElement.blur()")
         found.page.keyboard.press("Enter")
@@ -169,12 +170,12 @@ def test_what_was_entered_survives_a_crash_without_a_connection(
         found.page.keyboard.press("4")
         found.page.keyboard.press("c")
         found.page.keyboard.type("half a thought")
-        found.page.wait_for_timeout(900)
+        found.told_of_the_draft("unsaved")
         assert not Draft.objects.exists()
         here = found.path
         found.page.close()  # nothing is sent
         found.page.context.set_offline(False)
-        found.page = found.page.context.new_page()
+        found.watch(found.page.context.new_page())
         found.open(here)
         assert found.page.input_value("#comment") == "half a thought"
         assert found.page.is_checked('input[name="value:correctness"][value="4"]')
