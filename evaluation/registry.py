@@ -64,10 +64,10 @@ class Bilingual:
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
     """A metric's description. ``version`` rises when figures would move. ``inputs`` names what it needs beside
-    question and answer: ``keywords``, ``check``, ``reference``, ``contexts``, ``latency``; ``optional_inputs`` what a
-    judge is shown where it is there. ``aggregation`` is ``mean`` or ``latency`` (mean, median and 95th percentile).
-    ``source`` is the source document or paper; ``categories`` the categories of questions it applies to, where not to
-    all."""
+    question and answer: ``keywords``, ``check``, ``reference``, ``contexts``, ``latency``, ``embeddings``;
+    ``optional_inputs`` what a judge is shown where it is there. ``aggregation`` is ``mean`` or ``latency`` (mean,
+    median and 95th percentile). ``source`` is the source document or paper; ``categories`` the categories of
+    questions it applies to, where not to all."""
 
     name: str
     version: int

@@ -43,7 +43,8 @@ def missing_input(spec: MetricSpec, question: QuestionSpec, answer: AnswerSpec, 
 
     Expected keywords stand in for a missing reference. An empty list of contexts is an input: the system
     retrieves and found nothing. ``evidence`` is a reference or contexts, ``points`` a reference or required
-    information. A question of a category that the metric is not made for comes first.
+    information, ``embeddings`` what the run embeds texts with. A question of a category that the metric is not made for
+    comes first.
     """
     if spec.categories and question.category not in spec.categories:
         return "other_category"
@@ -60,5 +61,6 @@ def missing_input(spec: MetricSpec, question: QuestionSpec, answer: AnswerSpec, 
         "required_info": (bool(question.required_info), "no_required_info"),
         "persona": (bool(question.persona), "no_persona"),
         "history": (bool(question.history), "no_history"),
+        "embeddings": (settings.embeds, "no_embeddings"),
     }
     return next((reason for name, (is_there, reason) in there.items() if name in spec.inputs and not is_there), "")

@@ -140,10 +140,12 @@ class EmbeddingSession:
 
     def _want(self, task: Task, name: str, texts: tuple[str, ...] | Result, finish: Finish) -> None:
         """Ask for the texts' vectors, unless there is a result already or can be none."""
-        if isinstance(texts, Result):
+        if isinstance(texts, Result) and texts.status is Status.NOT_APPLICABLE:
             task.results[name] = texts
-        elif self.embedder is None:
+        elif self.embedder is None:  # for an empty or lost answer as for every other
             task.results[name] = Result.not_applicable("no_embeddings")
+        elif isinstance(texts, Result):
+            task.results[name] = texts
         elif refused := next(filter(None, map(self.embedder.refuses, texts)), ""):
             task.results[name] = Result.not_applicable(refused, detail={"embeddings": dict(self.embedder.provenance)})
         else:

@@ -35,6 +35,7 @@ METRICS = (
             "아무것도 말하지 않는 답변은 0, 임베딩이 없으면 해당 없음",
         ),
         source="001",
+        inputs=("embeddings",),
         rubric_family=NAME,
     ),
 )

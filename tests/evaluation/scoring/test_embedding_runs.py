@@ -14,10 +14,12 @@ from evaluation.runs.lifecycle import resume, retry_failed
 from evaluation.runs.making import prepare_run
 from evaluation.runs.models import AnswerSet, Run
 from evaluation.scores.models import Score
+from evaluation.shipping import baseline_judge
 from evaluation.vectors.models import KeptVector
 from evaluation.work.models import Attempt, Reply, WorkUnit
 from tests.evaluation.embedding.tiny import tiny_model
 from tests.evaluation.scoring.embedded import drafted, drained, endpoint_of, score, similar
+from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer, make_answer_set, make_question_set
 from tests.judge_server import JudgeServer, Received, actions
 
@@ -37,6 +39,15 @@ def server(judge_server: JudgeServer, settings: Any) -> JudgeServer:
     endpoint_of(judge_server, settings)
     judge_server.vector_of = lambda text, _: VECTORS.get(text, [float(len(text)), 1.0])
     return judge_server
+
+
+def lacking(questions: int) -> AnswerSet:
+    """An answer set to so many questions, still without answers."""
+    asked = make_question_set(specs=questions)
+    answers = make_answer_set(make_question_set(project=asked.project, specs=0))
+    AnswerSet.objects.filter(pk=answers.pk).update(question_set=asked)
+    answers.refresh_from_db()
+    return answers
 
 
 def test_a_score_bears_the_model_and_its_settings(server: JudgeServer) -> None:
@@ -164,6 +175,19 @@ def test_without_embeddings_similarity_is_not_applicable_and_says_why() -> None:
     assert "No embedding endpoint" in str(explain_reason(made.reason))
 
 
+def test_without_embeddings_neither_an_empty_nor_a_lost_answer_is_scored_or_fails() -> None:
+    answers = lacking(3)
+    said, empty, lost = answers.question_set.questions.order_by("position")
+    make_answer(answers, said, "The price rises.")
+    make_answer(answers, empty, "")
+    make_answer(answers, lost, "", status="failed", reason="timeout")
+    profile = profile_of(answers, reported=["semantic_similarity", "answer_relevance"])
+    run = drained(prepare_run(answers, profile, judge=baseline_judge(answers.project, "en")))
+    found = Score.objects.filter(run=run).values_list("status", "value", "reason")
+    assert list(found) == [("not_applicable", None, "no_embeddings")] * 6
+    assert run.state == Run.State.COMPLETED
+
+
 def test_the_local_english_model_scores_english_and_refuses_korean(tmp_path: Path, settings: Any) -> None:
     settings.CONCORD_LOCAL_MODEL = str(tiny_model(tmp_path / "tiny"))
     run = drained(drafted([("the price rises", "the price rises"), ("원금은 보장됩니다", "원금 보장")]))
@@ -177,11 +201,8 @@ def test_the_local_english_model_scores_english_and_refuses_korean(tmp_path: Pat
 
 
 def test_an_answer_the_system_failed_on_fails_with_the_systems_reason(server: JudgeServer) -> None:
-    questions = make_question_set(specs=1)
-    answers = make_answer_set(make_question_set(project=questions.project, specs=0))
-    AnswerSet.objects.filter(pk=answers.pk).update(question_set=questions)
-    answers.refresh_from_db()
-    make_answer(answers, questions.questions.get(), "", status="failed", reason="reset")
+    answers = lacking(1)
+    make_answer(answers, answers.question_set.questions.get(), "", status="failed", reason="reset")
     run = drained(prepare_run(answers, similar(answers), judge=None))
     assert (score(run).status, score(run).reason) == ("failed", "upstream: reset")
     assert server.requests == []
