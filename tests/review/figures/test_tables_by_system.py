@@ -78,7 +78,7 @@ def test_the_page_shows_them_by_category_and_system(runs: list[Run]) -> None:
     by_category = {line.category: 0 for line in classes.lines}
     for line in classes.lines:
         by_category[line.category] += sum(cell.count for cell in line.cells)
-    assert by_category == {"": 8, "single_hop": 4, "negative": 2, "aggregation": 2}
+    assert by_category == {"": 8, "one fact": 4, "negative question": 2, "gathered facts": 2}
     assert len({line.system for line in classes.lines}) == 2
     assert [line.row.mean for line in card.spread[:2]] == ["50.00", "100.00"]
     client = Client()
