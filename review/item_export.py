@@ -15,6 +15,7 @@ from evaluation.accounts.models import User
 from evaluation.errors import UnknownName
 from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
 from evaluation.files.label_studio import Control, labelling_config, task
+from evaluation.files.whole import write_whole
 from review.effective import Effective
 from review.item_records import GivenRating, ItemRecord, item_records, metric_names, reviewer_names
 from review.models.queues import ReviewQueue
@@ -58,13 +59,7 @@ def export_items_to(queue: ReviewQueue, path: Path, format_name: str = "") -> No
     if not format_name and suffix not in endings:
         raise UnknownName("ending of an export", suffix, list(endings))
     made = export_items(queue, format_name or endings[suffix])
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        with unfinished.open("wb") as file:
-            file.writelines(made.chunks)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(path, made.chunks)
 
 
 def item_header(metrics: Sequence[str], reviewers: Sequence[str], *, own: bool) -> list[str]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from evaluation.errors import UnknownName
+from evaluation.files.whole import write_whole
 from review.comparing.as_junit import comparison_junit
 from review.comparing.as_markdown import comparison_markdown
 from review.comparing.whole import Comparison, comparison_json
-from review.reporting.exporting import write_whole
 from review.reporting.gate import Gate
 
 Gates = Mapping[int, Gate]

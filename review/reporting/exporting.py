@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from evaluation.errors import UnknownName
 from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
+from evaluation.files.whole import write_whole
 from evaluation.runs.costs import Spending, spending_by_answer
 from evaluation.runs.models import Answer, Run
 from review.reporting.as_html import html_report
@@ -113,20 +114,6 @@ def export_to(
     :raises OSError: where the file cannot be written.
     """
     write_whole(path, export(run, format_of(path), gate, pictures=pictures, planned=planned).chunks)
-
-
-def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file that appears whole or not at all.
-
-    :raises OSError: where it cannot be written.
-    """
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        with unfinished.open("wb") as file:
-            file.writelines(chunks)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def answer_texts(run: Run) -> Texts:
