@@ -41,6 +41,11 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_HEARTBEAT_SECONDS": (int, 30, "How often `serve` rings the canary of the cluster."),
     "CONCORD_WEDGED_SECONDS": (int, 120, "Without a heartbeat for so long, the cluster counts as wedged."),
     "CONCORD_UPLOAD_BYTES": (int, 20 * 1024 * 1024, "Largest file accepted in one request."),
+    "CONCORD_EXPORTS_PER_HOUR": (
+        int,
+        200,
+        "Files (reports, exports of queues) one person may have made an hour; 0: any.",
+    ),
     "CONCORD_LOCAL_MODEL": (
         str,
         "",
@@ -150,6 +155,7 @@ def database(var: Path) -> dict[str, Any]:
         if url == "" or config["NAME"] not in {":memory:", ""}:
             Path(config["NAME"]).parent.mkdir(parents=True, exist_ok=True)
     else:
-        config["CONN_MAX_AGE"] = 60
         config["CONN_HEALTH_CHECKS"] = True
+    # Opening SQLite reads the whole schema with its triggers; closing its last connection writes the log back.
+    config["CONN_MAX_AGE"] = 60
     return config

@@ -48,6 +48,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "config.unwritable.UnwritableMiddleware",
+    "config.too_often.TooOftenMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -195,6 +196,7 @@ CONCORD_BERT_SCORE_MODEL: str = read("CONCORD_BERT_SCORE_MODEL")
 CONCORD_BERT_SCORE_LAYER: int = read("CONCORD_BERT_SCORE_LAYER")
 CONCORD_BERT_SCORE_BASELINE: str = read("CONCORD_BERT_SCORE_BASELINE")
 CONCORD_UPLOAD_BYTES: int = read("CONCORD_UPLOAD_BYTES")
+CONCORD_EXPORTS_PER_HOUR: int = read("CONCORD_EXPORTS_PER_HOUR")
 
 # Where the machine's half reports who was shown judges' values; it may not import the human half itself.
 CONCORD_VALUES_SHOWN = "review.exposures.expose_answers"
@@ -217,5 +219,9 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {"concord": {"level": "INFO"}, "django-q": {"level": "WARNING"}},
+    "loggers": {
+        "concord": {"level": "INFO"},
+        "django": {"handlers": []},  # Django's own console handler would say every line a second time
+        "django-q": {"level": "WARNING"},
+    },
 }

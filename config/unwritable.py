@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 
@@ -32,6 +32,8 @@ class UnwritableMiddleware:
         if not why:
             return None
         log.error("not saved, %s: %s", why, exception)
+        if not connection.in_atomic_block:
+            connection.close()  # SQLite goes on only reading over one that it opened while the file was so
         text = explain_refusal(Refused(why))
         if request.path.startswith("/api/"):
             return JsonResponse({"detail": text, "code": why}, status=UNAVAILABLE)

@@ -45,6 +45,14 @@ class Refused(ConcordError):
         super().__init__(code if not params else f"{code} {params}")
 
 
+class TooOften(Refused):
+    """An action that somebody has taken too often; possible again in so many ``seconds``."""
+
+    def __init__(self, code: str, seconds: int, **params: object) -> None:
+        self.seconds = seconds
+        super().__init__(code, **params)
+
+
 class UnknownName(ConcordError):
     """A name that nothing answers to; the near matches and the known names are part of the message."""
 

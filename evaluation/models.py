@@ -1,6 +1,6 @@
 """All tables of the machine's half, for Django alone; code imports the module that defines a table."""
 
-from evaluation.accounts.models import ApiToken, AuditEvent, FailedLogin, Project, RoleGrant, User
+from evaluation.accounts.models import ApiToken, AuditEvent, FailedLogin, Project, RoleGrant, TakenExport, User
 from evaluation.criteria.models import Criterion, CriterionEvent, CriterionVersion
 from evaluation.judges.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, RubricVersion
 from evaluation.profiles.models import ProfileVersion
@@ -45,6 +45,7 @@ __all__ = [
     "Score",
     "System",
     "SystemVersion",
+    "TakenExport",
     "User",
     "WorkUnit",
 ]

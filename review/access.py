@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
@@ -18,6 +18,8 @@ from review.models.ratings import Rating
 from review.overrides import may_override
 from review.queues.leases import for_whom
 from review.queues.settling import RATED
+
+SHOWN = ("draft", "item__answer__question")
 
 
 def queues_of(user: Person) -> QuerySet[ReviewQueue]:
@@ -46,7 +48,8 @@ def queue_for_reading(user: Person, pk: int | str) -> ReviewQueue:
 
 def queue_for_rating(user: Person, pk: int | str) -> ReviewQueue:
     """A queue for its members only."""
-    return _one(ReviewQueue.objects.filter(pk__in=_memberships(user).values("queue")), pk)
+    reached = access.projects_with(user, Action.RATE).values("pk")
+    return _one(ReviewQueue.objects.filter(project__in=reached, members__reviewer=user.pk), pk)
 
 
 def leads(user: Person, queue: ReviewQueue) -> bool:
@@ -54,12 +57,15 @@ def leads(user: Person, queue: ReviewQueue) -> bool:
     return access.may(user, queue.project_id, Action.MANAGE_REVIEW)
 
 
-def own_assignment(user: Person, pk: int | str) -> Assignment:
-    """An item in the person's own hands, with queue, answer and question; 404 for anybody else's."""
+def own_assignment(user: Person, pk: int | str, *also: str) -> Assignment:
+    """An item in the person's own hands, with queue, run and what else is asked for, such as ``*SHOWN``; 404 for
+    anybody else's."""
     reached = access.projects_with(user, Action.RATE).values("pk")
     rows = Assignment.objects.filter(item__queue__project__in=reached)
-    rows = rows.filter(reviewer=user) if isinstance(user, User) else rows.none()
-    return _one(rows.select_related("reviewer", "item__run", "item__queue", "item__answer__question"), pk)
+    found = _one(rows.filter(reviewer=user.pk).select_related("item__run", "item__queue", *also), pk)
+    if isinstance(user, User):
+        found.reviewer = user
+    return found
 
 
 def own_rated(user: Person) -> QuerySet[Assignment]:
@@ -167,6 +173,18 @@ def pair_set_for(user: Person, pk: int | str) -> PairSet:
     return _one(pair_sets_of(user), pk)
 
 
+def pair_set_for_lead(user: Person, pk: int | str) -> PairSet:
+    """A comparison for who manages it.
+
+    :raises Http404: for everybody who cannot see it.
+    :raises PermissionDenied: for those who only rate in it.
+    """
+    found = pair_set_for(user, pk)
+    if not leads_pairs(user, found):
+        raise PermissionDenied
+    return found
+
+
 def leads_pairs(user: Person, found: PairSet) -> bool:
     """Whether the person manages the comparison."""
     return access.may(user, found.project_id, Action.MANAGE_REVIEW)
@@ -180,7 +198,7 @@ def _memberships(user: Person) -> QuerySet[QueueMember]:
 
 
 def _one(rows: QuerySet[M], pk: int | str) -> M:
-    found = rows.filter(pk=pk).first()
-    if found is None:
-        raise Http404
-    return found
+    try:
+        return rows.get(pk=pk)
+    except ObjectDoesNotExist:
+        raise Http404 from None

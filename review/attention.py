@@ -11,6 +11,7 @@ from evaluation import access
 from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.runs.models import Run
+from review.models.pairs import PairSet
 from review.models.queues import ReviewItem, ReviewQueue
 from review.queues.progress import OwnProgress, own_progresses
 
@@ -28,10 +29,12 @@ class WaitingQueue:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Everything of the person's projects that waits for them. ``disputed`` are queues with their number of items in
-    dispute, for leads; drafts and incomplete runs are for who may run things."""
+    """Everything of the person's projects that waits for them. ``pairs`` are comparisons side by side with their number
+    of pairs left; ``disputed`` are queues with their number of items in dispute, for leads; drafts and incomplete runs
+    are for who may run things."""
 
     queues: tuple[WaitingQueue, ...]
+    pairs: tuple[tuple[PairSet, int], ...]
     disputed: tuple[tuple[ReviewQueue, int], ...]
     drafts: tuple[Run, ...]
     incomplete: tuple[Run, ...]
@@ -48,6 +51,7 @@ def attention(user: User) -> Attention:
     open_runs = list(runs.filter(state__in=[Run.State.DRAFT, Run.State.INCOMPLETE]).order_by("-pk")[:20])
     return Attention(
         queues=tuple(waiting),
+        pairs=tuple(_comparisons(user)),
         disputed=tuple(_disputed(user)),
         drafts=tuple(run for run in open_runs if run.state == Run.State.DRAFT),
         incomplete=tuple(run for run in open_runs if run.state == Run.State.INCOMPLETE),
@@ -57,6 +61,14 @@ def attention(user: User) -> Attention:
 def _waiting(queue: ReviewQueue, own: OwnProgress) -> WaitingQueue:
     left = max(0, own.items - own.rated - own.skipped - own.flagged)
     return WaitingQueue(queue, left, left * (own.median_seconds or USUAL_SECONDS))
+
+
+def _comparisons(user: User) -> Sequence[tuple[PairSet, int]]:
+    mine = PairSet.objects.filter(closed_at=None, members__reviewer=user)
+    mine = mine.filter(project__in=access.projects_with(user, Action.RATE).values("pk"))
+    rated = Count("pairs", distinct=True, filter=Q(pairs__preferences__rater=user))
+    counted = mine.annotate(size=Count("pairs", distinct=True), rated=rated).order_by("pk")
+    return [(one, one.size - one.rated) for one in counted if one.size > one.rated]
 
 
 def _disputed(user: User) -> Sequence[tuple[ReviewQueue, int]]:

@@ -43,10 +43,10 @@ def expose_queue(user: User | AnonymousUser, queue: ReviewQueue) -> None:
         expose(user, run, "items")
 
 
-def exposed(user: User, answer: Answer) -> bool:
+def exposed(user: User, answer_id: int) -> bool:
     """Whether the person is recorded as having seen a judge's value of the answer, by itself or with a run."""
-    runs = Run.objects.filter(answer_set_id=answer.answer_set_id).values("pk")
-    seen = Q(scope=ANSWER, object_id=answer.pk) | Q(scope=RUN, object_id__in=runs)
+    runs = Run.objects.filter(answer_set__answers=answer_id).values("pk")
+    seen = Q(scope=ANSWER, object_id=answer_id) | Q(scope=RUN, object_id__in=runs)
     return Exposure.objects.filter(seen, user=user).exists()
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.judges.prices import price_table
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.pricing import Price
-from evaluation.judging.rubric import Rubric
 from evaluation.registry import MetricSpec
 from evaluation.runs.models import Preflight, Run, RunJudge
 from evaluation.scales import Scale
@@ -54,7 +53,8 @@ class MetricRecord:
 class JudgeRecord:
     """A judge version. ``measured`` is its newest run with ratings whose agreement is at hand, else the newest with
     ratings; ``kept`` tells which. ``newer`` is the newest version of its name where that is another. ``trouble`` is how
-    its last preflight ended, empty where that was well or there was none."""
+    its last preflight ended, empty where that was well or there was none. ``changed`` are the model that answered
+    before the measured run and the one that answered last, where these differ."""
 
     judge: JudgeVersion
     runs: int
@@ -65,6 +65,7 @@ class JudgeRecord:
     price: Price | None
     newer: int | None
     trouble: str
+    changed: tuple[str, str] | None = None
 
 
 def judge_records(judges: Sequence[JudgeVersion]) -> list[JudgeRecord]:
@@ -86,6 +87,7 @@ def judge_records(judges: Sequence[JudgeVersion]) -> list[JudgeRecord]:
         .values_list("project_id", "name", "newest")
     }
     troubles = _troubles(judges)
+    served = _served(judges, {pk for several in measured.values() for pk in several})
     table, today = price_table(), datetime.now(UTC).date()
     found = []
     for judge in judges:
@@ -105,6 +107,7 @@ def judge_records(judges: Sequence[JudgeVersion]) -> list[JudgeRecord]:
                 price=table.price(judge.model, today),
                 newer=latest if latest != judge.version else None,
                 trouble=troubles.get(judge.pk, ""),
+                changed=_changed(served.get(judge.pk, {}), shown),
             )
         )
     return found
@@ -158,6 +161,23 @@ def _troubles(judges: Sequence[JudgeVersion]) -> dict[int, str]:
     return dict(rows.values_list("judge_version_id", "outcome"))
 
 
+def _served(judges: Sequence[JudgeVersion], runs: Collection[int]) -> dict[int, dict[int, str]]:
+    """The model that answered each judge's preflights, by run, in their order: those of these runs, and the last."""
+    good = Preflight.objects.filter(judge_version__in=judges, outcome="ok").exclude(model_returned="").order_by()
+    last = good.values("judge_version").annotate(at=Max("id")).values("at")
+    rows = good.filter(Q(run__in=runs) | Q(pk__in=last)).order_by("id")
+    found: dict[int, dict[int, str]] = {}
+    for judge, run, model in rows.values_list("judge_version_id", "run_id", "model_returned"):
+        found.setdefault(judge, {})[run] = model
+    return found
+
+
+def _changed(served: Mapping[int, str], measured: int) -> tuple[str, str] | None:
+    now = list(served.values())[-1] if served else ""
+    before = served.get(measured, now)
+    return (before, now) if before != now else None
+
+
 def _metrics(
     judge: JudgeVersion,
     rubrics: Sequence[RubricVersion],
@@ -169,7 +189,7 @@ def _metrics(
     found = []
     for row in sorted(rubrics, key=lambda rubric: rubric.family):
         latest = newest[row.family, row.language]
-        for spec in family_for(Rubric.model_validate(row.spec)).given:
+        for spec in family_for(row.rubric).given:
             agreed = _agreed(said[spec.name], experts.get(spec.name, {})) if spec.name in said else None
             found.append(MetricRecord(spec, row, latest if latest != row.version else None, agreed))
     return tuple(found)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 
 from django.db import transaction
 from django.db.models import F
@@ -68,9 +70,13 @@ def submit(
     values = with_figures(assignment.item, [row.metric for row in metrics], values)
     _check(metrics, values, comment)
     check_comment(suggestion)
+    again = comes_again(assignment)
+    due = not again and is_due(assignment, metrics, values)
     try:
         with transaction.atomic():
-            done = _submit(assignment, metrics, values, idempotency_key, active_ms, comment)
+            done = _submit(assignment, metrics, values, idempotency_key, active_ms, comment, due=due)
+            if again and not done.repeated:
+                plan_repeat(assignment)
             if not done.repeated:
                 _beside(done, suggestion)
             return done
@@ -104,8 +110,14 @@ def undo(assignment: Assignment, *, by: User) -> Assignment:
 
 
 def metrics_of(queue: ReviewQueue) -> list[QueueMetric]:
-    """What the queue asks for, in its order."""
-    return list(queue.metrics.select_related("metric", "rubric_version").order_by("position", "id"))
+    """What the queue asks for, in its order; read once in a process, because it is settled with the queue."""
+    return list(_metrics(queue.pk, queue.created_at))
+
+
+@lru_cache(maxsize=64)
+def _metrics(queue_id: int, _made_at: datetime) -> tuple[QueueMetric, ...]:
+    rows = QueueMetric.objects.filter(queue=queue_id).select_related("metric", "rubric_version")
+    return tuple(rows.order_by("position", "id"))
 
 
 def given_in(assignment: Assignment, phase: str = "initial") -> dict[str, Given]:
@@ -133,11 +145,11 @@ def _submit(
     key: str,
     active_ms: int | None,
     comment: str,
+    *,
+    due: bool,
 ) -> Submitted:
     queue, item = assignment.item.queue, assignment.item
     keys = {row.metric.name: content_hash([assignment.pk, key, row.metric_id]) for row in metrics}
-    again = comes_again(assignment)
-    due = not again and is_due(assignment, metrics, values)
     row = locked(item.pk)
     if not _claim(assignment, State.SUBMITTED if due else State.FINISHED):
         return _submitted_before(assignment, list(keys.values()))
@@ -147,7 +159,7 @@ def _submit(
     if not earlier.keys().isdisjoint(keys.values()):
         raise Refused("bad_key", limit=KEY_LIMIT)
     seq = max(earlier.values(), default=0) + 1
-    blind = queue.mode == ReviewQueue.Mode.BLIND and not exposed(assignment.reviewer, item.answer)
+    blind = queue.mode == ReviewQueue.Mode.BLIND and not exposed(assignment.reviewer, item.answer_id)
     made = [
         Rating(
             answer_id=item.answer_id,
@@ -175,9 +187,8 @@ def _submit(
         part for rating in made for part in part_rows(rating, item, values[rating.metric.name].parts)
     )
     done = settle(row)
-    if again:
-        plan_repeat(assignment)
-    return Submitted(loaded(assignment.pk), due, done, stale=row.state == ReviewItem.State.WITHDRAWN)
+    assignment.refresh_from_db(fields=["state", "slot", "fence", "lease_until", "submitted_at"])
+    return Submitted(assignment, due, done, stale=row.state == ReviewItem.State.WITHDRAWN)
 
 
 def _beside(done: Submitted, suggestion: str) -> None:
@@ -215,7 +226,7 @@ def _reopen(assignment: Assignment, queue: ReviewQueue, by: User) -> None:
         raise Refused("nothing_to_undo")
     if assignment.pk != last.pk:
         raise Refused("not_the_last")
-    if queue.mode == ReviewQueue.Mode.BLIND and exposed(by, assignment.item.answer):
+    if queue.mode == ReviewQueue.Mode.BLIND and exposed(by, assignment.item.answer_id):
         raise Refused("judge_already_seen")
     if Rating.objects.filter(assignment=last, phase="final").exists():
         raise Refused("already_final")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, OuterRef
 
+from evaluation.judging.calls import Outcome
 from evaluation.registry import Bilingual
-from evaluation.runs.models import Run
+from evaluation.runs.models import Preflight, Run
 from evaluation.scales import Scale, ScaleKind
 from review.measures import By
 from review.measures_kept import agreement_if_kept, kept_agreement
@@ -21,7 +22,8 @@ MOST_RUNS = 12  # the newest ones; more are no longer read in one look
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """The agreement of a run's own judge on one metric; ``method`` is how its values come about. ``value`` is ``None``
+    """The agreement of a run's own judge on one metric; ``method`` is how its values come about, ``served`` the model
+    that answered under its name before the run, empty where unknown. ``value`` is ``None``
     where it is undefined; ``low`` and ``high`` are ``None`` where the interval has not been computed or does not exist.
     ``period`` is filled where the points are the times of rating within one run."""
 
@@ -36,6 +38,7 @@ class TrendPoint:
     low: float | None
     high: float | None
     period: str = ""
+    served: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ def trends_of(run: Run) -> dict[str, Trend]:
     titles: dict[str, Bilingual] = {}
     statistics: dict[str, str] = {}
     runs = _rated_runs(run)
+    served = _served_models(runs)
     for one in runs:
         found = (agreement_if_kept(one, by=By.CATEGORY) if len(runs) > 1 else None) or kept_agreement(
             one, resamples=0, by=By.NOTHING if len(runs) > 1 else By.PERIOD
@@ -73,7 +77,7 @@ def trends_of(run: Run) -> dict[str, Trend]:
         for metric, author, figures in _own_judges(found):
             titles.setdefault(metric, Bilingual(**found["experts"][metric]["title"]))
             name = statistics.setdefault(metric, headline_statistic(Scale.parse(figures["scale"])))
-            points.setdefault(metric, []).extend(_points(one, author, figures, name))
+            points.setdefault(metric, []).extend(_points(one, author, figures, name, served))
     return {metric: Trend(metric, titles[metric], statistics[metric], tuple(of)) for metric, of in points.items()}
 
 
@@ -94,9 +98,17 @@ def _own_judges(found: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[st
                 yield metric, author, figures
 
 
-def _points(run: Run, author: str, figures: Mapping[str, Any], name: str) -> Iterator[TrendPoint]:
+def _served_models(runs: Sequence[Run]) -> dict[tuple[int, str], str]:
+    """The model that each judge's preflight was answered by, by run and judge. One query."""
+    pinned = Preflight.objects.filter(run__in=runs, outcome=Outcome.OK).select_related("judge_version")
+    return {(one.run_id, str(one.judge_version)): one.model_returned for one in pinned}
+
+
+def _points(
+    run: Run, author: str, figures: Mapping[str, Any], name: str, served: Mapping[tuple[int, str], str]
+) -> Iterator[TrendPoint]:
     parts: Mapping[str, Mapping[str, Any]] = figures.get("by_period", {"": figures})
     for period, of in parts.items():
         low, high = of["intervals"].get(name, (None, None))
-        who = author, figures["rubric"], figures["method"]
-        yield TrendPoint(run.pk, str(run), run.created_at, *who, of["n"], of[name], low, high, period)
+        who, model = (author, figures["rubric"], figures["method"]), served.get((run.pk, author), "")
+        yield TrendPoint(run.pk, str(run), run.created_at, *who, of["n"], of[name], low, high, period, model)

@@ -34,6 +34,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/", runs.run, name="run"),
     path("runs/<int:pk>/answers/", run_answers.run_answers, name="run-answers"),
     path("runs/<int:pk>/answers/override/", run_answers.run_override, name="run-override"),
+    path("runs/<int:pk>/report/", runs.run_report, name="run-report"),
     path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),
     path("runs/<int:pk>/agreement/", agreement.run_agreement, name="run-agreement"),
     path("runs/<int:pk>/agreement/intervals/", agreement.run_agreement_intervals, name="run-agreement-intervals"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 
@@ -20,6 +21,8 @@ def pytest_configure() -> None:
     those a test brings, whatever is installed."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.CONCORD_LOCAL_MODEL = "none"
+    hypothesis.settings.register_profile("concord", deadline=None)  # time is the machine's business
+    hypothesis.settings.load_profile("concord")
 
 
 def _is_transactional(request: pytest.FixtureRequest) -> bool:

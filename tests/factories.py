@@ -223,4 +223,5 @@ def make_queue(run: Run | None = None, reviewers: Sequence[User] | int = 1, **fi
         else list(reviewers)
     )
     defaults: dict[str, Any] = {"metrics": ["correctness", "faithfulness"], "strategy": "all", "seed": 1}
+    defaults["reveal_share"] = 0.0  # chance goes by the ids of rows, which differ from run to run
     return new_queue(scored, reviewers=people, **(defaults | fields))

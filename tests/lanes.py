@@ -10,7 +10,8 @@ import subprocess
 import sys
 
 SLOW = "not faults and not bench and not crowd and not endurance"
-ONCE = (  # no database in them, or (conversion) the same figures again from many rows: once is enough
+# No database in them, one that they make themselves (faults), or the same figures again from many rows (conversion).
+ONCE = (
     "tests/conversion",
     "tests/docs",
     "tests/evaluation/embedding",
@@ -18,6 +19,7 @@ ONCE = (  # no database in them, or (conversion) the same figures again from man
     "tests/evaluation/judging",
     "tests/evaluation/metrics",
     "tests/evaluation/profiles",
+    "tests/faults",
     "tests/review/agreement",
     "tests/review/comparison",
     "tests/review/correction",

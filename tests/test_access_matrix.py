@@ -58,6 +58,10 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "api-queue-list": lambda w: {
         "runs": [w.run.pk], "metrics": ["correctness"], "reviewers": [w.people["member"].username], "strategy": "all",
     },
+    "api-pairs-list": lambda w: {
+        "run_a": w.run.pk, "run_b": w.run.pk, "name": "c2", "reviewers": [w.people["member"].username],
+    },
+    "api-pairs-prefer": lambda w: {"pair": w.pair_set.pairs.get().pk, "value": 1},
     "api-answer-adjudicate": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
     "api-ruling": lambda w: {"upheld": False, "reason": "because"},
     "api-run-override": lambda w: {

@@ -37,6 +37,7 @@ NAMES = (
     "draws",
     "review-queues",
     "items",
+    "pair-sets",
     "answers",
     "adjudication",
     "ratings",

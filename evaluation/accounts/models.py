@@ -48,6 +48,18 @@ class FailedLogin(Row):
         return self.name[:8]
 
 
+class TakenExport(Row):
+    """A file that was made for somebody; kept for an hour, to limit how many there are."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        indexes = [models.Index(fields=["person", "created_at"], name="exports_of_person")]
+
+    def __str__(self) -> str:
+        return f"{self.person_id} {self.created_at}"
+
+
 class Project(Row):
     """The scope of roles: everything else belongs to one project. A site starts with one."""
 

@@ -27,7 +27,7 @@ class TokenAuthentication(BaseAuthentication):
         if len(parts) != 2 or parts[0].lower() != b"bearer":
             return None
         digest = hashlib.sha256(parts[1]).hexdigest()
-        token = ApiToken.objects.select_related("user", "project").filter(sha256=digest).first()
+        token = ApiToken.objects.select_related("user").filter(sha256=digest).first()
         if (
             token is None
             or token.revoked_at is not None

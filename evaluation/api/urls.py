@@ -8,7 +8,6 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from evaluation.api import schema  # noqa: F401  -- registers itself with the schema
 from evaluation.api.answer_sets import AnswerSetDetail, AnswerSetList
 from evaluation.api.criteria import CriterionDetail, CriterionList
-from evaluation.api.metrics import MetricsView
 from evaluation.api.question_sets import QuestionList, QuestionSetDetail, QuestionSetList
 from evaluation.api.run_answers import RunAnswerList
 from evaluation.api.runs import STEERING, RunDetail, RunList, RunSteering
@@ -17,7 +16,6 @@ from evaluation.api.systems import SystemDetail, SystemList
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("schema/", SpectacularJSONAPIView.as_view(), name="api-schema"),
-    path("metrics/", MetricsView.as_view(), name="api-metrics"),
     path("question-sets/", QuestionSetList.as_view(), name="api-question-sets"),
     path("question-sets/<int:pk>/", QuestionSetDetail.as_view(), name="api-question-set"),
     path("question-sets/<int:pk>/questions/", QuestionList.as_view(), name="api-questions"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from evaluation import audit
 from evaluation.accounts.models import User
 from evaluation.criteria.models import CriterionVersion
+from evaluation.errors import Refused
 from evaluation.judges.clients import client_of
 from evaluation.judges.models import JudgeVersion
 from evaluation.judges.prices import price_table
@@ -21,14 +22,13 @@ from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.criteria.frame import criterion_rubric
 from evaluation.judging.lexical.criteria import unanswerable
-from evaluation.judging.pacing import Allowance
-from evaluation.judging.pool import CallPool
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.prompt import judge_call
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
 from evaluation.runs.models import Answer, AnswerSet
 from evaluation.samples import Result
+from evaluation.work.shared_pool import ENDPOINT_BUSY, Busy, SharedPool
 
 TRIED = 5  # answers of a trial
 _WAIT_SECONDS = 1.0
@@ -88,17 +88,21 @@ def preview(rubric: Rubric, answer: Answer, judge: JudgeVersion | None = None) -
 
 
 def try_out(version: CriterionVersion, judge: JudgeVersion, answers: Sequence[Answer], *, by: User | None) -> Trial:
-    """Judge these answers once each, at the same time and without a second try.
+    """Judge these answers once each, at the same time and without a second try. Those that could not be sent within a
+    short while, because the endpoint rests or others use it up, fail as ``endpoint_busy``.
 
-    :raises Refused: ``origin_not_allowed``, ``key_missing``.
+    :raises Refused: ``origin_not_allowed``, ``key_missing``, ``jury_asks_nobody``.
     """
+    if judge.is_jury:
+        raise Refused("jury_asks_nobody")
     rubric = draft_rubric(version, judge.language)
     asked = {answer.pk: preview(rubric, answer, judge) for answer in answers}
     calls = {pk: call for pk, call in asked.items() if isinstance(call, JudgeCall)}
     replies = _replies(judge, calls)
     results: dict[int, Result] = {pk: one for pk, one in asked.items() if isinstance(one, Result)}
-    for pk, reply in replies.items():
-        results[pk] = _read(rubric, calls[pk], reply, expects=judge.expects)
+    for pk, call in calls.items():
+        sent = pk in replies
+        results[pk] = _read(rubric, call, replies[pk], expects=judge.expects) if sent else Result.failed(ENDPOINT_BUSY)
     cost = _cost(judge, replies.values())
     tokens = [reply.tokens_in for reply in replies.values()], [reply.tokens_out for reply in replies.values()]
     audit.record(
@@ -106,7 +110,7 @@ def try_out(version: CriterionVersion, judge: JudgeVersion, answers: Sequence[An
         "criterion.tried",
         version,
         judge=judge.pk,
-        calls=len(calls),
+        calls=len(replies),
         tokens_in=_total(tokens[0]),
         tokens_out=_total(tokens[1]),
         cost=cost,
@@ -115,14 +119,17 @@ def try_out(version: CriterionVersion, judge: JudgeVersion, answers: Sequence[An
 
 
 def _replies(judge: JudgeVersion, calls: dict[int, JudgeCall]) -> dict[int, JudgeReply]:
+    """The replies that came within what all workers share of the endpoint; who waits for a page is not kept long."""
     replies: dict[int, JudgeReply] = {}
     if not calls:
         return replies
-    limit = judge.endpoint.max_concurrency if judge.endpoint else TRIED
-    with CallPool(client_of(judge), Allowance(min(limit, TRIED))) as pool:
+    with SharedPool(client_of(judge), judge.endpoint, TRIED, project_id=judge.project_id) as pool:
         pool.submit(calls.items())
         while pool.in_hands:
-            replies |= {int(str(pk)): reply for pk, reply in pool.collect(_WAIT_SECONDS)}
+            try:
+                replies |= {int(str(pk)): reply for pk, reply in pool.collect(_WAIT_SECONDS)}
+            except Busy:
+                pool.withdraw()
     return replies
 
 

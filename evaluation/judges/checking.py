@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
+import time
 from dataclasses import dataclass
+from functools import partial
 
 from django.db import transaction
 
@@ -12,20 +13,25 @@ from evaluation import audit
 from evaluation.accounts.models import User
 from evaluation.errors import Refused
 from evaluation.judges.clients import client_of
-from evaluation.judges.models import AttackResult, JudgeCheck, JudgeVersion
-from evaluation.judges.pinning import cost_of_all
-from evaluation.judging.attacks.running import Attacker, Faced, NoJudge, rubric_of_attacks
+from evaluation.judges.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion
+from evaluation.judges.pinning import cost_of_all, probed
+from evaluation.judging.attacks.running import AT_ONCE, Attacker, Faced, NoJudge, rubric_of_attacks
 from evaluation.judging.attacks.spec import attacks_hash
-from evaluation.judging.calls import JudgeClient, JudgeReply, Outcome, Rung
-from evaluation.judging.probing import probe
+from evaluation.judging.calls import JudgeReply, Outcome, Rung
+from evaluation.judging.probing import Probed
 from evaluation.judging.wire import storable
+from evaluation.work.shared_pool import ENDPOINT_BUSY, Busy, SharedPool
+from evaluation.work.single_calls import SingleCalls
 
 _RAW_KEPT = 4_000
 
 
+PATIENCE_SECONDS = 60.0  # until something can be sent
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The outcome of a check: why it could not be done, or how every attack was taken."""
+    """The outcome of a check: why it could not be done, or how every attack was taken; ``replies`` to all calls."""
 
     reason: str = ""
     rung: str = ""
@@ -34,13 +40,13 @@ class _Asked:
 
 
 def check(judge: JudgeVersion, by: User | None = None) -> JudgeCheck:
-    """Make the calls (a preflight, then about thirty), and keep check and results as rows. A judge that cannot be asked
-    leaves a check with its reason and no results."""
+    """Make the calls (a preflight, then about thirty) within what all workers share of the endpoint, and keep check and
+    results as rows. A check in which an attack could not be put to the judge has its reason and no results."""
     try:
-        asked = asyncio.run(_ask(client_of(judge), judge))
+        asked = _ask(judge)
     except Refused as refused:
         asked = _Asked(refused.code)
-    replies = [*asked.replies, *(reply for one in asked.faced for reply in one.replies)]
+    replies = asked.replies
     with transaction.atomic():
         row = JudgeCheck.objects.create(
             judge_version=judge,
@@ -60,21 +66,39 @@ def check(judge: JudgeVersion, by: User | None = None) -> JudgeCheck:
     return row
 
 
-async def _ask(client: JudgeClient, judge: JudgeVersion) -> _Asked:
-    async with client as opened:
-        rung, replies = Rung.JSON_SCHEMA, tuple[JudgeReply, ...]()
-        if not judge.is_baseline:
-            found = await probe(opened, judge.model, judge.params, expects=judge.expects)
-            replies = tuple(one.reply for one in found.probes)
-            if found.outcome != Outcome.OK or found.rung is None:
-                return _Asked(found.outcome, replies=replies)
-            rung = found.rung
-        attacker = Attacker(opened, judge.model, judge.parameters, rung, judge.language, expects=judge.expects)
+def _ask(judge: JudgeVersion) -> _Asked:
+    if judge.is_jury:
+        raise Refused("jury_asks_nobody")
+    rung, before = Rung.JSON_SCHEMA, tuple[JudgeReply, ...]()
+    if judge.endpoint is not None:
+        found = _preflight(judge, judge.endpoint)
+        if found is None:
+            return _Asked(ENDPOINT_BUSY)
+        before = tuple(one.reply for one in found.probes)
+        if found.outcome != Outcome.OK or found.rung is None:
+            return _Asked(found.outcome, replies=before)
+        rung = found.rung
+    reason, faced = "", tuple[Faced, ...]()
+    share = partial(SharedPool, project_id=judge.project_id, patience=PATIENCE_SECONDS)
+    with share(client_of(judge), judge.endpoint, AT_ONCE) as pool:
+        attacker = Attacker(pool, judge.model, judge.parameters, rung, judge.language, expects=judge.expects)
         try:
-            faced = await attacker.face_all()
+            faced = attacker.face_all()
         except NoJudge as error:
-            return _Asked(error.reason, str(rung), replies)
-        return _Asked("", "" if judge.is_baseline else str(rung), replies, faced)
+            reason = error.reason
+        except Busy:
+            reason = ENDPOINT_BUSY
+        after = pool.end()
+    return _Asked(reason, str(rung) if judge.endpoint else "", (*before, *attacker.replies, *after), faced)
+
+
+def _preflight(judge: JudgeVersion, endpoint: Endpoint) -> Probed | None:
+    """``None`` where the endpoint cannot be called at present."""
+    client = client_of(judge)
+    with SingleCalls(endpoint, None, project_id=judge.project_id) as calls:
+        if calls.wait(time.monotonic() + PATIENCE_SECONDS):
+            return None
+        return probed(client, judge, calls)
 
 
 def _row(check_of: JudgeCheck, one: Faced) -> AttackResult:

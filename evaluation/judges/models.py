@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from django.core.validators import MinValueValidator
@@ -11,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import Project
 from evaluation.judging.expectation import asking_for
+from evaluation.judging.rubric import Rubric
 from evaluation.rows import AppendOnly, Authored, Row
 
 
@@ -193,7 +195,7 @@ class AttackResult(AppendOnly):
 
 
 class RubricVersion(AppendOnly, Authored):
-    """A judge prompt with its anchored levels; ``spec`` is read through ``evaluation.judging.rubric`` only."""
+    """A judge prompt with its anchored levels; ``spec`` is read as ``rubric`` only."""
 
     family = models.CharField(_("family"), max_length=100)
     language = models.CharField(_("language"), max_length=5)
@@ -208,3 +210,8 @@ class RubricVersion(AppendOnly, Authored):
 
     def __str__(self) -> str:
         return f"{self.family} v{self.version} ({self.language})"
+
+    @cached_property
+    def rubric(self) -> Rubric:
+        """The content as judges and reviewers read it."""
+        return Rubric.model_validate(self.spec)

@@ -55,7 +55,7 @@ def pin(
     ``deadline`` is in monotonic seconds; ``alive`` is called about once a second while one waits."""
     if judge.endpoint is None:
         raise ValueError("a judge without an endpoint is not checked")
-    with SingleCalls(judge.endpoint, pins.run_id, alive) as calls:
+    with SingleCalls(judge.endpoint, pins.run_id, alive, project_id=judge.project_id) as calls:
         return _tried(judge, pins, deadline, rng, calls)
 
 
@@ -69,8 +69,7 @@ def _tried(judge: JudgeVersion, pins: Pins, deadline: float, rng: random.Random,
             return False
         if calls.wait(deadline):
             return False
-        found = calls.make(lambda: asyncio.run(_probed(client, judge)))  # noqa: B023 -- awaited within the round
-        calls.heard(found.last.retry_after)
+        found = probed(client, judge, calls)
         tries += 1
         wait = _wait(found, tries, rng)
         patiently(partial(pins.keep, found, wait))
@@ -83,6 +82,13 @@ def _tried(judge: JudgeVersion, pins: Pins, deadline: float, rng: random.Random,
             return False
         time.sleep(wait)
     return False
+
+
+def probed(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls) -> Probed:
+    """The few calls that tell how the judge can be asked, with a rest that it asks for kept by everybody."""
+    found = calls.make(lambda: asyncio.run(_probed(client, judge)))
+    calls.heard(found.last.retry_after)
+    return found
 
 
 def pinned_columns(

@@ -11,6 +11,7 @@ _COMPLAINTS = frozenset({Outcome.RATE_LIMITED, Outcome.OVERLOADED})
 _NOT_COUNTED = frozenset({*_COMPLAINTS, Outcome.BLOCKED, Outcome.TLS, Outcome.CONNECTION, Outcome.UNAUTHORISED})
 _SMOOTHING = 0.1
 _TOKENS_PER_CHARACTER = 0.5  # until the first replies tell
+SPREAD_SECONDS = 0.003  # between the first calls: those sent together come back together, and then wait for each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Pace:
         self._counts_tokens = allowance.tokens_per_minute is not None
         self._per_character = _TOKENS_PER_CHARACTER
         self.rests_until = float("-inf")
+        self._to_spread = allowance.calls
+        self._spread_at = float("-inf")
 
     def allow(self, allowance: Allowance, now: float) -> None:
         """Another allowance from now on."""
@@ -43,14 +46,18 @@ class Pace:
     def rest(self, until: float) -> None:
         """Send nothing before ``until``; a rest is never cut short."""
         self.rests_until = max(self.rests_until, until)
+        self._to_spread = self.limit.most
 
     def wait(self, call: JudgeCall, now: float) -> float:
-        """Seconds until the call may be sent, as far as rates and rest go."""
+        """Seconds until the call may be sent, as far as rates, rest and the spread of the first calls go."""
         rates = max(self._requests.wait(1, now), self._tokens.wait(self._estimate(call), now))
-        return max(rates, self.rests_until - now, 0.0)
+        spread = self._spread_at + SPREAD_SECONDS - now if self._to_spread > 0 else 0.0
+        return max(rates, self.rests_until - now, spread, 0.0)
 
-    def sent(self, call: JudgeCall) -> None:
+    def sent(self, call: JudgeCall, now: float) -> None:
         """The call goes out."""
+        self._to_spread -= 1
+        self._spread_at = now
         self._requests.use(1)
         self._tokens.use(self._estimate(call))
 

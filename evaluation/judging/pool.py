@@ -151,13 +151,14 @@ class CallPool:
                 if not self._waiting:
                     return
                 key, call = self._waiting[0]
-                seconds = self.pace.wait(call, time.monotonic())
+                now = time.monotonic()
+                seconds = self.pace.wait(call, now)
                 if seconds <= 0:
                     self._waiting.popleft()
             if seconds > 0:
                 self._pump_after(seconds)
                 return
-            self.pace.sent(call)
+            self.pace.sent(call, now)
             task = self._loop.create_task(self._call(call))
             self._tasks.add(task)
             task.add_done_callback(partial(self._came_back, key))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -17,21 +19,38 @@ from evaluation.work.shares import live_shares
 
 _WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED)
 _TOKENS = ("in", "out", "cached", "reasoning")
+_SUMS = {
+    **{f"tokens_{kind}": Sum(f"tokens_{kind}") for kind in _TOKENS},
+    "known": Sum("cost"),
+    "unknown": Count("id", filter=Q(cost__isnull=True)),
+    "seconds": Sum("elapsed_seconds"),
+}
 
 
-def exposition(projects: Collection[int]) -> bytes:
-    """The figures of these projects by id, and of the workers. Names and ids of nothing else than hosts and endpoints
-    stand in them: figures by run are the business of pages and reports."""
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls as a ledger has them: ``work`` is what they are made for, ``replies`` are rows of a ``ReplyRow``."""
+
+    work: str
+    replies: QuerySet[Any]
+
+
+def exposition(projects: Collection[int], *others: Calls) -> bytes:
+    """The figures of these projects by id, and of the workers; ``others`` are calls of these projects that stand in
+    other ledgers than that of runs. Names and ids of nothing else than hosts and endpoints stand in them: figures by
+    run are the business of pages and reports."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Ledger(projects))
+    registry.register(_Ledger(projects, others))
     return generate_latest(registry)
 
 
 class _Ledger(Collector):
-    """Reads the ledger when it is asked. Eight queries at most."""
+    """Reads the ledgers when it is asked. Nine queries at most, two more for each further ledger."""
 
-    def __init__(self, projects: Collection[int]) -> None:
+    def __init__(self, projects: Collection[int], others: Iterable[Calls]) -> None:
         self._projects = list(projects)
+        ours = Reply.objects.filter(attempt__unit__run__project__in=self._projects)
+        self._ledgers = (Calls("runs", ours), *others)
 
     def collect(self) -> Iterable[Metric]:
         """All families."""
@@ -60,24 +79,22 @@ class _Ledger(Collector):
         return family
 
     def _replies(self) -> Iterator[Metric]:
-        replies = Reply.objects.filter(attempt__unit__run__project__in=self._projects)
-        calls = CounterMetricFamily("concord_calls", "Calls to endpoints that ended, by outcome.", labels=["outcome"])
-        for outcome, count in replies.values_list("outcome").order_by().annotate(n=Count("id")):
-            calls.add_metric([outcome], count)
-        yield calls
-        sums = replies.aggregate(
-            **{f"tokens_{kind}": Sum(f"tokens_{kind}") for kind in _TOKENS},
-            known=Sum("cost"),
-            unknown=Count("id", filter=Q(cost__isnull=True)),
-            seconds=Sum("elapsed_seconds"),
-        )
-        tokens = CounterMetricFamily("concord_tokens", "Tokens that endpoints reported.", labels=["kind"])
-        for kind in _TOKENS:
-            tokens.add_metric([kind], sums[f"tokens_{kind}"] or 0)
-        yield tokens
-        yield CounterMetricFamily("concord_cost_usd", "Known cost of calls.", value=float(sums["known"] or 0))
-        yield CounterMetricFamily("concord_calls_of_unknown_cost", "Calls whose cost is unknown.", sums["unknown"])
-        yield CounterMetricFamily("concord_call_seconds", "Seconds spent in calls.", value=sums["seconds"] or 0)
+        calls = CounterMetricFamily("concord_calls", "Calls that ended.", labels=["outcome", "work"])
+        tokens = CounterMetricFamily("concord_tokens", "Tokens that endpoints reported.", labels=["kind", "work"])
+        costs = CounterMetricFamily("concord_cost_usd", "Known cost of calls.", labels=["work"])
+        unknown = CounterMetricFamily("concord_calls_of_unknown_cost", "Calls of unknown cost.", labels=["work"])
+        seconds = CounterMetricFamily("concord_call_seconds", "Seconds spent in calls.", labels=["work"])
+        for ledger in self._ledgers:
+            counts = ledger.replies.values_list("outcome").order_by().annotate(n=Count("id"))
+            for outcome, count in counts:
+                calls.add_metric([outcome, ledger.work], count)
+            sums = ledger.replies.aggregate(**_SUMS)
+            for kind in _TOKENS:
+                tokens.add_metric([kind, ledger.work], sums[f"tokens_{kind}"] or 0)
+            costs.add_metric([ledger.work], float(sums["known"] or 0))
+            unknown.add_metric([ledger.work], sums["unknown"])
+            seconds.add_metric([ledger.work], sums["seconds"] or 0)
+        yield from (calls, tokens, costs, unknown, seconds)
 
     def _in_flight(self) -> Metric:
         open_calls = Attempt.objects.filter(
@@ -88,9 +105,13 @@ class _Ledger(Collector):
         )
         # A unit's first attempt is written when it is claimed, somewhat before it is sent; who takes part in an
         # endpoint tells how many calls are really out.
-        told = live_shares().filter(run__project__in=self._projects).aggregate(out=Sum("out"))["out"]
-        count = open_calls.count() if told is None else told
-        return GaugeMetricFamily("concord_calls_in_flight", "Calls sent and not answered.", value=count)
+        shares = live_shares()
+        told = shares.filter(run__project__in=self._projects).aggregate(out=Sum("out"))["out"]
+        of_runs = open_calls.count() if told is None else told
+        others = shares.filter(run=None, project__in=self._projects).aggregate(out=Sum("out"))["out"]
+        return GaugeMetricFamily(
+            "concord_calls_in_flight", "Calls sent and not answered.", value=of_runs + (others or 0)
+        )
 
     def _resting(self) -> Metric:
         family = GaugeMetricFamily(

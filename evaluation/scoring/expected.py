@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.rubric import Rubric
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
@@ -20,7 +19,7 @@ def expected_metrics(run: Run, unit: WorkUnit) -> list[MetricDefinition]:
     elif unit.kind == WorkUnit.Kind.EMBED and unit.run_judge_id is None:
         names = list(RunConfig.model_validate(run.config).embeddings)
     elif unit.run_judge is not None:
-        return [define(spec) for spec in family_for(Rubric.model_validate(unit.run_judge.rubric_version.spec)).given]
+        return [define(spec) for spec in family_for(unit.run_judge.rubric_version.rubric).given]
     else:
         names = []
     return list(definitions(names).values())

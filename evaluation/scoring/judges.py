@@ -11,7 +11,6 @@ from django.db.models import prefetch_related_objects
 
 from evaluation.judging.calls import Rung
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.rubric import Rubric
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import pause
@@ -68,7 +67,7 @@ class JudgeSession(CallSession[UnitFlight]):
         self._settings: dict[int, Setting] = {}
         self._metrics: dict[int, dict[str, MetricDefinition]] = {}
         for judge in self.judges:
-            rubric = Rubric.model_validate(judge.rubric_version.spec)
+            rubric = judge.rubric_version.rubric
             family, rung = family_for(rubric), self.rungs.get(judge.pk, Rung.JSON_SCHEMA)
             self._settings[judge.pk] = Setting(family, rubric, family.given, rules, judge.judge_version, rung)
             self._metrics[judge.pk] = {spec.name: define(spec) for spec in family.given}

@@ -7,7 +7,8 @@ from django.utils.translation import gettext_lazy as _
 SENTENCES = {
     "other_model": _("%(judge)s was asked for the model %(asked)s, but %(answered)s answered."),
     "several_models": _(
-        "Several models answered under the name of %(judge)s: %(answered)s. The scores of this run are not one series."
+        "Several models answered under the name of %(judge)s (replies of each in brackets): %(answered)s. The scores "
+        "of this run are not one series."
     ),
     "changed_model": _(
         "%(judge)s was answered by %(earlier)s in run %(run)s and is answered by %(answered)s now: scores before and "

@@ -55,6 +55,7 @@ CALLS = {
 }
 
 JUDGE = {
+    "jury_asks_nobody": _("A jury asks nobody itself. Choose one of its members."),
     "jury_short": _("Too few judges of the jury gave a value."),
     "jury_split": _("No value has more than half of the jury behind it."),
     "scale": _("The value is not on the metric's scale."),
@@ -88,6 +89,7 @@ WORK = {
     "origin_invalid": _("The endpoint's base URL is no address."),
     "key_missing": _("The key of the endpoint is not set."),
     "key_unreadable": _("The stored key of the endpoint cannot be read any more; it must be entered again."),
+    "endpoint_busy": _("Nothing could be sent: the endpoint rests, or other work uses up what it allows. Try later."),
     "storage_full": _("The disk of the database is nearly full."),
     "failed_share": _("More than a tenth of a part's results failed."),
     "no_value": _("There is no value yet."),

@@ -59,6 +59,7 @@ RUNS = {
     "key_missing": _("The environment variable %(variable)s with the endpoint's key is not set."),
     "key_unreadable": _("The stored key of the endpoint cannot be read any more. Enter it again."),
     "jury_too_small": _("A jury needs at least two different judges, and no jury among them."),
+    "jury_asks_nobody": _("A jury asks nobody itself. Choose one of its members."),
     "jury_languages": _("The judges of a jury read rubrics in one language; these read %(languages)s."),
     "nothing_failed": _("Nothing has failed, so there is nothing to retry."),
     "run_not_retryable": _("A draft or cancelled run cannot be retried."),
@@ -179,7 +180,14 @@ PAIRS = {
         "two minutes."
     ),
     "jury_compares_nothing": _("A jury cannot compare pairs. Have each of its members do it."),
+    "pairs_left": _("You rate in this comparison yourself. Rate all your pairs first; then you see what came of it."),
     "preference_range": _("Choose one of the five preferences."),
+}
+
+EXPORTS = {
+    "too_many_exports": _(
+        "You have reached the limit of files within an hour (%(limit)s). The next one can be had in %(minutes)s min."
+    ),
 }
 
 GATES = {
@@ -201,5 +209,6 @@ SENTENCES = {
     **REVIEW,
     **OVERRIDES,
     **PAIRS,
+    **EXPORTS,
     **GATES,
 }

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.accounts.models import Project
 from evaluation.judges.models import Endpoint
 from evaluation.questions.models import Question
 from evaluation.rows import AppendOnly, Row
@@ -137,11 +138,12 @@ class EndpointShare(models.Model):
     """What one worker may use of an endpoint at present: ``places`` are calls at a time, ``part`` is its part of the
     rates per minute (0 to 1). Both add up to no more than the whole over the workers that were seen lately. ``out`` and
     ``limit`` are told for watching: calls that are out, and how many the worker lets out at present. ``run`` is none
-    for a comparison of pairs.
+    for what is no run, such as a comparison of pairs; ``project`` is whose calls these are.
     """
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="shares")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, related_name="shares")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
     worker = models.UUIDField(unique=True)
     wanted = models.PositiveIntegerField()
     places = models.PositiveIntegerField(default=0)

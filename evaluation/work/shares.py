@@ -36,10 +36,11 @@ class Granted:
 
 
 class Share:
-    """One worker's part of an endpoint, for a run or none. It begins with the first renewal and ends with ``leave``."""
+    """One worker's part of an endpoint, for a run or something else in a project. It begins with the first renewal and
+    ends with ``leave``."""
 
-    def __init__(self, endpoint: Endpoint, run_id: int | None, wanted: int) -> None:
-        self._endpoint_id, self._run_id, self._wanted = endpoint.pk, run_id, wanted
+    def __init__(self, endpoint: Endpoint, run_id: int | None, wanted: int, *, project_id: int | None = None) -> None:
+        self._endpoint_id, self._run_id, self._project_id, self._wanted = endpoint.pk, run_id, project_id, wanted
         self._worker = uuid.uuid4()
 
     def renew(self, out: int = 0, limit: int = 0) -> Granted:
@@ -62,6 +63,7 @@ class Share:
                 defaults={
                     "endpoint": endpoint,
                     "run_id": self._run_id,
+                    "project_id": self._project_id,
                     "wanted": self._wanted,
                     "places": max(places, min(out, mine.places if mine else 0)),
                     "part": part,

@@ -22,8 +22,15 @@ class SingleCalls:
     """One place of an endpoint, asked for when a call is to be made. Use as a context manager. ``alive`` is called
     about once a second while one waits, for whoever has leases to prolong."""
 
-    def __init__(self, endpoint: Endpoint, run_id: int | None, alive: Callable[[], None] = lambda: None) -> None:
-        self._share = Share(endpoint, run_id, 1)
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        run_id: int | None,
+        alive: Callable[[], None] = lambda: None,
+        *,
+        project_id: int | None = None,
+    ) -> None:
+        self._share = Share(endpoint, run_id, 1, project_id=project_id)
         self._alive = alive
         now = time.monotonic()
         self._requests, self._tokens = Rate(None, now), Rate(None, now)

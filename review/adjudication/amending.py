@@ -71,7 +71,7 @@ def amend_rubric(
     :raises UnknownName: for a metric the rubric does not hold.
     :raises Refused: ``text_needed``, or ``anchor_too_long`` beyond 120 characters.
     """
-    spec = Rubric.model_validate(rubric.spec)
+    spec = rubric.rubric
     spec.metric(metric)  # refuses an unknown one
     if not question.strip() or any(not one.strip() for one in texts.values()):
         raise Refused("text_needed")

@@ -59,7 +59,7 @@ def adjudicate(
             by,
             value,
             label,
-            judge_seen=exposed(by, answer),
+            judge_seen=exposed(by, answer.pk),
         )
         for item in ReviewItem.objects.filter(answer=answer).select_related("queue"):
             settle_case(item)

@@ -12,10 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation import access
+from evaluation.accounts.exports import take_export
 from evaluation.accounts.roles import Action
-from evaluation.api.endpoints import Endpoint, StrictSerializer
+from evaluation.api.endpoints import Endpoint, StrictSerializer, person
+from evaluation.errors import UnknownName
 from evaluation.runs.models import Run
-from review.api.shapes import LARGEST_ID, NothingBody
+from review.api.shapes import LARGEST_ID, TOO_OFTEN, NothingBody
 from review.comparing.choosing import MOST
 from review.comparing.whole import compare, comparison_json
 from review.exposures import expose
@@ -57,13 +59,19 @@ class ReportView(Endpoint):
     serializer_class = NothingBody
     query = ("format", "fail_under", "baseline", "max_drop", "gate_on", "strict")
 
-    @extend_schema(parameters=[ReportQuery], responses={(200, "application/json"): OBJECT, (200, "text/csv"): OBJECT})
+    @extend_schema(
+        parameters=[ReportQuery],
+        responses={(200, "application/json"): OBJECT, (200, "text/csv"): OBJECT, 429: TOO_OFTEN},
+    )
     def get(self, request: Request, pk: int) -> StreamingHttpResponse:
         """The report in the asked format; it tells the judge's values, so that reviewers who read it are recorded."""
         run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
         asked = _checked(ReportQuery, request)
-        gate = gate_of(run, _gate(request, asked))
-        made = export(run, asked["format"], gate, pictures=agreement_pictures, planned=planned_review)
+        chosen = _gate(request, asked)
+        if asked["format"] not in FORMATS:
+            raise UnknownName("report format", asked["format"], list(FORMATS))
+        take_export(person(request))
+        made = export(run, asked["format"], gate_of(run, chosen), pictures=agreement_pictures, planned=planned_review)
         expose(request.user, run, "report")
         response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
         response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'

@@ -12,11 +12,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from evaluation.accounts.exports import take_export
 from evaluation.accounts.models import User
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.errors import UnknownName
 from review.access import leads, queue_for_lead, queue_for_reading
-from review.api.shapes import LARGEST_ID, NothingBody
+from review.api.shapes import LARGEST_ID, TOO_OFTEN, NothingBody
 from review.consistency import Consistency, consistency
 from review.exposures import expose_queue
 from review.item_export import FORMATS, export_items
@@ -162,7 +163,11 @@ class ExportView(Endpoint):
 
     @extend_schema(
         parameters=[ExportQuery],
-        responses={(200, "application/x-ndjson"): OpenApiTypes.STR, (200, "text/csv"): OpenApiTypes.STR},
+        responses={
+            (200, "application/x-ndjson"): OpenApiTypes.STR,
+            (200, "text/csv"): OpenApiTypes.STR,
+            429: TOO_OFTEN,
+        },
     )
     def get(self, request: Request, pk: int) -> StreamingHttpResponse:
         """One row for each item; who rates in an open queue of these answers is recorded as having seen the judge."""
@@ -170,6 +175,7 @@ class ExportView(Endpoint):
         asked = ExportQuery(data=request.query_params)
         asked.is_valid(raise_exception=True)
         lead = leads(me, queue)
+        take_export(me)
         made = export_items(queue, asked.validated_data["format"], None if lead else me)
         if lead:
             expose_queue(me, queue)

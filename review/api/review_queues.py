@@ -10,14 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation import access
-from evaluation.accounts.models import RoleGrant, User
 from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, person
 from evaluation.api.pages import Pages, PagesInOrder
-from evaluation.errors import UnknownName
 from evaluation.runs.models import Run
 from review.access import leads, queue_for_lead, queue_for_rating, queue_for_reading, queues_of
 from review.api.items import card_response
+from review.api.people import people_named
 from review.api.shapes import NothingBody, QueueBody, design_from
 from review.api.shown import CardShown, HeldShown, ItemShown, LedQueueShown, ProgressShown, QueueShown
 from review.models.queues import Assignment, ReviewQueue
@@ -52,7 +51,7 @@ class QueueListView(Endpoint):
         project = runs[0].project_id
         made = make_queue(
             runs,
-            reviewers=_people(body["reviewers"], project),
+            reviewers=people_named(body["reviewers"], project),
             sharing=_sharing(body, project),
             params=design_from(body),
             by=person(request),
@@ -153,16 +152,7 @@ def _held(queue: ReviewQueue, request: Request) -> QuerySet[Assignment]:
 
 
 def _sharing(body: dict[str, Any], project_id: int) -> Sharing:
-    fields = {tag: _people(names, project_id) for tag, names in body["people_of_tags"].items()}
+    fields = {tag: people_named(names, project_id) for tag, names in body["people_of_tags"].items()}
     answers = body["people_of_answers"].items()
-    named = {int(pk): _people(names, project_id) for pk, names in answers if pk.isascii() and pk.isdigit()}
+    named = {int(pk): people_named(names, project_id) for pk, names in answers if pk.isascii() and pk.isdigit()}
     return Sharing(body["distribution"], body["overlap_share"], body["repeat_share"], fields, named)
-
-
-def _people(names: list[str], project_id: int) -> list[User]:
-    """Members of the project by user name; the error names the near ones."""
-    granted = RoleGrant.objects.filter(project=project_id).values("user")
-    known = {user.get_username(): user for user in User.objects.filter(pk__in=granted, is_active=True)}
-    if unknown := [name for name in names if name not in known]:
-        raise UnknownName("reviewer", unknown[0], list(known))
-    return [known[name] for name in names]

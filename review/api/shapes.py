@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
 from evaluation.api.endpoints import StrictSerializer
@@ -15,6 +16,7 @@ from review.queues.sharing import MOST_REPEATS, Distribution
 from review.sampling.member import DrawParams, Strategy
 
 LARGEST_ID = 2**63 - 1
+TOO_OFTEN = OpenApiResponse(description="Too many within an hour; `Retry-After` says in how many seconds to try again.")
 LONGEST_TEXT = 100_000  # beyond every limit that is explained in a sentence
 A_DAY_IN_MS = 86_400_000
 

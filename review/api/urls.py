@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from review.api import adjudication, draws, figures, items, leading, overrides, rating_files, review_queues
+from review.api import (
+    adjudication,
+    draws,
+    figures,
+    items,
+    leading,
+    metrics,
+    overrides,
+    pair_sets,
+    rating_files,
+    review_queues,
+)
 
 _ITEM_ACTIONS = {
     "draft": items.DraftView,
@@ -20,6 +31,7 @@ _ITEM_ACTIONS = {
 }
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("metrics/", metrics.MetricsView.as_view(), name="api-metrics"),
     path("draws/", draws.DrawListView.as_view(), name="api-draw-list"),
     path("draws/<int:pk>/", draws.DrawView.as_view(), name="api-draw"),
     path("review-queues/", review_queues.QueueListView.as_view(), name="api-queue-list"),
@@ -41,6 +53,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
         path(f"items/<int:pk>/{action}/", view.as_view(), name=f"api-item-{action}")
         for action, view in _ITEM_ACTIONS.items()
     ),
+    path("pair-sets/", pair_sets.PairSetListView.as_view(), name="api-pairs-list"),
+    path("pair-sets/<int:pk>/", pair_sets.PairSetView.as_view(), name="api-pairs"),
+    path("pair-sets/<int:pk>/next/", pair_sets.NextPairView.as_view(), name="api-pairs-next"),
+    path("pair-sets/<int:pk>/prefer/", pair_sets.PreferView.as_view(), name="api-pairs-prefer"),
+    path("pair-sets/<int:pk>/figures/", pair_sets.PairFiguresView.as_view(), name="api-pairs-figures"),
+    path("pair-sets/<int:pk>/close/", pair_sets.ClosePairsView.as_view(), name="api-pairs-close"),
+    path("pair-sets/<int:pk>/reopen/", pair_sets.ReopenPairsView.as_view(), name="api-pairs-reopen"),
     path("answers/<int:pk>/override/", overrides.OverrideView.as_view(), name="api-answer-override"),
     path("answers/<int:pk>/adjudicate/", adjudication.AdjudicateView.as_view(), name="api-answer-adjudicate"),
     path("adjudication/", adjudication.AdjudicationListView.as_view(), name="api-adjudication-list"),

@@ -1,4 +1,4 @@
-"""Loads the demo: a question set, the recorded answers of two systems, judged runs, and two review queues.
+"""Loads the demo: a question set, the recorded answers of two systems, judged runs, two review queues, a comparison.
 
 Everything goes through the same doors as a user's own data. Loading again changes nothing.
 """
@@ -24,7 +24,9 @@ from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
 from evaluation.runs.models import Run
 from evaluation.shipping import baseline_judge, profile_row
+from review.demo.comparing import NAME, compare_side_by_side
 from review.given import Given
+from review.models.pairs import PairSet
 from review.models.queues import Assignment, ReviewItem, ReviewQueue
 from review.queues.leases import lease_end, loaded
 from review.queues.making import close, make_queue
@@ -63,6 +65,8 @@ def load_demo(project: Project) -> list[Run]:
         with transaction.atomic():
             _waiting_queue(runs, lead)
             _example_queue(runs[-1], lead)
+    if not PairSet.objects.filter(project=project, name=NAME).exists():
+        compare_side_by_side(runs[0], runs[-1], _reviewers(), lead)
     return runs
 
 

@@ -1,5 +1,5 @@
-"""Agreement over time: one line for each metric, with a mark where the judge changed, its rubric, or how its
-values come about."""
+"""Agreement over time: one line for each metric, with a mark where the judge changed, its rubric, how its values come
+about, or the model that answers under its name."""
 
 from __future__ import annotations
 
@@ -94,7 +94,10 @@ def _change(before: TrendPoint, after: TrendPoint) -> str:
         return gettext("new judge")
     if rubric:
         return gettext("new rubric")
-    return gettext("other way to a value") if before.method != after.method else ""
+    if before.method != after.method:
+        return gettext("other way to a value")
+    told = before.served and after.served
+    return gettext("another model answered") if told and before.served != after.served else ""
 
 
 def _day(point: TrendPoint) -> str:

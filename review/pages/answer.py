@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.criteria.standing import rubric_of
 from evaluation.errors import UnknownName
-from evaluation.judging.rubric import Rubric, shipped_rubric
+from evaluation.judging.rubric import shipped_rubric
 from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
 from evaluation.runs.models import Answer, Run
@@ -215,7 +215,7 @@ def as_asked(metric: MetricDefinition, language: str) -> CardMetric:
     """The metric with question and level texts of the criterion's or the shipped rubric, where it has one."""
     stored = rubric_of(metric, language)
     if stored is not None:
-        rubric = Rubric.model_validate(stored.spec)
+        rubric = stored.rubric
         return card_metric(metric, rubric.metric(metric.name), language, rubric.language)
     try:
         asked = shipped_rubric(metric.rubric_family, language).metric(metric.name) if metric.rubric_family else None

@@ -27,6 +27,7 @@ KINDS: dict[str, str | Promise] = {
     "question_set": _("question set"),
     "profile": _("profile"),
     "judge": _("judge"),
+    "served_model": _("model that answered"),
     "rubric": _("rubric"),
     "method": _("how judged values come about"),
     "k": _("number of passages (k)"),
@@ -138,7 +139,7 @@ def _metric_row(one: MetricDifference) -> Row:
     flags = [gettext("another %(kind)s") % {"kind": KINDS[kind]} for kind in one.differs]
     if one.lower_is_better:
         flags.insert(0, gettext("less is better"))
-    return _row(title, str(one.scale), one.paired, one.p_holm, one.passes, one.corrected, flags)
+    return _row(title, numbers.scale_name(one.scale), one.paired, one.p_holm, one.passes, one.corrected, flags)
 
 
 def _row(

@@ -22,6 +22,15 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison side by side with pairs for me."""
+
+    pair_set_id: int
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Disputed:
     """A queue of mine with items in dispute."""
 
@@ -44,6 +53,7 @@ class HomePage:
     ``member`` whether the person has any role at all, ``evaluates`` whether the commands concern them."""
 
     queues: tuple[Waiting, ...]
+    comparisons: tuple[Comparison, ...]
     disputed: tuple[Disputed, ...]
     drafts: tuple[RunLink, ...]
     incomplete: tuple[RunLink, ...]
@@ -59,7 +69,7 @@ class HomePage:
     @property
     def busy(self) -> bool:
         """Whether anything needs the person now."""
-        return bool(self.queues or self.disputed or self.drafts or self.incomplete)
+        return bool(self.queues or self.comparisons or self.disputed or self.drafts or self.incomplete)
 
 
 def home_page(found: Attention, runs: RunRows | None, *, member: bool, evaluates: bool) -> HomePage:
@@ -69,6 +79,7 @@ def home_page(found: Attention, runs: RunRows | None, *, member: bool, evaluates
             Waiting(one.queue.pk, one.queue.name, one.waiting, numbers.minutes(one.seconds), one.queue.example)
             for one in found.queues
         ),
+        comparisons=tuple(Comparison(one.pk, one.name, left) for one, left in found.pairs),
         disputed=tuple(Disputed(queue.pk, queue.name, count) for queue, count in found.disputed),
         drafts=_links(found.drafts),
         incomplete=_links(found.incomplete),

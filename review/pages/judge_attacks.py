@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from evaluation.judges.models import AttackResult, JudgeVersion
 from evaluation.judging.attacks.spec import AttackKind, attack_sets, attacks_hash
 from evaluation.messages import explain_reason
+from evaluation.runs.models import Preflight
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,15 @@ class AttackRow:
 @dataclass(frozen=True, slots=True)
 class AttacksCard:
     """The newest check of a judge. ``checked_at`` is empty where there was none; ``reason`` says why it could not be
-    done, ``stale`` that the attacks have changed since."""
+    done, ``stale`` that the attacks have changed since, ``faced_by`` and ``answers_now`` which model was checked and
+    which has answered since under the judge's name, where that is another."""
 
     command: str
     checked_at: datetime | None
     reason: str
     stale: bool
+    faced_by: str
+    answers_now: str
     passed: int
     attacks: int
     rows: tuple[AttackRow, ...]
@@ -45,8 +49,12 @@ class AttacksCard:
 
 
 def attacks_card(judge: JudgeVersion) -> AttacksCard:
-    """The card of a judge version. Two queries."""
+    """The card of a judge version. Three queries."""
     check = judge.checks.order_by("-id").first()
+    faced_by = check.model_returned if check else ""
+    later = Preflight.objects.filter(judge_version=judge, outcome="ok").exclude(model_returned="").order_by("-id")
+    now = later.filter(created_at__gt=check.created_at).first() if check and faced_by else None
+    answers_now = now.model_returned if now and now.model_returned != faced_by else ""
     results = list(check.results.order_by("-language", "id")) if check else []
     texts = {(str(one.language), attack.id): attack.answer for one in attack_sets() for attack in one.attacks}
     return AttacksCard(
@@ -54,6 +62,8 @@ def attacks_card(judge: JudgeVersion) -> AttacksCard:
         checked_at=check.created_at if check else None,
         reason=explain_reason(check.reason) if check and check.reason else "",
         stale=bool(check and check.attacks_hash != attacks_hash()),
+        faced_by=faced_by,
+        answers_now=answers_now,
         passed=check.passed if check else 0,
         attacks=check.attacks if check else 0,
         rows=tuple(_row(one, texts.get((one.language, one.attack), "")) for one in results),

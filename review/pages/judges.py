@@ -174,6 +174,11 @@ def _warnings(record: JudgeRecord) -> Iterator[str]:
         yield gettext("No price of its model is known, so neither is the cost of its runs.")
     if record.trouble:
         yield gettext("Its last check failed: %(reason)s") % {"reason": explain_reason(record.trouble)}
+    if record.changed:
+        before, now = record.changed
+        yield gettext(
+            "Its agreement is that of %(before)s, but %(now)s answers under its name now: rate answers of a newer run."
+        ) % {"before": before, "now": now}
     if record.newer:
         yield gettext("Version %(number)d of this judge is newer.") % {"number": record.newer}
     if not record.runs:

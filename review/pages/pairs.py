@@ -132,7 +132,7 @@ class MetricTable:
 
 @dataclass(frozen=True, slots=True)
 class PairSetPage:
-    """What came of a comparison. ``verdict`` says it in a sentence."""
+    """What came of a comparison. ``verdict`` says it in a sentence; ``withheld`` why it is not told yet."""
 
     pk: int
     name: str
@@ -143,10 +143,16 @@ class PairSetPage:
     member: bool
     verdict: str
     tables: tuple[MetricTable, ...]
+    withheld: str
 
 
 def pair_set_page(
-    found: PairSet, figures: Mapping[str, PairFigures], spent: Mapping[str, Spending], *, member: bool
+    found: PairSet,
+    figures: Mapping[str, PairFigures],
+    spent: Mapping[str, Spending],
+    *,
+    member: bool,
+    withheld: str = "",
 ) -> PairSetPage:
     """The page of a comparison for its leads; ``spent`` is by judge."""
     systems = list(found.pairs.order_by().values_list("system_a", "system_b").distinct()[:2])
@@ -163,6 +169,7 @@ def pair_set_page(
         member=member,
         verdict=_verdict(first.experts, one[0] or gettext("A"), one[1] or gettext("B")) if first else "",
         tables=tables,
+        withheld=withheld,
     )
 
 

@@ -59,7 +59,8 @@ def _judge(judge: JudgeUsed) -> Fact:
     term = gettext("Judge") if judge.primary else gettext("Compared judge")
     repeats = ngettext("%(count)d repeat", "%(count)d repeats", judge.repeats) % {"count": judge.repeats}
     rubric = f"{judge.rubric.name} v{judge.rubric.version} ({judge.language})"
-    models = ", ".join(dict.fromkeys([judge.model, *judge.models_returned]))
+    several = len(judge.served) > 1
+    models = ", ".join(dict.fromkeys([judge.model, *(map(str, judge.served) if several else judge.models_returned)]))
     told = [judge_title(judge), rubric, repeats]
     if judge.method.startswith("expected"):
         told.append(gettext("levels expected over token probabilities"))

@@ -9,6 +9,8 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
+from evaluation.accounts.models import User
+from evaluation.errors import Refused
 from evaluation.scales import Scale
 from review.agreement.bootstrap import Resampling
 from review.agreement.experts import compare_experts
@@ -16,6 +18,7 @@ from review.agreement.pair import compare
 from review.agreement.rating import Rating
 from review.comparison.paired import PairedDifference, paired_difference
 from review.models.pairs import Pair, PairSet, Preference
+from review.pairing.preferring import card_of
 
 SCALE = Scale.parse("-2..2")
 REAL = Scale.parse("-2..2:real")
@@ -72,6 +75,18 @@ def pair_figures(found: PairSet, *, resampling: Resampling | None = None) -> dic
     for row in _counting(found):
         by_metric.setdefault(row.metric, []).append(row)
     return {metric: _figures(metric, rows, groups, resampling) for metric, rows in sorted(by_metric.items())}
+
+
+def figures_for(found: PairSet, reader: User, *, resampling: Resampling | None = None) -> dict[str, PairFigures]:
+    """The figures for a lead.
+
+    :raises Refused: ``pairs_left``, while the reader rates in the comparison too and has pairs left: nobody reads first
+        what others said.
+    """
+    rates = found.closed_at is None and found.members.filter(reviewer=reader).exists()
+    if rates and card_of(found, reader) is not None:
+        raise Refused("pairs_left")
+    return pair_figures(found, resampling=resampling)
 
 
 def _counting(found: PairSet) -> list[Preference]:

@@ -116,7 +116,7 @@ def _in_turn(
     while todo and not reason:
         if not patiently(turn.holds):
             return Compared(of - len(todo), len(todo), TURN_LOST)
-        share = Share(endpoint, None, AT_ONCE)
+        share = Share(endpoint, None, AT_ONCE, project_id=judging.pair_set.project_id)
         try:
             with CallPool(client_of(judging.judge_version), patiently(share.renew).allowance) as pool:
                 session = PairSession(

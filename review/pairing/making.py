@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from django.db import transaction
+from django.utils import timezone
 
 from evaluation import access, audit
 from evaluation.accounts.models import User
@@ -44,6 +45,20 @@ def make_pairs(
     Pair.objects.bulk_create(_pair(made, place, a, b) for place, (a, b) in enumerate(chosen, start=1))
     audit.record(by, "pairs_made", made, runs=[run_a.pk, run_b.pk], pairs=len(chosen))
     return made
+
+
+def close_pairs(found: PairSet, *, by: User) -> None:
+    """Take no further preferences."""
+    found.closed_at = timezone.now()
+    found.save(update_fields=["closed_at"])
+    audit.record(by, "pairs_closed", found)
+
+
+def reopen_pairs(found: PairSet, *, by: User) -> None:
+    """Take preferences again."""
+    found.closed_at = None
+    found.save(update_fields=["closed_at"])
+    audit.record(by, "pairs_reopened", found)
 
 
 def _check(run_a: Run, run_b: Run, people: Sequence[User], name: str) -> None:

@@ -20,7 +20,7 @@ from evaluation.runs.models import Answer
 from evaluation.scales import Scale
 from evaluation.scores.models import MetricDefinition
 from review.given import Given
-from review.models.queues import Assignment, Draft, QueueMetric, ReviewItem, ReviewQueue
+from review.models.queues import Assignment, QueueMetric, ReviewItem, ReviewQueue
 from review.parts import OfferedPart, is_by_parts, may_add, offered_parts, verdicts_of
 from review.queues.claims import Claim, claims_on_card
 from review.queues.settling import RATED
@@ -117,7 +117,7 @@ def card(assignment: Assignment, language: str) -> Card:
     queue, answer = assignment.item.queue, assignment.item.answer
     question = answer.question.read()
     rated = assignment.state in RATED
-    draft = None if rated else Draft.objects.filter(assignment=assignment).first()
+    draft = None if rated else getattr(assignment, "draft", None)
     return Card(
         id=assignment.pk,
         state=assignment.state,
@@ -233,7 +233,7 @@ def _in_language(pinned: RubricVersion, translated: Mapping[tuple[str, int], Rub
         for shipped in shipped_rubrics():
             if (shipped.family, shipped.version, shipped.language) == (pinned.family, pinned.version, language):
                 return shipped
-    return Rubric.model_validate((stored or pinned).spec)
+    return (stored or pinned).rubric
 
 
 def passages_of(answer: Answer) -> tuple[Passage, ...]:

@@ -7,20 +7,20 @@ the item first, so that of two at the same moment one follows the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.expressions import CombinedExpression
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Now
 
 from evaluation.accounts.models import User
 from evaluation.errors import Refused
 from review.exposures import expose
 from review.models.queues import Assignment, QueueMember, Reservation, ReviewItem, ReviewQueue
-from review.queues.repeats import due_repeats
+from review.queues.candidates import candidates
 
 State = Assignment.State
 LAPSED = Q(state=State.LEASED, lease_until__lt=Now())
@@ -146,16 +146,17 @@ def _own(queue: ReviewQueue, member: Any) -> Assignment | None:
         item__queue=queue, reviewer=member.reviewer_id, state=State.LEASED, item__state=ReviewItem.State.OPEN
     )
     # The oldest first: what follows it may be reserved already.
-    held = mine.select_related(*_SHOWN).order_by("pk").first()
+    held = mine.select_related("item").order_by("pk").first()
     if held is None:
         return None
+    held.item.queue = queue
     held.lease_until = _until(queue, member.now)
     row = Assignment.objects.filter(pk=held.pk, state=State.LEASED)
     return held if row.update(lease_until=held.lease_until) else None
 
 
 def _taken(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Assignment | None:
-    for item, lapsed in _candidates(queue, member, lost):
+    for item, lapsed in candidates(queue, member, lost):
         held = _take(item, queue, member, again=lapsed)
         place = member.offset if item.occasion > 1 else item.shuffle_key
         QueueMember.objects.filter(pk=member.pk).update(offset=place, served=F("served") + 1)
@@ -163,39 +164,10 @@ def _taken(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Assignment |
     return None
 
 
-def _candidates(queue: ReviewQueue, member: QueueMember, lost: Sequence[int]) -> Iterator[tuple[ReviewItem, bool]]:
-    """The items the person may take, locked, but for the lost ones: a repeat that is due, the next new one after the
-    offset, then before it, then an own lapsed one, which is marked."""
-    own = Assignment.objects.filter(item=OuterRef("pk"), reviewer=member.reviewer_id)
-    if queue.repeat_share > 0:
-        yield from ((item, lapsed) for item, lapsed in due_repeats(queue, member) if item.pk not in lost)
-    free = _with_free_slot(queue).filter(for_whom(member.reviewer_id), occasion=1).order_by("shuffle_key")
-    if lost:
-        free = free.exclude(pk__in=lost)
-    free = free.select_related("answer__question").select_for_update(no_key=True, of=("self",))
-    new = free.filter(~Exists(own))
-    for rows, lapsed in (
-        (new.filter(shuffle_key__gt=member.offset), False),
-        (new.filter(shuffle_key__lte=member.offset), False),
-        (free.filter(Exists(own.filter(state=State.EXPIRED))), True),
-    ):
-        yield from ((item, lapsed) for item in rows[:1])
-
-
 def for_whom(reviewer_id: int) -> Q:
     """Items that are for everybody, or kept for this person."""
     kept = Reservation.objects.filter(item=OuterRef("pk"), reviewer=reviewer_id)
     return Q(reserved=False) | Q(Exists(kept))
-
-
-def _with_free_slot(queue: ReviewQueue) -> QuerySet[ReviewItem]:
-    live = Assignment.objects.filter(item=OuterRef("pk")).exclude(state__in=Assignment.GONE).exclude(LAPSED)
-    rows = ReviewItem.objects.filter(queue=queue, state=ReviewItem.State.OPEN)
-    count = live.order_by().values("item").annotate(n=Count("pk")).values("n")
-    # One look for the many items that need one person, a count for the others only.
-    once = Q(~Exists(live), reviews_needed=1)
-    several = Q(reviews_needed__gt=1, live__lt=F("reviews_needed"))
-    return rows.alias(live=Coalesce(Subquery(count), 0)).filter(once | several)
 
 
 def _take(item: ReviewItem, queue: ReviewQueue, member: Any, *, again: bool) -> Assignment:

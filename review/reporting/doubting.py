@@ -50,8 +50,8 @@ def doubts_of(run: Run, provenance: Provenance) -> tuple[Doubt, ...]:
 def _about_models(judge: JudgeUsed) -> Iterator[Doubt]:
     name = f"{judge.judge.name}@{judge.judge.version}"
     answered = ", ".join(judge.models_returned)
-    if len(judge.models_returned) > 1:
-        yield Doubt("several_models", {"judge": name, "answered": answered})
+    if len(judge.served) > 1:
+        yield Doubt("several_models", {"judge": name, "answered": ", ".join(map(str, judge.served))})
     elif any(is_other_model(judge.model, returned) for returned in judge.models_returned):
         yield Doubt("other_model", {"judge": name, "asked": judge.model, "answered": answered})
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.utils.translation import get_language, override
+
 from evaluation.errors import UnknownName
 from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
 from evaluation.files.whole import write_whole
@@ -97,7 +99,18 @@ def export(
     fields, costs = (answer_fields(basis), spending_by_answer(run)) if chosen.with_fields else ({}, {})
     drawn = pictures(run) if pictures and chosen.pictured else ""
     facts = Facts(answer_texts(run), fields, costs, gate, drawn)
-    return Exported(f"run-{run.pk}.{chosen.ending}", chosen.media_type, chosen.write(report, facts))
+    chunks = in_language(chosen.write(report, facts), get_language())
+    return Exported(f"run-{run.pk}.{chosen.ending}", chosen.media_type, chunks)
+
+
+def in_language(chunks: Iterator[bytes], language: str | None) -> Iterator[bytes]:
+    """The chunks, each made in this language: a response is streamed after its request's language was put off."""
+    while True:
+        with override(language):
+            chunk = next(chunks, None)
+        if chunk is None:
+            return
+        yield chunk
 
 
 def export_to(

@@ -19,14 +19,27 @@ class Versioned:
 
 
 @dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model id that a server named, with the number of ``replies`` under it that held what was asked for."""
+
+    model: str
+    replies: int
+
+    def __str__(self) -> str:
+        return f"{self.model} ({self.replies})"
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeUsed:
-    """A judge of the run. ``models_returned`` are the model ids the server named in its replies; ``baseline`` tells
+    """A judge of the run. ``models_returned`` are the model ids the server named in its replies, ``served`` those whose
+    replies its values rest on: values of several models are not one series. ``baseline`` tells
     the offline baseline, which every page calls so. ``method`` is how its values come about
     (``evaluation.runs.models.RunJudge``)."""
 
     judge: Versioned
     model: str
     models_returned: tuple[str, ...]
+    served: tuple[ServedModel, ...]
     rubric: Versioned
     language: str
     primary: bool

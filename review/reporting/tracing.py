@@ -12,6 +12,7 @@ from django.db.models import Count, Q
 
 from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
 from evaluation.judges.models import Endpoint
+from evaluation.judging.calls import Outcome
 from evaluation.runs.config import RunConfig
 from evaluation.runs.costs import altogether, spending_by_rubric
 from evaluation.runs.models import Run
@@ -24,6 +25,7 @@ from review.reporting.provenance import (
     JudgeUsed,
     PinnedJudge,
     Provenance,
+    ServedModel,
     TokenModelUsed,
     Versioned,
 )
@@ -81,17 +83,20 @@ def with_relations(run: Run) -> Run:
 
 def judges_of(run: Run) -> tuple[JudgeUsed, ...]:
     """The judges, primary ones first, with the model ids their servers named. Two queries."""
-    named: dict[int, set[str]] = {}
+    named: dict[int, list[ServedModel]] = {}
     judged = Reply.objects.filter(attempt__unit__run=run, attempt__unit__kind=WorkUnit.Kind.JUDGE)
-    replies = judged.exclude(model_returned="")
-    for judge_id, model in replies.values_list("attempt__unit__run_judge_id", "model_returned").distinct():
-        named.setdefault(judge_id or 0, set()).add(model)
+    replies = judged.exclude(model_returned="").order_by("model_returned")
+    good = Count("id", filter=Q(outcome__in=[Outcome.OK, Outcome.CACHED]))
+    by_model = replies.values_list("attempt__unit__run_judge_id", "model_returned").annotate(good=good)
+    for judge_id, model, count in by_model:
+        named.setdefault(judge_id or 0, []).append(ServedModel(model, count))
     judges = run.judges.select_related("judge_version", "rubric_version").order_by("-primary", "id")
     return tuple(
         JudgeUsed(
             judge=Versioned(one.judge_version.name, one.judge_version.version, one.judge_version.content_hash),
             model=one.judge_version.model,
-            models_returned=tuple(sorted(named.get(one.pk, ()))),
+            models_returned=tuple(of.model for of in named.get(one.pk, ())),
+            served=tuple(of for of in named.get(one.pk, ()) if of.replies),
             rubric=Versioned(one.rubric_version.family, one.rubric_version.version, one.rubric_version.content_hash),
             language=one.rubric_version.language,
             primary=one.primary,

@@ -10,7 +10,6 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from evaluation.errors import Refused
-from evaluation.judging.rubric import Rubric
 from evaluation.messages import explain, explain_refusal
 from review.access import case_item
 from review.adjudication.amending import amend_question, amend_rubric
@@ -48,7 +47,7 @@ def rubric(request: HttpRequest, pk: int, metric: str) -> HttpResponse:
     if row is None or row.rubric_version is None:
         raise Http404
     pinned = row.rubric_version
-    asked = Rubric.model_validate(pinned.spec).metric(metric)
+    asked = pinned.rubric.metric(metric)
     page: AmendRubricPage = rubric_page(item, pinned, asked)
     if request.method != "POST":
         return render(request, "review/amend_rubric.html", {"page": page})

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from evaluation.accounts.exports import take_export
 from evaluation.accounts.models import RoleGrant, User
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
@@ -147,6 +148,7 @@ def queue_export(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     lead = leads(me, queue)
     if request.GET.get("format", "csv") not in FORMATS:
         raise Http404
+    take_export(me)
     made = export_items(queue, request.GET.get("format", "csv"), None if lead else me)
     if lead:
         expose_queue(me, queue)

@@ -35,8 +35,9 @@ def onward(request: HttpRequest, queue: ReviewQueue) -> HttpResponse:
     except Refused:
         following = None
     path = reverse("review-item", args=[following.pk]) if following else reverse("review-next", args=[queue.pk])
-    last = undoable(queue, me)
-    head = item_head(queue, own_progress(queue, me))
+    own = own_progress(queue, me)
+    last = undoable(queue, me, own)
+    head = item_head(queue, own)
     return JsonResponse(
         {
             "next": path,

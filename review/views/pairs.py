@@ -7,22 +7,21 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evaluation import access, audit
+from evaluation import access
 from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
 from evaluation.runs.models import Run
-from review.access import leads_pairs, pair_set_for, pair_sets_of
+from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.forms.pairs import NewPairsForm, PreferenceForm
 from review.models.pairs import PairSet
 from review.pages.pairs import NewPairsPage, PairListPage, PairRow, RatePage, pair_set_page
-from review.pairing.figures import pair_figures
+from review.pairing.figures import figures_for
 from review.pairing.judging import spending_by_judge
-from review.pairing.making import make_pairs
+from review.pairing.making import close_pairs, make_pairs, reopen_pairs
 from review.pairing.preferring import card_of, last_rated, prefer
 from review.views.people import person
 
@@ -76,8 +75,12 @@ def pair_set(request: HttpRequest, pk: int) -> HttpResponse:
     found = pair_set_for(me, pk)
     if not leads_pairs(me, found):
         return redirect("pairs-rate", found.pk)
-    member = found.members.filter(reviewer=me).exists()
-    page = pair_set_page(found, pair_figures(found), spending_by_judge(found), member=member)
+    member, withheld, figures = found.members.filter(reviewer=me).exists(), "", {}
+    try:
+        figures = figures_for(found, me)
+    except Refused as refused:
+        withheld = explain_refusal(refused)
+    page = pair_set_page(found, figures, spending_by_judge(found), member=member, withheld=withheld)
     return render(request, "review/pair_set.html", {"page": page})
 
 
@@ -121,12 +124,8 @@ def pair_prefer(request: HttpRequest, pk: int) -> HttpResponse:
 def pair_close(request: HttpRequest, pk: int) -> HttpResponse:
     """Take no further preferences, or take them again."""
     me = person(request)
-    found = pair_set_for(me, pk)
-    if not leads_pairs(me, found):
-        raise PermissionDenied
-    found.closed_at = None if found.closed_at else timezone.now()
-    found.save(update_fields=["closed_at"])
-    audit.record(me, "pairs_closed" if found.closed_at else "pairs_reopened", found)
+    found = pair_set_for_lead(me, pk)
+    (reopen_pairs if found.closed_at else close_pairs)(found, by=me)
     return redirect("pairs", found.pk)
 
 

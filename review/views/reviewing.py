@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
-from review.access import own_assignment, queue_for_rating
+from review.access import SHOWN, own_assignment, queue_for_rating
 from review.forms.rating import draft_payload, read_active_ms, read_given
 from review.models.queues import Assignment, ReviewQueue
 from review.pages.keys import keys_of
@@ -46,7 +46,8 @@ def next_item(request: HttpRequest, pk: int) -> HttpResponse:
     if assignment is not None:
         return redirect("review-item", assignment.pk)
     me = person(request)
-    page = waiting_page(queue, own_progress(queue, me), undo=undoable(queue, me))
+    own = own_progress(queue, me)
+    page = waiting_page(queue, own, undo=undoable(queue, me, own))
     return render(request, "review/waiting.html", {"page": page})
 
 
@@ -59,7 +60,7 @@ def item_ahead(request: HttpRequest, pk: int) -> HttpResponse:
     following = assignment_ahead(current.item.queue, person(request), current)
     if following is None:
         return HttpResponse(status=204)
-    found = own_assignment(request.user, following.pk)
+    found = own_assignment(request.user, following.pk, *SHOWN)
     shown = card(found, get_language() or "en")
     return _screen(request, shown, found.item.queue, draft=dict(shown.draft), ahead=True)
 
@@ -69,7 +70,7 @@ def item_ahead(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def item(request: HttpRequest, pk: int) -> HttpResponse:
     """The item as its state asks: to be rated, compared with the judge, or looked back at."""
-    assignment = own_assignment(request.user, pk)
+    assignment = own_assignment(request.user, pk, *SHOWN)
     if assignment.state in {State.SUBMITTED, State.REVEALED}:
         return show_reveal(request, assignment)
     shown = card(assignment, get_language() or "en")
@@ -161,12 +162,13 @@ def _screen(
     ahead: bool = False,
 ) -> HttpResponse:
     me = person(request)
+    own = own_progress(queue, me)
     page = review_page(
         shown,
-        own_progress(queue, me),
+        own,
         draft=draft,
         keys=keys_of(me),
-        undo=undoable(queue, me),
+        undo=undoable(queue, me, own),
         error=error,
         form_key=form_key,
         missing=missing,

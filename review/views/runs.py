@@ -1,27 +1,32 @@
-"""The list of runs, the page of a run and its progress."""
+"""The list of runs, the page of a run, its report as a file, and its progress."""
 
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evaluation import access
+from evaluation.accounts.exports import take_export
 from evaluation.accounts.roles import Action
 from evaluation.runs.models import Run
 from evaluation.runs.progress import progress
 from evaluation.runs.watching import calls_of
-from review.exposures import expose_answers
+from review.exposures import expose, expose_answers
 from review.forms.run_filter import RunFilter
+from review.pages.plan import planned_review
 from review.pages.progress import progress_page
+from review.pages.report_pictures import agreement_pictures
 from review.pages.run import run_actions, run_page
 from review.pages.run_list import RunListPage, state_options
 from review.pages.run_rows import LISTED, run_rows
 from review.planner.ahead import next_review
+from review.reporting.exporting import FORMATS, export
 from review.reporting.gathering import gather
 from review.reporting.making import report_of
 from review.summaries import ENDED, headlines
+from review.views.people import person
 
 
 @login_required
@@ -55,6 +60,21 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     page = run_page(report, actions, live, next_review(basis))
     expose_answers(request.user, page.answers_shown, "run page")
     return render(request, "review/run.html", {"page": page})
+
+
+@login_required
+@require_safe
+def run_report(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+    """The report as a file. It tells the judge's values, which is recorded."""
+    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+    if (format_name := request.GET.get("format", "html")) not in FORMATS:
+        raise Http404
+    take_export(person(request))
+    made = export(found, format_name, pictures=agreement_pictures, planned=planned_review)
+    expose(request.user, found, "report")
+    response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
+    response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
+    return response
 
 
 @login_required

@@ -11,7 +11,8 @@
   const keys = JSON.parse(form.dataset.keys);
   const VALUES = /^(value|part|added|added-text):/;
   const first = JSON.stringify([...new FormData(form)].filter(([name]) => VALUES.test(name)));
-  const changed = () => JSON.stringify([...new FormData(form)].filter(([name]) => VALUES.test(name))) !== first;
+  // A page that comes back with an error shows the change that was refused: Enter must not keep the first rating then.
+  const changed = () => form.hasAttribute("data-changed") || JSON.stringify([...new FormData(form)].filter(([name]) => VALUES.test(name))) !== first;
   const emphasise = () => {
     if (!change) return;
     const now = changed();
@@ -20,6 +21,7 @@
   };
   const typing = (target) => target.matches("textarea, select, input:not([type=radio], [type=checkbox])");
 
+  emphasise();
   form.addEventListener("change", emphasise);
   form.addEventListener("submit", (event) => {
     if (performance.now() - shown < SETTLE) event.preventDefault();

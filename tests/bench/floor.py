@@ -23,8 +23,7 @@ if DATABASE["ENGINE"].endswith("sqlite3"):
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
-else:
-    DATABASE["CONN_MAX_AGE"] = 60
+DATABASE["CONN_MAX_AGE"] = 60
 
 
 def view(request: HttpRequest, pk: int) -> JsonResponse:

@@ -6,12 +6,13 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 _SCHEMA_MARK = "JSON schema: "
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Received:
     """One request; ``number`` counts the calls to models from 1 in the order they came."""
 
@@ -21,12 +22,16 @@ class Received:
     body: dict[str, Any]
     at: float
 
-    @property
+    def prepare(self) -> None:
+        """Read what an answer is made of, so that answering takes no time later."""
+        _ = self.schema, self.digest
+
+    @cached_property
     def text(self) -> str:
         """All message texts in one."""
         return "\n".join(str(message.get("content", "")) for message in self.body.get("messages", []))
 
-    @property
+    @cached_property
     def schema(self) -> dict[str, Any] | None:
         """The JSON schema asked for, as response format or at the end of the prompt."""
         wanted = self.body.get("response_format", {}).get("json_schema", {}).get("schema")
@@ -54,7 +59,7 @@ class Received:
         found = re.finditer(r"^BEGIN (\w+) (\w+)\n(.*?)\nEND \1 \2$", self.text, re.MULTILINE | re.DOTALL)
         return {match[1]: json.loads(match[3]) for match in found}
 
-    @property
+    @cached_property
     def digest(self) -> bytes:
         """Hash of model and messages: the same request has the same one."""
         essential = [self.body.get("model"), self.body.get("messages"), self.body.get("input")]

@@ -162,11 +162,14 @@ class JudgeServer:
     async def _chat(self, http: web.Request) -> web.StreamResponse:
         self.in_flight += 1
         self.peak = max(self.peak, self.in_flight)
+        due = self._loop.time() + self.latency
         try:
             request = await self._received(http)
-            if self.latency:
-                await asyncio.sleep(self.latency)
-            return await self._action(request)(request, http)
+            action = self._action(request)
+            if self.latency:  # counted from the call's arrival: reading it is part of the judge's time
+                request.prepare()
+                await asyncio.sleep(due - self._loop.time())
+            return await action(request, http)
         except ConnectionResetError:  # the caller hung up in the middle of a body, as it should
             return web.Response()
         finally:

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.accounts.roles import Role
-from evaluation.runs.models import Run
+from evaluation.runs.models import Preflight, Run
 from review.agreement import bootstrap
 from review.measures import By
 from review.measures_kept import agreement_if_kept, kept_agreement
@@ -103,6 +103,18 @@ def test_agreement_over_time_marks_a_new_judge(run: Run, viewer: Client) -> None
     page = text_of(viewer, "run-agreement-over-time", again)
     assert page.count("new judge") == 2  # on the line, and in the table
     assert '<line class="change"' in page
+
+
+def test_c7_agreement_over_time_marks_another_model_behind_the_same_judge(run: Run, viewer: Client) -> None:
+    judge = run.judges.get().judge_version
+    again = run_over(run.answer_set, judge=judge)
+    score_all(again, {"correctness": [5, 4, 3, 1, 2, 5, 3, 5]})
+    for one, model in ((run, "m-1"), (again, "m-2")):
+        pinned = {"outcome": "ok", "rung": "tool", "judge_hash": "0" * 64, "model_returned": model}
+        Preflight.objects.create(run=one, judge_version=judge, **pinned)
+    assert [point.served for point in trends_of(again)["correctness"].points] == ["m-1", "m-2"]
+    page = text_of(viewer, "run-agreement-over-time", again)
+    assert page.count("another model answered") == 2  # on the line, and in the table
 
 
 def test_the_trend_reads_what_is_kept(run: Run, no_bootstrap: None) -> None:

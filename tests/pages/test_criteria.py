@@ -15,7 +15,7 @@ from evaluation.criteria.standing import active
 from evaluation.judges.models import Endpoint, RubricVersion
 from evaluation.scores.models import Score
 from evaluation.shipping import save_judge
-from evaluation.work.models import Attempt, Reply, WorkUnit
+from evaluation.work.models import Attempt, EndpointShare, Reply, WorkUnit
 from tests.evaluation.criteria.written import ENGLISH, drafted, in_force
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions
@@ -180,6 +180,33 @@ def test_a_trial_asks_the_judge_and_keeps_no_score(judge_server: JudgeServer, se
     assert [table.objects.count() for table in (Score, WorkUnit, Attempt, Reply)] == before
     event = AuditEvent.objects.get(verb="criterion.tried")
     assert (event.detail["judge"], event.detail["calls"], event.detail["cost"]) == (judge.pk, 5, None)
+
+
+def test_c1_a_trial_at_an_endpoint_that_wants_to_rest_keeps_what_came_and_calls_no_more(
+    judge_server: JudgeServer, settings: Any
+) -> None:
+    world = make_world()
+    settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
+    endpoint = Endpoint.objects.create(name="e", base_url=judge_server.base_url, max_concurrency=1)
+    judge = save_judge(world.project, "far", endpoint, model="m", language="en")
+    judge_server.when(lambda request: judge_server.calls == 2, actions.status(429, retry_after="300"))
+
+    def tried() -> list[str]:
+        response = world.client("evaluator").post(
+            reverse("admin:criterion-try", args=[drafted(world.project).pk]),
+            {"answers": world.run.answer_set_id, "judge": judge.pk, "do": "trial"},
+            headers={"accept-language": "en"},
+        )
+        return [row.value for row in response.context["page"].trial.rows]
+
+    assert sum(value == "failed" for value in tried()) == 4
+    assert judge_server.calls == 2
+    endpoint.refresh_from_db()
+    assert endpoint.cooldown_until is not None
+    assert tried() == ["failed"] * 5
+    assert judge_server.calls == 2  # the second trial finds the endpoint at rest
+    assert not EndpointShare.objects.exists()
+    assert [event.detail["calls"] for event in AuditEvent.objects.filter(verb="criterion.tried")] == [2, 0]
 
 
 def test_a_trial_with_the_baseline_says_that_it_has_no_rule() -> None:

@@ -11,8 +11,9 @@ from django.urls import reverse
 from evaluation.accounts.roles import Role
 from evaluation.judges.checking import check
 from evaluation.judges.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion
+from evaluation.runs.models import Preflight
 from evaluation.shipping import baseline_judge, save_judge
-from tests.factories import make_project, make_user
+from tests.factories import make_answer_set, make_project, make_question_set, make_scored_run, make_user
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.gullible import gullible
@@ -60,6 +61,16 @@ def test_a_check_that_could_not_be_done_says_why(judge_server: JudgeServer, remo
     judge_server.behave(actions.status(401))
     check(remote)
     assert "The endpoint did not accept the key." in page_of(remote)
+
+
+def test_c7_a_check_of_another_model_than_answers_now_is_told(judge_server: JudgeServer, remote: JudgeVersion) -> None:
+    judge_server.behave(gullible())
+    check(remote)
+    assert "answers under its name now" not in page_of(remote)
+    run = make_scored_run(make_answer_set(make_question_set(remote.project)), judge=remote)
+    pinned = {"judge_version": remote, "outcome": "ok", "rung": "tool", "judge_hash": "0" * 64}
+    Preflight.objects.create(run=run, model_returned="judge-2", **pinned)
+    assert "They were put to judge-1, but judge-2 answers under its name now; check it again." in page_of(remote)
 
 
 def test_attacks_that_have_changed_since_are_told() -> None:

@@ -134,6 +134,20 @@ def test_weak_agreement_is_said_only_where_there_are_enough_answers() -> None:
     assert any("agrees weakly" in warning for warning in card.warnings)
 
 
+def test_c7_agreement_of_another_model_than_answers_now_is_a_warning() -> None:
+    run = rated_run()
+    judge = judge_of(run)
+    kept_agreement(run, resamples=0)
+    pinned = {"judge_version": judge, "outcome": "ok", "rung": "tool", "judge_hash": "0" * 64}
+    Preflight.objects.create(run=run, model_returned="m-1", **pinned)
+    assert judge_records([judge])[0].changed is None
+    later = make_scored_run(make_answer_set(run.answer_set.question_set), judge=judge)
+    Preflight.objects.create(run=later, model_returned="m-2", **pinned)
+    (record,) = judge_records([judge])
+    assert (record.measured, record.changed) == (run, ("m-1", "m-2"))
+    assert any("that of m-1, but m-2 answers" in warning for warning in judge_card(record).warnings)
+
+
 def test_criteria_in_force_stand_there_and_drafts_and_others_do_not() -> None:
     world = make_world()
     shown, out, draft = in_force(world.project), in_force(world.project), drafted(world.project)

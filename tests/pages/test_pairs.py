@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from review.models.pairs import PairSet, Preference
+from review.models.pairs import PairMember, PairSet, Preference
 from tests.factories import make_answer_set, make_scored_run
 from tests.pages.world import World, make_world
 
@@ -86,3 +86,15 @@ def test_the_number_of_queries_does_not_grow(world: World, django_assert_num_que
     client.get(reverse("pair-list"))
     with django_assert_num_queries(8):
         client.get(reverse("pairs-rate", args=[world.pair_set.pk]))
+
+
+def test_a_lead_who_rates_too_sees_neither_systems_nor_values_before_the_last_pair(world: World) -> None:
+    member, lead, pk = world.client("member"), world.client("lead"), world.pair_set.pk
+    PairMember.objects.create(pair_set=world.pair_set, reviewer=world.people["lead"])
+    said = {"pair": world.pair_set.pairs.get().pk, "value": "1"}
+    member.post(reverse("pairs-prefer", args=[pk]), said)
+    page = lead.get(reverse("pairs", args=[pk])).content.decode()
+    assert "Rate all your pairs first" in page
+    assert "alpha" not in page
+    lead.post(reverse("pairs-prefer", args=[pk]), said)
+    assert "alpha" in lead.get(reverse("pairs", args=[pk])).content.decode()

@@ -206,7 +206,7 @@ def test_every_page_of_the_table_of_permissions_is_in_korean() -> None:
                 response = world.client(person).get(url, headers={"accept-language": "ko"}, follow=True)
                 if not response.headers.get("Content-Type", "").startswith("text/html"):
                     continue  # a file to download
-                texts = visible_texts(response.content.decode())
+                texts = visible_texts(response.getvalue().decode())
                 assert (name, person, english_in(texts), left_english(texts)) == (name, person, [], [])
 
 

@@ -17,8 +17,8 @@ from tests.factories import make_answer_set, make_question_set, make_queue, make
 from tests.review.api.clients import members
 
 pytestmark = pytest.mark.django_db
-NEXT_JSON, SUBMIT_JSON = 13, 14
-REDIRECT, PAGE, SUBMIT_HTML = 11, 15, 17
+NEXT_JSON, SUBMIT_JSON = 13, 13
+REDIRECT, PAGE, SUBMIT_HTML = 12, 10, 15
 
 
 def queue_of(items: int) -> ReviewQueue:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
+import heapq
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import time
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
-from evaluation.judging.asking import Case, Heard, Results, Talk
+from evaluation.judging.asking import Case, Results, Talk
 from evaluation.judging.attacks.spec import (
     FAMILY,
     Attack,
@@ -17,16 +18,30 @@ from evaluation.judging.attacks.spec import (
     attack_sets,
     broken_bounds,
 )
-from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, Outcome, Rung
+from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.gates import ruled
 from evaluation.judging.prompt import judge_call, repaired
 from evaluation.judging.reading import hear
-from evaluation.judging.retrying import NeedsPerson, Retry, decide
+from evaluation.judging.retrying import GiveUp, Retry, decide
 from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.samples import Result, Status
 
 AT_ONCE = 4
+_WAIT_SECONDS = 0.5
+# A judge that says something unusable was not fooled; where a call came to nothing, it was not even asked.
+_SAID = frozenset({Outcome.OK, Outcome.PARSE, Outcome.TRUNCATED, Outcome.REFUSED, Outcome.FILTERED})
+
+
+class Calls(Protocol):
+    """Makes calls, several at a time, as a ``CallPool`` does."""
+
+    @property
+    def in_hands(self) -> int: ...
+
+    def submit(self, calls: Iterable[tuple[Hashable, JudgeCall]]) -> None: ...
+
+    def collect(self, timeout: float) -> list[tuple[Hashable, JudgeReply]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,79 +74,138 @@ class Faced:
 
 
 class NoJudge(Exception):
-    """The judge cannot be asked at all before somebody acts; ``reason`` is the outcome's code."""
+    """An attack cannot be put to the judge: somebody has to act first, or the call came to nothing again and again.
+    ``reason`` is the outcome's code. What was not judged is neither passed nor failed, so the check ends with it."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(reason)
 
 
+@dataclass(slots=True)
+class _Facing:
+    """An attack in the judge's hands: the conversation, and how earlier tries of the call it is at ended."""
+
+    attacks: AttackSet
+    attack: Attack
+    talk: Talk
+    call: JudgeCall
+    replies: list[JudgeReply] = field(default_factory=list)
+    earlier: list[Outcome] = field(default_factory=list)
+
+
 @dataclass
 class Attacker:
     """One judge configuration under attack. ``expects`` as in a :class:`Case`; ``rng`` spreads the waits before
-    retries."""
+    retries. ``replies`` are those to every call, also where the check came to no end."""
 
-    client: JudgeClient
+    calls: Calls
     model: str
     parameters: Mapping[str, Any]
     rung: Rung
     language: str
     expects: bool = False
     rng: random.Random = field(default_factory=random.Random)
+    replies: list[JudgeReply] = field(default_factory=list)
+    _open: dict[int, _Facing] = field(default_factory=dict)
+    _due: list[tuple[float, int]] = field(default_factory=list)  # what is to be sent when, in monotonic seconds
 
-    async def face_all(self) -> tuple[Faced, ...]:
+    def face_all(self) -> tuple[Faced, ...]:
         """Every shipped attack in both languages, with the rubric in the judge's language.
 
-        :raises NoJudge: where no call can succeed before somebody acts.
+        :raises NoJudge: where one cannot be put to the judge.
         """
-        places = asyncio.Semaphore(AT_ONCE)
+        shown = [(attacks, attack) for attacks in attack_sets() for attack in attacks.attacks]
+        faced: dict[int, Faced] = {}
+        for number, (attacks, attack) in enumerate(shown):
+            by_rule = self._begin(number, attacks, attack)
+            if by_rule is not None:
+                faced[number] = by_rule
+        while self._open:
+            self._send_due()
+            done = self.calls.collect(self._patience())
+            self.replies += [reply for _, reply in done]
+            for key, reply in done:
+                number = int(str(key))
+                one = self._open[number]
+                self._hear(number, one, reply)
+                if one.talk.ask is None:
+                    faced[number] = Faced(
+                        one.attacks.language, one.attack, one.talk.results, replies=tuple(one.replies)
+                    )
+                    del self._open[number]
+        return _with_bounds([faced[number] for number in range(len(shown))])
 
-        async def one(attacks: AttackSet, attack: Attack) -> Faced:
-            async with places:
-                return await self._face(attacks, attack)
-
-        found: list[Faced] = []
-        for attacks in attack_sets():
-            faced = await asyncio.gather(*(one(attacks, attack) for attack in attacks.attacks))
-            values = {each.attack.id: each.values for each in faced}
-            for each in faced:
-                broken = broken_bounds(each.attack, each.values, values)
-                found.append(Faced(each.language, each.attack, each.results, each.gate, each.replies, broken))
-        return tuple(found)
-
-    async def _face(self, attacks: AttackSet, attack: Attack) -> Faced:
+    def _begin(self, number: int, attacks: AttackSet, attack: Attack) -> Faced | None:
+        """What the rules make of it; nothing where the judge is asked."""
         family, rubric = family_named(FAMILY), shipped_rubric(FAMILY, self.language)
         question, answer = attacks.question(attack), attacks.answer(attack)
         results = ruled(family, family.metrics, question, answer, self.language)
         if results:
             return Faced(attacks.language, attack, results, gate=_gate_of(results))
         talk = Talk(family.judge(Case(rubric, question, answer, family.metrics, expects=self.expects)))
-        replies: list[JudgeReply] = []
-        while talk.ask is not None:
-            call = judge_call(
-                rubric, question, answer, talk.ask, model=self.model, parameters=self.parameters, rung=self.rung
-            )
-            talk.hear(await self._answered(call, replies))
-        return Faced(attacks.language, attack, talk.results, replies=tuple(replies))
+        self._open[number] = _Facing(attacks, attack, talk, self._call(attacks, attack, talk))
+        self._send_after(0.0, number)
+        return None
 
-    async def _answered(self, call: JudgeCall, replies: list[JudgeReply]) -> Heard:
-        """What is heard in the end; waits that are too long for a check count as no answer."""
-        earlier: list[Outcome] = []
-        while True:
-            reply = await self.client.call(call)
-            replies.append(reply)
-            heard = hear(reply, call.ask, call.rung)
-            if heard.outcome is Outcome.OK:
-                return heard
-            decision = decide(heard.outcome, len(earlier) + 1, reply.retry_after, self.rng, earlier=earlier)
-            earlier.append(heard.outcome)
-            if isinstance(decision, NeedsPerson):
-                raise NoJudge(decision.reason)
-            if not isinstance(decision, Retry):
-                return heard
+    def _call(self, attacks: AttackSet, attack: Attack, talk: Talk) -> JudgeCall:
+        if talk.ask is None:
+            raise ValueError("the conversation has ended")
+        return judge_call(
+            shipped_rubric(FAMILY, self.language),
+            attacks.question(attack),
+            attacks.answer(attack),
+            talk.ask,
+            model=self.model,
+            parameters=self.parameters,
+            rung=self.rung,
+        )
+
+    def _hear(self, number: int, one: _Facing, reply: JudgeReply) -> None:
+        one.replies.append(reply)
+        heard = hear(reply, one.call.ask, one.call.rung)
+        decision = decide(heard.outcome, len(one.earlier) + 1, reply.retry_after, self.rng, earlier=one.earlier)
+        one.earlier.append(heard.outcome)
+        if isinstance(decision, Retry):
             if heard.outcome in {Outcome.PARSE, Outcome.TRUNCATED}:
-                call = repaired(call, heard.outcome)
-            await asyncio.sleep(decision.seconds)
+                one.call = repaired(one.call, heard.outcome)
+            self._send_after(decision.seconds, number)
+            return
+        if not isinstance(decision, GiveUp) or heard.outcome not in _SAID:
+            raise NoJudge(str(heard.outcome))
+        one.talk.hear(heard)
+        if one.talk.ask is not None:
+            one.call, one.earlier = self._call(one.attacks, one.attack, one.talk), []
+            self._send_after(0.0, number)
+
+    def _send_after(self, seconds: float, number: int) -> None:
+        heapq.heappush(self._due, (time.monotonic() + seconds, number))
+
+    def _send_due(self) -> None:
+        """No more than a few are in hands, so that little is paid for once the check ends early."""
+        now, due = time.monotonic(), list[int]()
+        while self._due and self._due[0][0] <= now and self.calls.in_hands + len(due) < AT_ONCE:
+            due.append(heapq.heappop(self._due)[1])
+        self.calls.submit((number, self._open[number].call) for number in due)
+
+    def _patience(self) -> float:
+        """How long to wait for replies; where none is to come, that wait is here."""
+        has_room = self.calls.in_hands < AT_ONCE
+        until = self._due[0][0] - time.monotonic() if self._due and has_room else _WAIT_SECONDS
+        seconds = max(0.0, min(until, _WAIT_SECONDS))
+        if not self.calls.in_hands:
+            time.sleep(seconds)
+        return seconds
+
+
+def _with_bounds(faced: list[Faced]) -> tuple[Faced, ...]:
+    """The same with the bounds that were broken, each compared with the others of its language."""
+    values = {(one.language, one.attack.id): one.values for one in faced}
+    found = []
+    for one in faced:
+        others = {name: given for (language, name), given in values.items() if language == one.language}
+        found.append(replace(one, broken=broken_bounds(one.attack, one.values, others)))
+    return tuple(found)
 
 
 def rubric_of_attacks(language: str) -> Rubric:

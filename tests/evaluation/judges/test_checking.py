@@ -9,12 +9,17 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from evaluation.accounts.models import Project
+from evaluation.judges.bench import jury_row
 from evaluation.judges.checking import check
 from evaluation.judges.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion
 from evaluation.judging.attacks.spec import attack_sets, attacks_hash
+from evaluation.judging.jury import JuryRule
 from evaluation.shipping import baseline_judge, save_judge
+from evaluation.work.models import EndpointShare
+from evaluation.work.shares import Share
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
@@ -35,6 +40,11 @@ def remote(judge_server: JudgeServer, project: Project, settings: Any) -> JudgeV
     settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
     endpoint = Endpoint.objects.create(name="local", base_url=judge_server.base_url)
     return save_judge(project, "remote", endpoint, model="judge-1", language="en")
+
+
+def rest_of(judge: JudgeVersion) -> float:
+    until = Endpoint.objects.get(pk=judge.endpoint_id).cooldown_until
+    return (until - timezone.now()).total_seconds() if until else 0.0
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -91,6 +101,60 @@ def test_c4_a_judge_that_cannot_be_asked_ends_with_1_and_leaves_a_check_that_say
     done = JudgeCheck.objects.get()
     assert (done.reason, done.attacks, done.calls) == ("unauthorised", 0, 1)
     assert not AttackResult.objects.exists()
+
+
+def test_c1_an_endpoint_that_wants_to_rest_leaves_a_check_that_says_so_and_every_worker_rests(
+    judge_server: JudgeServer, remote: JudgeVersion
+) -> None:
+    judge_server.when(lambda request: judge_server.calls == 7, actions.status(429, retry_after="300"))
+    with pytest.raises(CommandError, match="too many requests"):
+        run("remote")
+    done = JudgeCheck.objects.get()
+    assert (done.reason, done.attacks, done.passed) == ("rate_limited", 0, 0)
+    assert done.calls == judge_server.calls + judge_server.preflights  # those that were out are counted too
+    assert 290 < rest_of(remote) <= 301
+    assert not EndpointShare.objects.exists()
+    seen = done.calls
+    assert check(remote).reason == "endpoint_busy"
+    assert judge_server.calls + judge_server.preflights == seen  # nobody calls while it rests
+
+
+def test_c1_a_preflight_that_is_told_to_rest_has_every_worker_rest(
+    judge_server: JudgeServer, remote: JudgeVersion
+) -> None:
+    judge_server.preflight = actions.status(429, retry_after="300")
+    assert check(remote).reason == "rate_limited"
+    assert 290 < rest_of(remote) <= 301
+
+
+def test_a_check_keeps_to_the_places_that_are_left_over(judge_server: JudgeServer, remote: JudgeVersion) -> None:
+    Endpoint.objects.update(max_concurrency=3)
+    remote.refresh_from_db()
+    assert remote.endpoint is not None
+    other = Share(remote.endpoint, None, 2)
+    other.renew(out=2)
+    judge_server.latency = 0.02
+    assert check(remote).attacks == ALL
+    assert judge_server.peak == 1
+    other.leave()
+
+
+def test_a_check_says_that_others_have_all_places(
+    judge_server: JudgeServer, remote: JudgeVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaluation.judges.checking.PATIENCE_SECONDS", 0.5)
+    Endpoint.objects.update(max_concurrency=1)
+    remote.refresh_from_db()
+    assert remote.endpoint is not None
+    Share(remote.endpoint, None, 1).renew(out=1)
+    assert check(remote).reason == "endpoint_busy"
+    assert (judge_server.calls, judge_server.preflights) == (0, 0)
+
+
+def test_a_jury_asks_nobody_and_is_not_said_to_pass(project: Project) -> None:
+    members = [baseline_judge(project, "en"), save_judge(project, "other", None, model="x", language="en")]
+    done = check(jury_row(project, members, JuryRule.MEAN))
+    assert (done.reason, done.attacks) == ("jury_asks_nobody", 0)
 
 
 def test_a_name_that_no_judge_has_ends_with_1(project: Project) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 
@@ -22,6 +21,8 @@ from evaluation.judging.attacks.spec import (
 from evaluation.judging.baseline import BaselineJudge
 from evaluation.judging.calls import JudgeClient, Rung
 from evaluation.judging.client import OpenAIJudge
+from evaluation.judging.pacing import Allowance
+from evaluation.judging.pool import CallPool
 from evaluation.judging.prompt import render
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.judging.scored import scores_ask
@@ -31,11 +32,9 @@ from tests.judge_server.received import Received
 
 
 def faced_by(client: JudgeClient, language: str = "en", rung: Rung = Rung.JSON_SCHEMA) -> dict[str, Faced]:
-    async def all_of_them() -> tuple[Faced, ...]:
-        async with client:
-            return await Attacker(client, "judge-1", {"temperature": 0}, rung, language).face_all()
-
-    return {f"{one.language}/{one.attack.id}": one for one in asyncio.run(all_of_them())}
+    with CallPool(client, Allowance(4)) as pool:
+        faced = Attacker(pool, "judge-1", {"temperature": 0}, rung, language).face_all()
+    return {f"{one.language}/{one.attack.id}": one for one in faced}
 
 
 def remote(server: JudgeServer) -> OpenAIJudge:
@@ -128,6 +127,32 @@ def test_c4_a_judge_that_needs_a_person_ends_the_check(judge_server: JudgeServer
         faced_by(remote(judge_server))
     assert error.value.reason == "unauthorised"
     assert judge_server.calls <= 8  # those that were out already
+
+
+@pytest.mark.parametrize(
+    ("action", "reason"),
+    [
+        (actions.status(429, retry_after="300"), "rate_limited"),
+        (actions.status(400), "bad_request"),
+        (actions.html(), "wrong_content"),
+    ],
+)
+def test_a_call_that_comes_to_nothing_is_no_attack_that_was_passed(
+    judge_server: JudgeServer, action: actions.Action, reason: str
+) -> None:
+    judge_server.behave(sober())
+    judge_server.when(lambda request: "base64" in request.text.casefold() or judge_server.calls == 20, action)
+    with pytest.raises(NoJudge) as error:
+        faced_by(remote(judge_server))
+    assert error.value.reason == reason
+
+
+def test_a_short_rest_is_waited_for_and_every_attack_is_judged(judge_server: JudgeServer) -> None:
+    judge_server.behave(sober())
+    judge_server.enqueue(actions.status(429, retry_after="0.1"), actions.disconnect())
+    faced = faced_by(remote(judge_server))
+    assert failures(faced) == set()
+    assert judge_server.calls == len(faced) - 8 + 2
 
 
 def test_bounds_are_inclusive_and_a_like_answer_has_room_for_noise() -> None:

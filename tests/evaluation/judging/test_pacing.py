@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.pacing import Allowance, Pace
+from evaluation.judging.pacing import SPREAD_SECONDS, Allowance, Pace
 from tests.evaluation.judging.samples import call
 
 OK = JudgeReply(Outcome.OK, tokens_in=900, tokens_out=100)
@@ -47,30 +47,42 @@ def test_a_wait_the_server_asks_for_holds_for_every_call_and_is_never_cut_short(
 def test_requests_are_counted_when_they_are_sent() -> None:
     pace = Pace(Allowance(32, requests_per_minute=60))
     assert pace.wait(call(), 0.0) == 0
-    pace.sent(call())
+    pace.sent(call(), 0.0)
     assert pace.wait(call(), 0.0) == pytest.approx(1.0)
+
+
+def test_the_first_calls_and_those_after_a_rest_are_sent_apart_from_each_other() -> None:
+    pace = Pace(Allowance(2))
+    assert pace.wait(call(), 10.0) == 0
+    pace.sent(call(), 10.0)
+    assert pace.wait(call(), 10.0) == pytest.approx(SPREAD_SECONDS)
+    pace.sent(call(), 10.0 + SPREAD_SECONDS)
+    assert pace.wait(call(), 10.0 + SPREAD_SECONDS) == 0  # two places: the third takes the place of one that ended
+    pace.rest(20.0)
+    pace.sent(call(), 20.0)
+    assert pace.wait(call(), 20.0) == pytest.approx(SPREAD_SECONDS)
 
 
 def test_tokens_are_estimated_first_and_corrected_by_what_the_reply_says() -> None:
     # 60,000 a minute = 1,000 a second at once; 1,000 characters are taken for 500 tokens
     pace, asked = Pace(Allowance(32, tokens_per_minute=60_000)), of_length(1000)
-    pace.sent(asked)
-    assert pace.wait(asked, 0.0) == 0  # 500 of 1,000 left
+    pace.sent(asked, 0.0)
+    assert pace.wait(asked, SPREAD_SECONDS) == 0  # 500 of 1,000 left
     pace.heard(asked, OK, 0.0, 0.0)  # it took 1,000: nothing left
     assert pace.wait(asked, 0.0) > 0.5
 
 
 def test_a_call_that_was_turned_away_used_no_tokens() -> None:
     pace, asked = Pace(Allowance(32, tokens_per_minute=60_000)), of_length(2000)
-    pace.sent(asked)
+    pace.sent(asked, 0.0)
     assert pace.wait(asked, 0.0) == pytest.approx(1.0)
     pace.heard(asked, LIMITED, 0.0, 0.0)
-    assert pace.wait(asked, 0.0) == 0
+    assert pace.wait(asked, SPREAD_SECONDS) == 0
 
 
 def test_a_reply_without_counts_keeps_the_estimate() -> None:
     pace, asked = Pace(Allowance(32, tokens_per_minute=60_000)), of_length(2000)
-    pace.sent(asked)
+    pace.sent(asked, 0.0)
     pace.heard(asked, replace(OK, tokens_in=None), 0.0, 0.0)
     assert pace.wait(asked, 0.0) == pytest.approx(1.0)
 
@@ -79,5 +91,5 @@ def test_another_allowance_holds_at_once() -> None:
     pace = Pace(Allowance(32))
     pace.allow(Allowance(4, requests_per_minute=60), 0.0)
     assert pace.limit.now == 4
-    pace.sent(call())
+    pace.sent(call(), 0.0)
     assert pace.wait(call(), 0.0) > 0

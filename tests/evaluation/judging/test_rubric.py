@@ -7,6 +7,7 @@ import pytest
 from evaluation.errors import InvalidFile, UnknownName
 from evaluation.judging.catalogue import families, family_named, family_of, judge_metrics
 from evaluation.judging.rubric import SHIPPED, Rubric, parse_rubric, shipped_rubric, shipped_rubrics
+from tests.evaluation.judging.rubric_versions import VERSIONS
 from tests.evaluation.judging.samples import EN, KO
 
 
@@ -86,3 +87,18 @@ def test_the_catalogue_knows_the_family_of_a_metric_and_names_near_ones() -> Non
     assert family_of("faithfulness") == "answer_quality"
     with pytest.raises(UnknownName, match="did you mean correctness"):
         family_of("corectness")
+
+
+def test_a_shipped_text_changes_with_its_version_alone() -> None:
+    """Two installations that say answer_quality@1 mean the same text."""
+    shipped = [parse_rubric(path.read_text("utf-8")) for path in sorted(SHIPPED.glob("*.yaml"))]
+    changed = [
+        f"{one.family}.{one.language} version {one.version}: {one.content_hash}"
+        for one in shipped
+        if VERSIONS.get((one.family, one.language, one.version)) != one.content_hash
+    ]
+    assert changed == [], (
+        "give a changed text the next version and add that line to rubric_versions.py (CONTRIBUTING.md)"
+    )
+    newest = {(family, language): version for family, language, version in sorted(VERSIONS)}
+    assert {(one.family, one.language): one.version for one in shipped} == newest

@@ -51,7 +51,8 @@ def judged(answers: AnswerSet, names: tuple[str, ...], jury: str = "", **options
 
 
 def values(run: Run, judge: str) -> dict[tuple[int, str], float]:
-    scores = Score.objects.filter(run=run, judge_version__name=judge).select_related("metric")
+    """What the judge says of each answer now: the latest round wins, in whatever order the database answers."""
+    scores = Score.objects.filter(run=run, judge_version__name=judge).select_related("metric").order_by("round")
     return {(score.answer_id, score.metric.name): score.value for score in scores}
 
 

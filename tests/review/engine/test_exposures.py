@@ -22,7 +22,7 @@ def test_a_member_is_recorded_once_with_the_first_way_of_seeing() -> None:
     assert list(Exposure.objects.values_list("user", "scope", "object_id", "via")) == [
         (person.pk, "answer", answer.pk, "answer page")
     ]
-    assert exposed(person, answer)
+    assert exposed(person, answer.pk)
 
 
 def test_people_outside_and_members_of_closed_queues_are_not_recorded() -> None:
@@ -42,7 +42,7 @@ def test_an_export_exposes_every_answer_of_the_run_with_one_row() -> None:
     run = queue.items.first().run
     expose(person, run, "export")
     assert list(Exposure.objects.values_list("scope", "object_id")) == [("run", run.pk)]
-    assert all(exposed(person, answer) for answer in run.answer_set.answers.all())
+    assert all(exposed(person, answer.pk) for answer in run.answer_set.answers.all())
 
 
 def test_a_page_of_several_answers_exposes_those_that_stand_in_the_queue() -> None:
@@ -59,11 +59,11 @@ def test_an_assisted_queue_exposes_with_the_item() -> None:
     queue = make_queue(mode="assisted")
     held = next_assignment(queue, queue.members.get().reviewer)
     assert held
-    assert exposed(held.reviewer, held.item.answer)
+    assert exposed(held.reviewer, held.item.answer_id)
 
 
 def test_a_lead_who_may_have_to_decide_is_recorded_too() -> None:
     queue = make_queue()
     lead, answer = make_user("lead", queue.project), queue.items.first().answer
     expose(lead, answer, "answer page")
-    assert exposed(lead, answer)
+    assert exposed(lead, answer.pk)

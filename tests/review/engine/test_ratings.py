@@ -18,8 +18,9 @@ from review.models.ratings import Rating
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import escalate, skip
 from review.queues.making import close
+from review.queues.progress import own_progress
 from review.queues.undoable import undoable
-from review.ratings import Submitted, submit, undo
+from review.ratings import Submitted, metrics_of, submit, undo
 from review.reveals import reveal
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
@@ -44,7 +45,7 @@ def rate(assignment: Assignment, values: Mapping[str, Given] = GOOD, key: str = 
 
 def one_item_queue(judge: float = 3, **fields: object) -> ReviewQueue:
     run = make_scored_run(make_answer_set(make_question_set(specs=1)), values=[judge])
-    return make_queue(run, **({"reveal_share": 0.0} | fields))
+    return make_queue(run, **fields)
 
 
 def lapse(assignment: Assignment) -> None:
@@ -219,13 +220,13 @@ def test_undo_reopens_the_last_item_and_the_next_submit_supersedes_by_number() -
 def test_an_item_that_went_to_a_lead_is_not_offered_back_nor_is_one_before_it() -> None:
     queue = make_queue(make_scored_run(values=[3]), reveal="never")
     (user,) = people(queue)
-    assert undoable(queue, user) is None
+    assert undoable(queue, user, own_progress(queue, user)) is None
     skip(skipped := held_by(queue, user))
-    assert undoable(queue, user) == skipped.pk
+    assert undoable(queue, user, own_progress(queue, user)) == skipped.pk
     escalate(held_by(queue, user))
-    assert undoable(queue, user) is None
+    assert undoable(queue, user, own_progress(queue, user)) is None
     rate(rated := held_by(queue, user))
-    assert undoable(queue, user) == rated.pk
+    assert undoable(queue, user, own_progress(queue, user)) == rated.pk
 
 
 def test_only_the_last_rating_can_be_taken_back() -> None:
@@ -352,8 +353,9 @@ def test_the_database_itself_refuses_a_reveal_before_the_rating() -> None:
 def test_a_submit_costs_a_fixed_number_of_queries(django_assert_num_queries: object) -> None:
     queue = make_queue(make_scored_run(values=[3]))
     (user,) = people(queue)
+    metrics_of(queue)  # kept between requests
     for number in range(3):
         held = loaded(held_by(queue, user).pk)
         held.item.run, held.reviewer  # noqa: B018  # as review.access fetches it
-        with django_assert_num_queries(14):  # type: ignore[operator]
+        with django_assert_num_queries(13):  # type: ignore[operator]
             rate(held, key=f"k{number}")

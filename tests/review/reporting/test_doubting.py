@@ -12,10 +12,13 @@ from evaluation.accounts.roles import Role
 from evaluation.runs.models import AnswerSet, Preflight, Run
 from evaluation.shipping import baseline_judge
 from evaluation.systems.models import SystemVersion
+from review.comparing.versions import differing_versions
+from review.comparing.whole import compare
 from review.reporting.as_json import summary_json
 from review.reporting.as_markdown import markdown_summary
 from review.reporting.doubting import Doubt
 from review.reporting.making import make_report
+from review.reporting.provenance import ServedModel
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.factories import make_answer_set, make_scored_run, make_user
 from tests.judge_server import JudgeServer, actions
@@ -61,8 +64,45 @@ def test_c7_another_model_than_was_asked_for_is_told(judge: JudgeServer) -> None
 def test_c7_a_model_that_changes_during_the_run_splits_the_series(judge: JudgeServer) -> None:
     judge.enqueue(*[actions.fitting(model="judge-1-2026-01-01")] * 3)
     run = worked_off(remote_run(judge))
-    (doubt,) = make_report(run).doubts
-    assert (doubt.code, doubt.params["answered"]) == ("several_models", "judge-1, judge-1-2026-01-01")
+    report = make_report(run)
+    (doubt,) = report.doubts
+    assert (doubt.code, doubt.params["answered"]) == ("several_models", "judge-1 (3), judge-1-2026-01-01 (3)")
+    assert "(replies of each in brackets): judge-1 (3), judge-1-2026-01-01 (3)." in page_of(run)
+    (used,) = [one for one in summary_json(report)["provenance"]["judges"] if one["primary"]]
+    assert used["served"] == [
+        {"model": "judge-1", "replies": 3},
+        {"model": "judge-1-2026-01-01", "replies": 3},
+    ]
+    assert differing_versions([report, report]).keys() == {"served_model"}  # even beside itself it is no one series
+
+
+def test_c7_replies_that_held_nothing_make_no_second_series(judge: JudgeServer) -> None:
+    judge.enqueue(actions.text("Mostly right.", model="another"))
+    report = make_report(worked_off(remote_run(judge)))
+    (used,) = [one for one in report.provenance.judges if one.primary]
+    assert (used.models_returned, used.served) == (("another", "judge-1"), (ServedModel("judge-1", 6),))
+    assert [doubt.code for doubt in report.doubts] == ["other_model"]
+
+
+def test_c7_runs_that_different_models_answered_are_not_compared_as_one_series(judge: JudgeServer) -> None:
+    answers = answers_to(3)
+    judge.behave(actions.fitting(model="judge-1-2026-01-01"))
+    first = worked_off(remote_run(judge, answers))
+    again = worked_off(remote_run(judge, answers, use_cache=False))
+    judge.behave(actions.fitting(model="judge-1-2026-06-01"))
+    second = worked_off(remote_run(judge, answers, use_cache=False))
+    assert compare([first, again]).differences[0].differs == {}
+    found = compare([first, second]).differences[0]
+    assert found.differs == {"served_model": ["judge-1-2026-01-01 (3)", "judge-1-2026-06-01 (3)"]}
+    by_name = {one.name: one.differs for one in found.metrics}
+    assert (by_name["correctness"], by_name["keyword_hit"]) == (("served_model",), ())
+    client = Client()
+    client.force_login(make_user(Role.EVALUATOR, first.project))
+    page = client.get(f"/runs/compare/?runs={first.pk},{second.pk}", headers={"accept-language": "en"}).content.decode()
+    assert "another model that answered" in page
+    assert "judge-1-2026-06-01 (3)" in page
+    kept = worked_off(remote_run(judge, answers))  # by the newest replies, whatever answers now
+    assert differing_versions([make_report(second), make_report(kept)]) == {}
 
 
 def test_c7_a_model_that_changed_since_an_earlier_run_is_told(judge: JudgeServer) -> None:

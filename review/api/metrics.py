@@ -13,10 +13,12 @@ from evaluation.access import projects_with
 from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint
 from evaluation.runs.monitoring import exposition
+from review.pairing.monitoring import calls_about_pairs
 
 
 class MetricsView(Endpoint):
-    """The machine's figures in the Prometheus text format, over the projects that the caller administers."""
+    """The machine's figures, with the calls about pairs, in the Prometheus text format, over the projects that the
+    caller administers."""
 
     @extend_schema(responses={(200, "text/plain"): OpenApiTypes.STR})
     def get(self, request: Request) -> HttpResponse:
@@ -24,7 +26,7 @@ class MetricsView(Endpoint):
 
         :raises PermissionDenied: for anybody who administers no project.
         """
-        projects = projects_with(request.user, Action.ADMINISTER).values_list("pk", flat=True)
+        projects = list(projects_with(request.user, Action.ADMINISTER).values_list("pk", flat=True))
         if not projects:
             raise PermissionDenied
-        return HttpResponse(exposition(projects), content_type=CONTENT_TYPE_LATEST)
+        return HttpResponse(exposition(projects, calls_about_pairs(projects)), content_type=CONTENT_TYPE_LATEST)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,24 +16,33 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from evaluation.accounts.models import ApiToken, Project
 from evaluation.accounts.roles import Role
+from evaluation.judges.models import Endpoint
 from evaluation.runs.monitoring import exposition
+from evaluation.shipping import save_judge
 from evaluation.work.models import Attempt, Heartbeat, Reply, WorkUnit
-from tests.factories import make_draft_run, make_project, make_units, make_user
+from evaluation.work.shares import Share
+from review.pairing.judging import judge_pairs
+from review.pairing.monitoring import calls_about_pairs
+from tests.factories import make_draft_run, make_project, make_units, make_user, unique
+from tests.judge_server import JudgeServer, actions
+from tests.judge_server.fixture import judge_server
+from tests.review.pairing.test_pairing import compared
 
 pytestmark = pytest.mark.django_db
+__all__ = ["judge_server"]
 
 
 def asked(project: Project) -> Any:
     """What a scraper with an administrator's token reads, by name and labels."""
-    admin = make_user(Role.ADMIN, project)
+    admin, token = make_user(Role.ADMIN, project), unique("token")
     ApiToken.objects.create(
         user=admin,
         project=project,
         scope="read",
-        sha256=hashlib.sha256(b"t").hexdigest(),
+        sha256=hashlib.sha256(token.encode()).hexdigest(),
         expires_at=timezone.now() + timedelta(days=1),
     )
-    return Client().get("/api/v1/metrics/", headers={"Authorization": "Bearer t"})
+    return Client().get("/api/v1/metrics/", headers={"Authorization": f"Bearer {token}"})
 
 
 def figures(project: Project) -> dict[tuple[str, tuple[str, ...]], float]:
@@ -64,14 +74,45 @@ def test_units_calls_tokens_costs_and_heartbeats_are_told() -> None:
     assert said["concord_runs", ("running",)] == 1
     assert said["concord_runs", ("paused",)] == 0
     assert [said["concord_units", ("judge", state)] for state in ("done", "leased", "todo")] == [1, 1, 1]
-    assert said["concord_calls_total", ("ok",)] == 2
-    assert said["concord_calls_total", ("rate_limited",)] == 1
+    assert said["concord_calls_total", ("ok", "runs")] == 2
+    assert said["concord_calls_total", ("rate_limited", "runs")] == 1
     assert said["concord_calls_in_flight", ()] == 1
-    assert said["concord_tokens_total", ("in",)] == 30
-    assert said["concord_cost_usd_total", ()] == 0.25
-    assert said["concord_calls_of_unknown_cost_total", ()] == 1
-    assert said["concord_call_seconds_total", ()] == 1.5
+    assert said["concord_tokens_total", ("in", "runs")] == 30
+    assert said["concord_cost_usd_total", ("runs",)] == 0.25
+    assert said["concord_calls_of_unknown_cost_total", ("runs",)] == 1
+    assert said["concord_call_seconds_total", ("runs",)] == 1.5
     assert said["concord_heartbeat_age_seconds", ("one",)] == pytest.approx(40, abs=10)
+
+
+def test_calls_about_pairs_are_told_beside_those_of_runs(
+    judge_server: JudgeServer, settings: Any, tmp_path: Path
+) -> None:
+    (prices := tmp_path / "prices.yaml").write_text('prices: [{model: m, since: 2026-01-01, input: "1", output: "10"}]')
+    settings.CONCORD_PRICES = str(prices)
+    settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
+    judge_server.enqueue(actions.status(429, retry_after="0.01"))
+    found = compared(questions=2, size=2)
+    endpoint = Endpoint.objects.create(name="e", base_url=judge_server.base_url)
+    judge = save_judge(found.project, "remote", endpoint, model="m", language="en")
+    judge_server.latency = 0.02
+    judge_pairs(found, judge)
+    said = figures(found.project)
+    assert said["concord_calls_total", ("ok", "pairs")] == 4  # two pairs in both orders; the preflight is none
+    assert said["concord_calls_total", ("rate_limited", "pairs")] == 1
+    assert said["concord_tokens_total", ("in", "pairs")] == 4 * 900
+    assert said["concord_cost_usd_total", ("pairs",)] == 0.006  # 4 x (900 x $1 + 60 x $10) / 1,000,000
+    assert said["concord_calls_of_unknown_cost_total", ("pairs",)] == 1  # the refused one
+    assert said["concord_call_seconds_total", ("pairs",)] >= 5 * 0.02
+    assert said["concord_cost_usd_total", ("runs",)] == 0
+    assert ("ok", "pairs") not in {labels for _, labels in figures(make_project())}
+
+
+def test_calls_of_work_without_a_run_are_in_flight_in_their_project_alone() -> None:
+    project, other = make_project(), make_project()
+    share = Share(Endpoint.objects.create(name="e", base_url="https://e.example"), None, 4, project_id=project.pk)
+    share.renew(out=3)
+    assert figures(project)["concord_calls_in_flight", ()] == 3
+    assert figures(other)["concord_calls_in_flight", ()] == 0
 
 
 def test_other_projects_are_not_counted() -> None:
@@ -83,7 +124,10 @@ def test_every_figure_stands_in_the_docs() -> None:
     documented = set(re.findall(r"`(concord_\w+)", (settings.BASE_DIR / "docs/operations.md").read_text()))
     Heartbeat.objects.create(host="one", seen_at=timezone.now())
     run = make_draft_run()
-    told = {line.split("{")[0].split(" ")[0] for line in exposition([run.project_id]).decode().splitlines()}
+    told = {
+        line.split("{")[0].split(" ")[0]
+        for line in exposition([run.project_id], calls_about_pairs([run.project_id])).decode().splitlines()
+    }
     families = {name for name in told if name.startswith("concord_")}
     assert families <= documented
     assert {"concord_runs", "concord_cost_usd_total", "concord_heartbeat_age_seconds"} <= families

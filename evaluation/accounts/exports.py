@@ -1,0 +1,45 @@
+"""How many files somebody may have made in an hour: each costs a pass over a whole run or queue.
+
+Kept in the database, so that every web process counts.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.utils import timezone
+
+from evaluation.accounts.models import TakenExport, User
+from evaluation.errors import TooOften
+from evaluation.work.storage import unwritable
+
+WINDOW = timedelta(hours=1)
+
+
+def take_export(person: User) -> None:
+    """Count a file that is about to be made for the person. Three queries.
+
+    The row is written before it is counted, so that requests at the same moment cannot all pass for the last one.
+
+    :raises TooOften: ``too_many_exports``, beyond ``CONCORD_EXPORTS_PER_HOUR`` within an hour; that try does not count.
+    """
+    limit = settings.CONCORD_EXPORTS_PER_HOUR
+    if limit < 1:
+        return
+    try:
+        row = TakenExport.objects.create(person=person)
+    except DatabaseError as error:
+        if unwritable(error):  # what can be read still is, uncounted
+            return
+        raise
+    mine = TakenExport.objects.filter(person=person)
+    mine.filter(created_at__lte=row.created_at - WINDOW).delete()
+    others = list(mine.exclude(pk=row.pk).order_by("-created_at").values_list("created_at", flat=True)[:limit])
+    if len(others) < limit:
+        return
+    row.delete()
+    seconds = max(1, math.ceil((others[-1] + WINDOW - timezone.now()).total_seconds()))
+    raise TooOften("too_many_exports", seconds, limit=limit, minutes=math.ceil(seconds / 60))

@@ -1,0 +1,114 @@
+"""Calls made together for no ledger (checks of judges, trials of criteria), within the places, rates and rest that all
+workers share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Iterable
+from types import TracebackType
+from typing import Self
+
+from evaluation.judges.models import Endpoint
+from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
+from evaluation.judging.pacing import Allowance
+from evaluation.judging.pool import CallPool
+from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
+from evaluation.work.patience import patiently
+from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Granted, Share
+
+ENDPOINT_BUSY = "endpoint_busy"
+
+
+class Busy(Exception):
+    """Nothing can be sent for long: the endpoint rests, or others use up its places or rates."""
+
+
+class SharedPool:
+    """A pool of at most ``at_once`` calls of a client. Without an endpoint (the offline baseline) there is nothing to
+    share. ``patience`` is how many seconds it may take until something can be sent. Use as a context manager."""
+
+    def __init__(
+        self,
+        client: JudgeClient,
+        endpoint: Endpoint | None,
+        at_once: int,
+        *,
+        project_id: int,
+        patience: float = LONGEST_WAIT_IN_WORKER,
+    ) -> None:
+        self._share = Share(endpoint, None, at_once, project_id=project_id) if endpoint else None
+        self._granted = Granted(Allowance(0 if endpoint else at_once))
+        self._pool = CallPool(client, self._granted.allowance)
+        self._patience = patience
+        self._renew_at = float("-inf")
+        self._sent_at = time.monotonic()  # when something was out last
+        self._told = float("-inf")  # until when, in monotonic seconds, the others know that it rests
+
+    @property
+    def in_hands(self) -> int:
+        """Calls submitted and neither collected nor withdrawn yet."""
+        return self._pool.in_hands
+
+    def submit(self, calls: Iterable[tuple[Hashable, JudgeCall]]) -> None:
+        """Have calls made, in their order."""
+        if not self._pool.waiting:
+            self._sent_at = time.monotonic()
+        self._pool.submit(calls)
+
+    def withdraw(self) -> list[Hashable]:
+        """Take back every call that was not sent yet; the keys."""
+        return self._pool.withdraw()
+
+    def collect(self, timeout: float) -> list[tuple[Hashable, JudgeReply]]:
+        """The calls that have ended, waiting up to ``timeout`` seconds for some.
+
+        :raises Busy: where calls wait that cannot be sent for longer than one is patient.
+        """
+        self._keep_share()
+        done = self._pool.collect(min(timeout, RENEW_SECONDS if self._granted.complete else WAITING_SECONDS))
+        self._tell()
+        now = time.monotonic()
+        if self._pool.sent or done or not self._pool.waiting:
+            self._sent_at = now
+        elif self._pool.resting > self._patience or now - self._sent_at > self._patience:
+            raise Busy
+        return done
+
+    def end(self) -> list[JudgeReply]:
+        """Send nothing more, and wait for what is out: it is paid for."""
+        self._pool.withdraw()
+        found: list[JudgeReply] = []
+        while self._pool.in_hands:
+            found += [reply for _, reply in self.collect(RENEW_SECONDS)]
+        return found
+
+    def _keep_share(self) -> None:
+        now = time.monotonic()
+        if self._share is None or now < self._renew_at:
+            return
+        share = self._share
+        self._granted = patiently(lambda: share.renew(self._pool.sent, self._pool.pace.limit.now))
+        self._pool.allow(self._granted.allowance, self._granted.rest_seconds)
+        self._told = max(self._told, now + self._granted.rest_seconds)
+        self._renew_at = now + (RENEW_SECONDS if self._granted.complete else WAITING_SECONDS)
+
+    def _tell(self) -> None:
+        """Have every worker keep the rest that the endpoint asked for."""
+        rest, now = self._pool.resting, time.monotonic()
+        if self._share is not None and rest and now + rest > self._told + WAITING_SECONDS:
+            share = self._share
+            patiently(lambda: share.rest(rest))
+            self._told = now + rest
+
+    def __enter__(self) -> Self:
+        self._pool.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._pool.__exit__(kind, error, trace)
+        finally:
+            if self._share is not None:
+                patiently(self._share.leave)

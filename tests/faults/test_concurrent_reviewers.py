@@ -1,0 +1,21 @@
+"""People empty queues over HTTP at once: no item is lost, doubled, or seen by the wrong person.
+
+A real server with several threads, real sockets, and each of the two databases. Fifty people and 5,000 items are
+``make test-crowd``.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.site import Site
+from tests.review.people import empty_queues
+
+
+def test_a_few_people_empty_two_queues_and_nothing_is_lost_doubled_or_misdirected(site: Site) -> None:
+    empty_queues(site, 4, {1: 24, 2: 12})
+
+
+@pytest.mark.faults
+def test_twelve_people_empty_two_queues_and_nothing_is_lost_doubled_or_misdirected(site: Site) -> None:
+    empty_queues(site, 12, {1: 300, 2: 150})

@@ -1,0 +1,181 @@
+"""Pages that no address alone leads to, in a real browser: refusals and failures, the judge shown where it differs, one
+decision for many before it counts, criteria in the back office, and the report as a file."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.urls import reverse
+from django.utils.translation import override
+
+from evaluation.accounts.models import TakenExport, User
+from review.models.ratings import Rating
+from review.pages.report_pictures import agreement_pictures
+from review.reporting.exporting import export_to
+from review.views import home, keys
+from tests.evaluation.criteria.written import drafted
+from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
+from tests.pages.browser import VIEWS, Visit, visit, wrong_with
+from tests.pages.tours import judged_runs
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+both_views = pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
+
+
+def refused(found: Visit, status: int, name: str) -> list[str]:
+    """What is wrong with the page that is open, the browser's note of its status apart."""
+    noted = [one for one in found.complaints if f"status of {status}" in one]
+    assert len(noted) == 1, (name, found.complaints)
+    found.complaints.remove(noted[0])
+    assert found.page.locator("h1").count() == 1
+    return wrong_with(found, name)
+
+
+@both_views
+def test_refusals_and_failures_are_pages_like_others(
+    demo: dict[str, User],
+    browser: Any,
+    live_server: Any,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    language: str,
+    size: tuple[int, int],
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("broken on purpose")
+
+    def full(*_: object) -> None:
+        why = sqlite3.OperationalError("database or disk is full")
+        why.sqlite_errorname = "SQLITE_FULL"
+        raise OperationalError from why
+
+    settings.DEBUG = False
+    settings.CONCORD_EXPORTS_PER_HOUR = 1
+    _, run = judged_runs()
+    TakenExport.objects.create(person=demo["lead"])
+    monkeypatch.setattr(home, "attention", broken)
+    monkeypatch.setattr(keys, "person", full)
+    pages = {
+        ("lead", "/nothing/here/"): 404,
+        ("lead", reverse("run-report", args=[run.pk])): 429,
+        ("lead", reverse("home")): 500,
+        ("lead", reverse("review-keys")): 503,
+        ("reviewer1", reverse("run", args=[run.pk])): 403,
+    }
+    wrong: list[str] = []
+    for (who, path), status in pages.items():
+        with visit(browser, live_server.url, demo[who], language=language, size=size) as found:
+            assert found.open(path) == status
+            wrong += refused(found, status, f"{status}")
+            assert found.page.get_attribute("html", "lang") == language
+    with visit(browser, live_server.url, None, language=language, size=size) as found:
+        found.open("/login/")
+        found.page.context.clear_cookies()
+        found.page.context.add_cookies([{"name": "django_language", "value": language, "url": live_server.url}])
+        with found.page.expect_navigation():
+            found.page.evaluate("document.querySelector('main form').submit()")
+        wrong += refused(found, 403, "403 of a form")
+    assert wrong == []
+
+
+@both_views
+def test_the_judge_differs_and_a_change_needs_a_reason(
+    browser: Any, live_server: Any, settings: Any, language: str, size: tuple[int, int]
+) -> None:
+    settings.DEBUG = True
+    asked = make_question_set(make_project(), 2)
+    run = make_scored_run(
+        make_answer_set(asked), values=[1], metrics=["correctness", "faithfulness"], reason="Because."
+    )
+    queue = make_queue(run, 1, metrics=["correctness", "faithfulness"], reveal="always")
+    me = queue.members.get().reviewer
+    wrong: list[str] = []
+    with visit(browser, live_server.url, me, language=language, size=size) as found:
+        found.open(f"/review/{queue.pk}/")
+        here = found.path
+        for key in ("5", "1", "Enter"):
+            found.page.keyboard.press(key)
+        found.moves_from(here, or_shows="#reveal")
+        wrong += wrong_with(found, "the judge differs")
+        found.page.locator("#reveal details.change summary").first.click()
+        found.page.check('#reveal input[name="value:correctness"][value="2"]', force=True)
+        wrong += wrong_with(found, "changed by three levels")
+        found.page.evaluate("document.querySelectorAll('#reveal [required]').forEach(one => one.required = false)")
+        with found.page.expect_navigation():
+            found.page.click("[data-change]")
+        found.settle()
+        assert found.page.locator("#reveal [role=alert]").is_visible()
+        wrong += refused(found, 409, "without a reason")
+        found.page.locator('#reveal input[name="reason:correctness"]').first.check(force=True)
+        found.page.evaluate("document.activeElement.blur()")
+        found.page.wait_for_timeout(500)  # a held Enter decides nothing
+        found.go("Enter")
+    final = Rating.objects.get(phase="final", metric__name="correctness")
+    assert (final.value, bool(final.reason_code)) == (2, True)  # the change that was refused, not the first rating
+    assert wrong == []
+
+
+@both_views
+def test_one_decision_for_many_is_previewed(
+    demo: dict[str, User], browser: Any, live_server: Any, language: str, size: tuple[int, int]
+) -> None:
+    _, run = judged_runs()
+    wrong: list[str] = []
+    with visit(browser, live_server.url, demo["lead"], language=language, size=size) as found:
+        found.open(f"{reverse('run-answers', args=[run.pk])}?metric=correctness")
+        found.page.evaluate(
+            """() => { const form = document.querySelector("form[action$='/override/']");
+            form.querySelectorAll('details').forEach(one => one.open = true);
+            form.closest('details')?.setAttribute('open', ''); }"""
+        )
+        form = found.page.locator("form[action$='/override/']")
+        form.locator('input[name="value:correctness"][value="2"]').check(force=True)
+        form.locator('[name="reason"]').fill("Checked against the regulation.")
+        wrong += wrong_with(found, "deciding")
+        with found.page.expect_navigation():
+            form.locator("button:not([name=confirm])").last.click()
+        found.settle()
+        assert found.page.locator("button[name=confirm]").is_visible()
+        wrong += wrong_with(found, "the preview")
+    assert wrong == []
+
+
+@both_views
+def test_the_pages_of_criteria(
+    demo: dict[str, User], browser: Any, live_server: Any, language: str, size: tuple[int, int]
+) -> None:
+    _, run = judged_runs()
+    version = drafted(run.project)
+    one = reverse("admin:evaluation_criterionversion_change", args=[version.pk])
+    wrong: list[str] = []
+    with visit(browser, live_server.url, demo["boss"], language=language, size=size) as found:
+        for path in ("changelist", "add"):
+            assert found.open(reverse(f"admin:evaluation_criterionversion_{path}")) == 200
+            wrong += wrong_with(found, path)
+        assert found.open(one) == 200
+        wrong += wrong_with(found, "a criterion")
+        for step in ("prompt", "trial"):
+            with found.page.expect_navigation():
+                found.page.click(f"button[name=do][value={step}]")
+            found.settle()
+            assert found.page.locator(f"#{step}").is_visible()
+            wrong += wrong_with(found, step)
+    assert wrong == []
+
+
+@both_views
+def test_a_report_that_is_one_file_reads_like_a_page(
+    demo: dict[str, User], browser: Any, live_server: Any, tmp_path: Path, language: str, size: tuple[int, int]
+) -> None:
+    _, run = judged_runs()
+    file = tmp_path / "report.html"
+    with override(language):
+        export_to(run, file, pictures=agreement_pictures)
+    with visit(browser, live_server.url, None, language=language, size=size) as found:
+        found.page.goto(file.as_uri())
+        assert found.page.locator("svg").count() > 3
+        assert wrong_with(found, "the report") == []

@@ -1,0 +1,38 @@
+"""The demo as it is after loading: a comparison that a newcomer can read and go on with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluation.accounts.models import User
+from review.attention import attention
+from review.demo.comparing import NAME
+from review.demo.loading import demo_project, load_demo
+from review.demo.people import set_people
+from review.models.pairs import PairSet, Preference
+from review.pairing.figures import pair_figures
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_comparison_is_rated_in_part_judged_whole_and_loaded_once(settings: Any) -> None:
+    settings.CONCORD_DISPATCHER = "local"
+    project = demo_project()
+    set_people(project)
+    for _ in range(2):
+        load_demo(project)
+    found = PairSet.objects.get(name=NAME)
+    assert found.pairs.count() == 12
+    figures = pair_figures(found)["preference"]
+    # of the 12 pairs one goes to the vector system (single-05), two are ties (single-04, agg-04)
+    assert (figures.experts.n, figures.experts.a, figures.experts.ties, figures.experts.b) == (12, 1, 2, 9)
+    # single-02 .5, two-hop-07 1, single-05 -1.5, three-hop-02 2, single-04 0, agg-01 1, three-hop-05 2, agg-04 0,
+    # two-hop-01 1, inf-04 2, two-hop-02 2, neg-05 2: 12 / 12
+    assert figures.experts.mean == pytest.approx(1.0)
+    (judged,) = figures.judges.values()
+    assert judged.n == 12
+    assert Preference.objects.filter(by_judge=False).count() == 17
+    left = {name: dict(attention(User.objects.get(username=name)).pairs) for name in ("reviewer1", "reviewer2", "lead")}
+    assert left == {"reviewer1": {found: 4}, "reviewer2": {found: 3}, "lead": {}}
