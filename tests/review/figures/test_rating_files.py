@@ -117,7 +117,8 @@ def test_unknown_metrics_are_defined_once_and_another_scale_is_another_version(r
     assert bring(run, row(metric="tone", value=1), defines=["tone=bool"]).defined == ("tone",)
     assert bring(run, row("q2", metric="tone", value=True)).defined == ()
     assert bring(run, row(metric="tone", value="warm"), defines=["tone=class:warm|cold"]).defined == ("tone",)
-    assert [(m.version, m.scale, m.review_form) for m in MetricDefinition.objects.filter(name="tone")] == [
+    versions = MetricDefinition.objects.filter(name="tone").order_by("version")
+    assert [(m.version, m.scale, m.review_form) for m in versions] == [
         (1, "yes_no", "yes_no"),
         (2, "class warm|cold", "class"),
     ]
