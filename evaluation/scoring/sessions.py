@@ -27,6 +27,7 @@ from evaluation.judging.reading import hear
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.scoring.flights import F, Sorted, sort_reply, trace
 from evaluation.scoring.replies import insert_replies, reply_row
+from evaluation.work import collector
 from evaluation.work.models import ReplyRow
 from evaluation.work.patience import patiently
 from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Share
@@ -118,8 +119,9 @@ class CallSession(ABC, Generic[F]):
     def work(self) -> int:
         """Take and call until nothing can be taken, the work is stopped, or time is up; how many ended."""
         try:
-            while self._turn():
-                pass
+            with collector.held_back():
+                while self._turn():
+                    pass
         finally:
             # Only an interruption leaves something here: it must not wait for its lease to lapse.
             self._put_down()

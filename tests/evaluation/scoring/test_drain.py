@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from django.db.models import Count
 
@@ -55,6 +57,16 @@ def test_draining_again_or_twice_changes_nothing() -> None:
     for _ in range(3):
         drain(run.pk, seconds=30)
     assert Score.objects.filter(run=run).count() == 42
+
+
+def test_the_collector_is_held_back_while_calls_are_made_and_not_afterwards() -> None:
+    run = baseline_run()
+    start(run)
+    frozen: list[int] = []
+    drain(run.pk, seconds=30, tick=lambda: frozen.append(gc.get_freeze_count()))
+    assert frozen
+    assert all(frozen)
+    assert gc.get_freeze_count() == 0
 
 
 def test_starting_twice_makes_one_run() -> None:
