@@ -9,7 +9,7 @@ from evaluation.runs.models import Answer, AnswerSet, Context, Preflight, Run, R
 from evaluation.scores.models import Finding, MetricDefinition, Score
 from evaluation.systems.models import System, SystemVersion
 from evaluation.vectors.models import KeptVector
-from evaluation.work.models import Attempt, Heartbeat, Reply, WorkUnit
+from evaluation.work.models import Attempt, BatchLine, Heartbeat, JudgeBatch, Reply, WorkUnit
 
 __all__ = [
     "Answer",
@@ -18,6 +18,7 @@ __all__ = [
     "AttackResult",
     "Attempt",
     "AuditEvent",
+    "BatchLine",
     "Context",
     "Criterion",
     "CriterionEvent",
@@ -27,6 +28,7 @@ __all__ = [
     "Finding",
     "Heartbeat",
     "ImportBatch",
+    "JudgeBatch",
     "JudgeCheck",
     "JudgeVersion",
     "KeptVector",

@@ -45,6 +45,7 @@ class EndpointForm(forms.ModelForm):
             "requests_per_minute",
             "tokens_per_minute",
             "embedding_model",
+            "batches",
         )
 
     key_dropped = False
@@ -89,7 +90,7 @@ class EndpointAdmin(RoleAdmin):
     path = ""
     view = add = change = Action.ADMINISTER
     form = EndpointForm
-    list_display = ("name", "base_url", "key_env", "has_stored_key", "max_concurrency", "cooldown_until")
+    list_display = ("name", "base_url", "key_env", "has_stored_key", "max_concurrency", "batches", "cooldown_until")
     fields = (
         "name",
         "base_url",
@@ -99,6 +100,7 @@ class EndpointAdmin(RoleAdmin):
         "key_env",
         "max_concurrency",
         "embedding_model",
+        "batches",
     )
     readonly_fields = ("has_stored_key",)
 

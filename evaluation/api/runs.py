@@ -72,6 +72,9 @@ class RunRequestSerializer(StrictSerializer):
     repeat = serializers.IntegerField(required=False, default=1, min_value=1, max_value=50)
     max_concurrency = serializers.IntegerField(required=False, default=32, min_value=1, max_value=1000)
     use_cache = serializers.BooleanField(required=False, default=True)
+    batch = serializers.BooleanField(
+        required=False, default=False, help_text="hand calls over in batches where the judge's endpoint takes them"
+    )
     budget = serializers.DecimalField(
         max_digits=12, decimal_places=4, min_value=0, required=False, default=None, allow_null=True
     )
@@ -93,6 +96,7 @@ class RunRequestSerializer(StrictSerializer):
             "repeat",
             "max_concurrency",
             "use_cache",
+            "batch",
             "budget",
             "start_token",
         )

@@ -48,6 +48,11 @@ class Endpoint(Row, Authored):
         validators=[MinValueValidator(1)],
         help_text=_("Input and output together, shared by all workers; empty where the server sets no such limit."),
     )
+    batches = models.BooleanField(
+        _("takes batches"),
+        default=False,
+        help_text=_("The server offers batches (/v1/files, /v1/batches): cheaper calls that may take a day."),
+    )
     cooldown_until = models.DateTimeField(_("resting until"), null=True, blank=True, editable=False)
 
     class Meta:

@@ -113,7 +113,7 @@ class JudgeReply:
     ``free`` marks replies that no provider was asked for, ``logprobs`` those that came with log probabilities,
     ``cached`` those that the ledger had already; ``saved`` is what such a one cost then, in US dollars. ``tokens``
     stand for the text with their probabilities where the server told them; a reply out of the ledger has the
-    ``chances`` that were read from them instead."""
+    ``chances`` that were read from them instead. ``batch`` marks replies that came in a batch of the provider's."""
 
     outcome: Outcome
     raw: str = ""
@@ -134,6 +134,7 @@ class JudgeReply:
     chances: Chances | None = None
     saved: Decimal | None = None
     ended_at: float = 0.0
+    batch: bool = False
 
 
 class JudgeClient(Protocol):

@@ -24,7 +24,8 @@ Money = Annotated[Decimal, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 class Price(BaseModel):
     """US dollars per million tokens of one model from a day on. Without ``cached``, cached input costs as other input.
 
-    Reasoning tokens are part of the output and cost the same.
+    Reasoning tokens are part of the output and cost the same. ``batch`` is the part of the price that a call in a batch
+    costs, such as 0.5; without it what comes in batches has an unknown cost.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -33,17 +34,19 @@ class Price(BaseModel):
     input: Money
     output: Money
     cached: Money | None = None
+    batch: Annotated[Decimal, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
 
     def cost(self, reply: JudgeReply) -> Decimal | None:
         """Input, cached input and output of the reply; unknown where one of the counts that matter is."""
-        if reply.tokens_in is None or reply.tokens_out is None:
+        part = self.batch if reply.batch else Decimal(1)
+        if reply.tokens_in is None or reply.tokens_out is None or part is None:
             return None
         cached_price = self.input if self.cached is None else self.cached
         cached = 0 if self.cached is None else reply.tokens_cached
         if cached is None:
             return None
         fresh = reply.tokens_in - cached
-        return (fresh * self.input + cached * cached_price + reply.tokens_out * self.output) / _PER
+        return part * (fresh * self.input + cached * cached_price + reply.tokens_out * self.output) / _PER
 
 
 class PriceTable:

@@ -96,6 +96,11 @@ def decide(
     return Defer(seconds) if seconds > LONGEST_WAIT_IN_WORKER else Retry(seconds)
 
 
+def passes(outcome: Outcome) -> bool:
+    """Whether what ended so may go well later without anybody's doing."""
+    return outcome in _AGAIN or outcome is Outcome.TIMEOUT
+
+
 def _may_repeat(outcome: Outcome, attempt_number: int, earlier: Sequence[Outcome] | None) -> bool:
     if outcome is Outcome.TIMEOUT:
         alike = attempt_number if earlier is None else 1 + sum(o is Outcome.TIMEOUT for o in earlier)

@@ -95,26 +95,31 @@ class GuardedTransport:
         self._known: set[str] = set()  # addresses found to be of the origin
 
     async def post(self, url: str, body: bytes) -> HttpResponse:
-        """Send a JSON body; the response, whatever its status.
+        """Send a JSON body; see :meth:`request`."""
+        return await self.request("POST", url, body)
+
+    async def request(self, method: str, url: str, body: bytes = b"", content_type: str = "") -> HttpResponse:
+        """Send a body, JSON unless told otherwise; the response, whatever its status.
 
         :raises TransportFault: for no connection, a deadline, a body above the cap, a foreign or refused target.
         """
         if url not in self._known:
-            if origin_of(url) != self._origin:
+            if origin_of(url.partition("?")[0]) != self._origin:
                 raise TransportFault(Outcome.BLOCKED, "not the judge's origin")
             self._known.add(url)
         try:
-            return await self._send(url, body)
+            return await self._send(method, url, body, content_type)
         except TimeoutError as error:
             raise TransportFault(Outcome.TIMEOUT, "no answer in time") from error
         except (aiohttp.ClientError, OSError) as error:
             raise TransportFault(_outcome_of(error), type(error).__name__) from error
 
-    async def _send(self, url: str, body: bytes) -> HttpResponse:
+    async def _send(self, method: str, url: str, body: bytes, content_type: str) -> HttpResponse:
         if self._session is None:
             self._session = self._opened()
-        async with self._session.post(
-            url, data=body, headers=self._headers, allow_redirects=False, timeout=self._timeout
+        headers = {**self._headers, "Content-Type": content_type} if content_type else self._headers
+        async with self._session.request(
+            method, url, data=body, headers=headers, allow_redirects=False, timeout=self._timeout
         ) as response:
             return HttpResponse(response.status, response.headers, await self._read(response))
 

@@ -12,18 +12,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from evaluation.errors import Refused
 from evaluation.management.output import as_json
 from evaluation.messages import explain_reason, explain_refusal
+from evaluation.runs.batches_out import batches_out
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import pause
 from evaluation.runs.models import Run
 from evaluation.runs.progress import progress
 
 SLICE_SECONDS = 300.0  # how long one works before the run's state is looked at from the start
+SHORT_SECONDS, LONG_SECONDS = 0.5, 10.0  # how long one waits where there is nothing to do
 INCOMPLETE = 100
 WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING)
 
 
 def work_off(run: Run) -> Run:
-    """Drain until the run is no longer running; workers elsewhere may help. Ctrl-C leaves it paused.
+    """Drain until the run is no longer running; workers elsewhere may help. Ctrl-C leaves it paused: what is out in
+    batches is read once it goes on.
 
     :raises CommandError: when interrupted or the database takes no writing, naming the command that goes on.
     """
@@ -41,9 +44,11 @@ def work_off(run: Run) -> Run:
                 before = progress(run).ended
                 run = drain(run.pk, seconds=SLICE_SECONDS, tick=moved)
                 ended = progress(run).ended
-                bar.update(task, completed=ended)
+                out = batches_out(run)
+                bar.update(task, completed=ended, description=f"units ({out.lines} in batches)" if out else "units")
                 if ended == before and run.state in WORKING:
-                    time.sleep(0.5)  # deferred, or in another worker's hands
+                    # Deferred, in another worker's hands, or out in a batch.
+                    time.sleep(min(max(SHORT_SECONDS, out.seconds_to_next if out else 0.0), LONG_SECONDS))
     except Refused as refused:
         raise CommandError(f"{explain_refusal(refused)} (manage.py resume {run.pk})") from refused
     except KeyboardInterrupt:

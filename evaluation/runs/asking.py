@@ -28,8 +28,9 @@ class Wanted:
     ``beside`` names judges that are only compared with it, or with the rule of a ``jury`` its other members;
     ``baseline`` sets the offline baseline beside them.
 
-    ``embeddings`` is the name of an endpoint, ``local`` or ``none``, empty for what there is; ``metrics`` are computed
-    beside the profile's. ``start_token`` makes asking twice one run. ``budget`` is in US dollars.
+    ``batch`` hands calls over in batches, cheaper and later. ``embeddings`` is the name of an endpoint, ``local`` or
+    ``none``, empty for what there is; ``metrics`` are computed beside the profile's. ``start_token`` makes asking twice
+    one run. ``budget`` is in US dollars.
     """
 
     profile: str = DEFAULT_PROFILE
@@ -44,6 +45,7 @@ class Wanted:
     repeat: int = 1
     max_concurrency: int = 32
     use_cache: bool = True
+    batch: bool = False
     budget: Decimal | None = None
     start_token: UUID | None = None
 
@@ -82,6 +84,7 @@ def _prepared(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
         repeat=wanted.repeat,
         max_concurrency=wanted.max_concurrency,
         use_cache=wanted.use_cache,
+        batch=wanted.batch,
         question_ids=wanted.questions.select(answers.question_set),
         start_token=wanted.start_token,
         embeddings_of=wanted.embeddings,

@@ -11,6 +11,7 @@ from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
 class RunConfig(BaseModel):
     """What was asked for when the run was made. ``question_ids`` empty means all questions of the set. ``embeddings``
     are its metrics that need embeddings and no judge, computed with ``embedding`` and ``tokens`` where those are there.
+    ``batch`` hands the calls of judges to their providers in batches, where the endpoint takes them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -24,8 +25,10 @@ class RunConfig(BaseModel):
     max_concurrency: int = Field(default=32, ge=1, le=1000)
     use_cache: bool = True
     question_ids: tuple[str, ...] = ()
+    batch: bool = False
 
     @property
     def hash(self) -> str:
-        """Hash of the configuration, folded into the key of every unit of the run."""
-        return content_hash(self.model_dump(mode="json"))
+        """Hash of the configuration, folded into the key of every unit of the run. On what way calls are made is no
+        part of it."""
+        return content_hash(self.model_dump(mode="json", exclude={"batch"}))

@@ -13,12 +13,13 @@ from django.db.models import Count, Q, QuerySet, Sum
 from evaluation.judges.models import PreflightRow
 from evaluation.runs.models import Preflight, Run
 from evaluation.work.models import Attempt, WorkUnit
+from evaluation.work.units import HELD
 
 EMBEDDINGS = "embeddings"  # in place of a rubric's name, for what was paid for vectors
 PREFLIGHT = "preflight"  # likewise, for the small calls before the run
 CACHED = "cached"  # outcome of attempts that the ledger answered
 UNSENT = ("not_sent", CACHED)  # outcomes of attempts for which no call was made
-_OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, WorkUnit.State.LEASED)
+_OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD)
 _ENDED = (WorkUnit.State.DONE, WorkUnit.State.FAILED)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from django.conf import settings
 
 from evaluation.errors import Refused
 from evaluation.judges.clients import client_of
 from evaluation.judges.embedders import embedder_of, tokens_of
+from evaluation.judges.models import JudgeVersion
 from evaluation.judging.pacing import Allowance
 from evaluation.judging.pool import CallPool
+from evaluation.runs.batching import work_in_batches
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import pause
 from evaluation.runs.models import Run, RunJudge
@@ -22,7 +25,7 @@ from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession
 from evaluation.scoring.kept_replies import kept_for
 from evaluation.scoring.rules import BATCH, score_rules
-from evaluation.work import dispatch, tracing, units
+from evaluation.work import batches, dispatch, tracing, units
 from evaluation.work.models import WorkUnit
 from evaluation.work.patience import patiently
 from evaluation.work.shares import Granted, Share
@@ -48,6 +51,7 @@ def drain(run_id: int, *, seconds: float, tick: Callable[[], None] | None = None
 
 def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run:
     run = patiently(lambda: Run.objects.select_related("profile_version").get(pk=run_id))
+    config = RunConfig.model_validate(run.config)
     patiently(try_writing, seconds=UNWRITABLE_SECONDS)  # before anything is paid for that could not be written down
     if run.state == Run.State.RUNNING and is_short_of_space():
         patiently(lambda: pause(run, reason=STORAGE_FULL))
@@ -59,9 +63,9 @@ def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run
         pass
     if time.monotonic() < deadline and patiently(partial(_has_embeddings, run)):
         _embed(run, deadline)
-    for judges in patiently(lambda: _judges(run)):
+    for judges in patiently(lambda: _judges(run, by_model=config.batch)):
         if time.monotonic() < deadline and patiently(partial(_has_work, run, judges)):
-            _judge(run, judges, deadline, tick)
+            _judge(run, config, judges, deadline, tick)
     # What judges wrote may be embedded now.
     if time.monotonic() < deadline and patiently(partial(_has_embeddings, run)):
         _embed(run, deadline)
@@ -87,17 +91,25 @@ def _rules_once(run: Run) -> int:
     return len(claimed)
 
 
-def _judges(run: Run) -> list[list[RunJudge]]:
-    """The run's judges, those at one endpoint together: their calls share its places."""
-    found: dict[int | None, list[RunJudge]] = {}
+def _judges(run: Run, *, by_model: bool) -> list[list[RunJudge]]:
+    """The run's judges, those at one endpoint together: their calls share its places. ``by_model`` parts those of
+    several models, since a batch has one."""
+    found: dict[tuple[int | None, str], list[RunJudge]] = {}
     for judge in run.judges.select_related("judge_version__endpoint", "rubric_version").order_by("id"):
-        found.setdefault(judge.judge_version.endpoint_id, []).append(judge)
+        version = judge.judge_version
+        found.setdefault((version.endpoint_id, version.model if by_model else ""), []).append(judge)
     return list(found.values())
 
 
 def _has_work(run: Run, judges: Sequence[RunJudge]) -> bool:
     mine = WorkUnit.objects.filter(units.claimable(), run_id=run.pk, run_judge__in=judges, run__state=Run.State.RUNNING)
-    return mine.exclude(units.resting()).exists()
+    return mine.exclude(units.resting()).exists() or _has_batches(run, judges[0].judge_version)
+
+
+def _has_batches(run: Run, judge: JudgeVersion) -> bool:
+    states = [Run.State.RUNNING, Run.State.CANCELLED]
+    mine = batches.due().filter(run=run.pk, run__state__in=states, model=judge.model)
+    return mine.filter(endpoint=judge.endpoint_id).exists()
 
 
 def _has_embeddings(run: Run) -> bool:
@@ -118,32 +130,33 @@ def _embed(run: Run, deadline: float) -> None:
         counts[tracing.UNITS] = EmbeddingSession(run, embedder, tokens, deadline).work()
 
 
-def _judge(run: Run, judges: Sequence[RunJudge], deadline: float, tick: Callable[[], None] | None) -> None:
+def _judge(
+    run: Run, config: RunConfig, judges: Sequence[RunJudge], deadline: float, tick: Callable[[], None] | None
+) -> None:
     judge = judges[0].judge_version
     try:
         client = client_of(judge)
     except Refused as refused:
         pause(run, reason=refused.code)
         return
-    config = RunConfig.model_validate(run.config)
-    rungs = patiently(lambda: {one.pk: rung_of(run, one.judge_version) for one in judges})
-    kept = kept_for(judge, use_cache=config.use_cache)
     share = Share(judge.endpoint, run.pk, config.max_concurrency) if judge.endpoint else None
     granted = patiently(share.renew) if share else Granted(Allowance(config.max_concurrency))
     try:
         with CallPool(client, granted.allowance) as pool, tracing.batch(run.pk, WorkUnit.Kind.JUDGE) as counts:
-            session = JudgeSession(
-                run=run,
-                judges=judges,
-                rungs=rungs,
-                pool=pool,
-                deadline=deadline,
-                lease_seconds=settings.CONCORD_LEASE_SECONDS,
-                kept=kept,
-                share=share,
-                tick=tick,
-            )
-            counts[tracing.UNITS] = session.work()
+            shared: dict[str, Any] = {
+                "run": run,
+                "judges": judges,
+                "rungs": patiently(lambda: {one.pk: rung_of(run, one.judge_version) for one in judges}),
+                "pool": pool,
+                "deadline": deadline,
+                "lease_seconds": settings.CONCORD_LEASE_SECONDS,
+                "kept": kept_for(judge, use_cache=config.use_cache),
+                "share": share,
+                "tick": tick,
+            }
+            in_batches = config.batch and judge.endpoint is not None
+            ended = work_in_batches(judge, shared) if in_batches else JudgeSession(**shared).work()
+            counts[tracing.UNITS] = ended
     finally:
         if share:
             patiently(share.leave)

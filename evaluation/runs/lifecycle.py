@@ -27,7 +27,7 @@ from evaluation.profiles.models import ProfileVersion
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import AnswerSet, Preflight, Run, RunEvent, RunJudge
 from evaluation.runs.planning import planned_units, waiting_units
-from evaluation.work import dispatch
+from evaluation.work import batches, dispatch
 from evaluation.work.models import WorkUnit
 from evaluation.work.units import State
 
@@ -112,7 +112,8 @@ def resume(run: Run, by: User | None = None) -> bool:
 
 
 def cancel(run: Run, by: User | None = None) -> bool:
-    """End a run for good; what is done stays, what waits is skipped."""
+    """End a run for good; what is done stays, what waits is skipped. What providers have done of its batches by then is
+    still read: it is paid for."""
     open_states = [Run.State.DRAFT, Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED]
     with transaction.atomic():
         moved = _move(run, open_states, Run.State.CANCELLED, "cancelled", by)
@@ -120,6 +121,8 @@ def cancel(run: Run, by: User | None = None) -> bool:
             WorkUnit.objects.filter(run=run, state__in=[State.BLOCKED, State.TODO]).update(
                 state=State.SKIPPED, reason="cancelled"
             )
+            if batches.open_batches().filter(run=run).exists():
+                dispatch.ring(run.pk)  # to have them cancelled too
     return moved
 
 

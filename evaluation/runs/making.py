@@ -77,15 +77,17 @@ def prepare_run(
     start_token: UUID | None = None,
     embeddings_of: str = "",
     also: Collection[str] = (),
+    batch: bool = False,
 ) -> Run:
     """A draft run of the profile's rule metrics and, with a judge, of its judge metrics; one unit per rubric family.
     Rule metrics that a family decides are left to the judge. ``also`` are metrics to compute beside the profile's.
 
     ``judge`` is the one whose values count; those ``beside`` it are members of a jury or only compared.
     A set of retrieved passages without answers has nothing to judge, so its runs have no judge. ``embeddings_of`` is
-    the name of an endpoint, ``local`` or ``none``; empty leaves the choice to :func:`chosen_embedding`.
+    the name of an endpoint, ``local`` or ``none``; empty leaves the choice to :func:`chosen_embedding`. ``batch``: the
+    calls of judges whose endpoints take batches are handed over in such.
 
-    :raises Refused: see :func:`criteria_of`.
+    :raises Refused: see :func:`criteria_of`; ``no_batches`` where no judge's endpoint takes any.
     :raises UnknownName: for a name in ``also`` that nothing computes.
     """
     rules, judged = metrics_of(profile, also)
@@ -107,7 +109,10 @@ def prepare_run(
         max_concurrency=max_concurrency,
         use_cache=use_cache,
         question_ids=question_ids,
+        batch=batch,
     )
+    if batch and not any(one.endpoint and one.endpoint.batches for one in (judge, *beside) if one):
+        raise Refused("no_batches")
     judges: list[tuple[JudgeVersion, RubricVersion, bool]] = []
     if judge:
         judges = [(judge, rubric, True) for rubric in _rubrics(judge, families, criteria)]

@@ -24,6 +24,7 @@ class Progress:
     blocked: int
     todo: int
     leased: int
+    batched: int
     done: int
     failed: int
     skipped: int
@@ -34,7 +35,8 @@ class Progress:
     @property
     def total(self) -> int:
         """All units of the run."""
-        return self.blocked + self.todo + self.leased + self.done + self.failed + self.skipped
+        waiting = self.blocked + self.todo + self.leased + self.batched
+        return waiting + self.ended
 
     @property
     def ended(self) -> int:
@@ -65,7 +67,7 @@ def progress_by_run(runs: Collection[Run]) -> dict[int, Progress]:
 def _progress(run: Run, row: Mapping[str, Any], spent: Spending) -> Progress:
     units, last = {state: int(row.get(state, 0)) for state in WorkUnit.State.values}, row.get("last")
     ended = units["done"] + units["failed"] + units["skipped"]
-    waiting = units["blocked"] + units["todo"] + units["leased"]
+    waiting = units["blocked"] + units["todo"] + units["leased"] + units["batched"]
     pace = None
     if run.started_at and ended:
         until = timezone.now() if waiting else (last or run.finished_at or timezone.now())

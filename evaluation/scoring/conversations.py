@@ -105,10 +105,15 @@ class Conversation:
             self._talk.hear(hear(reply, call.ask, call.rung))
 
 
+def claimed_again(units: Iterable[WorkUnit]) -> list[WorkUnit]:
+    """Those of the units that may have replies from earlier claims."""
+    return [unit for unit in units if unit.fence > 1]
+
+
 def earlier_replies(units: Iterable[WorkUnit]) -> dict[int, dict[str, JudgeReply]]:
     """Good replies of the units' present rounds, by unit: a conversation that was broken off goes on where it was.
-    No query for units that are claimed for the first time."""
-    again = [unit for unit in units if unit.fence > 1]
+    No query where there are no units."""
+    again = list(units)
     if not again:
         return {}
     rounds = {unit.pk: unit.round for unit in again}

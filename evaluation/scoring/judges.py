@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from django.db import transaction
 from django.db.models import prefetch_related_objects
 
-from evaluation.judging.calls import Rung
+from evaluation.judging.calls import JudgeReply, Rung
 from evaluation.judging.catalogue import family_for
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.runs.config import RunConfig
@@ -17,7 +17,7 @@ from evaluation.runs.lifecycle import pause
 from evaluation.runs.models import Run, RunJudge
 from evaluation.scores.models import MetricDefinition
 from evaluation.scoring import writing
-from evaluation.scoring.conversations import Conversation, Setting, earlier_replies
+from evaluation.scoring.conversations import Conversation, Setting, claimed_again, earlier_replies
 from evaluation.scoring.definitions import define
 from evaluation.scoring.flights import Flight
 from evaluation.scoring.sessions import CallSession
@@ -87,7 +87,7 @@ class JudgeSession(CallSession[UnitFlight]):
             claimed = self._claim(1, suspects=True)
         if not claimed:
             return None
-        attempts, heard = units.first_attempts(claimed), earlier_replies(claimed)
+        attempts, heard = units.first_attempts(claimed), earlier_replies(claimed_again(claimed))
         ready: list[UnitFlight] = []
         at_once: list[writing.Outcome] = []
         unsent: list[int] = []
@@ -98,15 +98,14 @@ class JudgeSession(CallSession[UnitFlight]):
                 mine.adopt(unit, now)
                 unsent.append(attempts[unit.pk])
                 continue
-            judge_id = unit.run_judge_id or 0
-            talk = Conversation(self._settings[judge_id], unit, heard.get(unit.pk, {}))
-            attempt_id, metrics = attempts[unit.pk], self._metrics[judge_id]
+            talk = self.talk_about(unit, heard.get(unit.pk, {}))
             if talk.call is not None:
-                ready.append(_flight(unit, talk, metrics, attempt_id, now))
+                ready.append(self.flight(unit, talk, attempts[unit.pk], now))
                 continue
+            metrics = self._metrics[unit.run_judge_id or 0]
             results = {metrics[name]: result for name, result in talk.results.items()}
             at_once.append(writing.Outcome(unit, results, talk.reason))
-            unsent.append(attempt_id)
+            unsent.append(attempts[unit.pk])
         if unsent:
             with transaction.atomic():
                 units.mark_unsent(unsent)
@@ -122,10 +121,34 @@ class JudgeSession(CallSession[UnitFlight]):
             suspects=suspects,
             related=["answer__question"],
         )
+        self.prepare(claimed)
+        return claimed
+
+    def prepare(self, claimed: Sequence[WorkUnit]) -> None:
+        """Have at hand what a conversation needs of units that came with their answers and questions."""
         for unit in claimed:
             unit.run_judge = self._judges[unit.run_judge_id or 0]
         prefetch_related_objects([u.answer for u in claimed if u.answer is not None], "contexts")
-        return claimed
+
+    def talk_about(self, unit: WorkUnit, replies: Mapping[str, JudgeReply]) -> Conversation:
+        """The conversation about a unit, as far as the replies to its requests lead."""
+        return Conversation(self._settings[unit.run_judge_id or 0], unit, replies)
+
+    def flight(self, unit: WorkUnit, talk: Conversation, attempt_id: int, now: float) -> UnitFlight:
+        """A conversation that goes on, with the attempt that is made for it."""
+        if talk.call is None:
+            raise ValueError("the conversation has ended")
+        return UnitFlight(
+            key=unit.pk,
+            talk=talk,
+            attempt_id=attempt_id,
+            call=talk.call,
+            claimed_at=now,
+            repeat=unit.repeat,
+            suspect=_is_suspect(unit),
+            unit=unit,
+            metrics=self._metrics[unit.run_judge_id or 0],
+        )
 
     def attempt(self, flights: Sequence[UnitFlight]) -> Sequence[UnitFlight]:
         """The next attempts; a run that was paused or cancelled meanwhile gets the units back."""
@@ -159,24 +182,6 @@ class JudgeSession(CallSession[UnitFlight]):
     def stop_for(self, reason: str) -> None:
         """Pause the run."""
         pause(self.run, reason=reason)
-
-
-def _flight(
-    unit: WorkUnit, talk: Conversation, metrics: Mapping[str, MetricDefinition], attempt_id: int, now: float
-) -> UnitFlight:
-    if talk.call is None:
-        raise ValueError("the conversation has ended")
-    return UnitFlight(
-        key=unit.pk,
-        talk=talk,
-        attempt_id=attempt_id,
-        call=talk.call,
-        claimed_at=now,
-        repeat=unit.repeat,
-        suspect=_is_suspect(unit),
-        unit=unit,
-        metrics=metrics,
-    )
 
 
 def _is_suspect(unit: WorkUnit) -> bool:

@@ -229,9 +229,13 @@ class CallSession(ABC, Generic[F]):
                 continue
             self._asked.add(flight.digest)
             sending.append(flight)
-        self.pool.submit((flight.key, flight.call) for flight in sending)
+        self.send(sending)
         if known:
             self._receive([(flight, known[flight.digest]) for flight in flights if flight.digest in known])
+
+    def send(self, flights: Sequence[F]) -> None:
+        """Have the calls made."""
+        self.pool.submit((flight.key, flight.call) for flight in flights)
 
     def _go_on_held(self, done: Iterable[F]) -> None:
         """Look again at the calls that waited for identical ones: they are answered by them, or sent."""

@@ -31,4 +31,16 @@ SENTENCES = {
     "server_error": _("Look at the endpoint's own log, then resume the run."),
     "connection": _("See that the endpoint runs and can be reached from the workers, then resume the run."),
     "timeout": _("See that the endpoint answers in time, or allow more with CONCORD_CALL_SECONDS, then resume."),
+    "no_batches": _(
+        "Look at the endpoint's base URL, or say of the endpoint that it takes no batches; then resume the run, and "
+        "its calls are made singly."
+    ),
+    "batch_unknown": _(
+        "Look at the provider's list of batches for one of this run. Once you resume the run, its calls are made "
+        "again, whatever that batch has cost."
+    ),
+    "batch_lost": _(
+        "Look at the provider's list of batches. Once you resume the run, the calls without a reply are made again, "
+        "whatever the batch has cost."
+    ),
 }

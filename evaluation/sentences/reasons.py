@@ -91,6 +91,15 @@ WORK = {
     "key_unreadable": _("The stored key of the endpoint cannot be read any more; it must be entered again."),
     "endpoint_busy": _("Nothing could be sent: the endpoint rests, or other work uses up what it allows. Try later."),
     "storage_full": _("The disk of the database is nearly full."),
+    "no_batches": _("The endpoint takes no batches."),
+    "batch_unknown": _(
+        "Nobody can tell whether a batch was created: the connection broke, and the provider lists none."
+    ),
+    "batch_lost": _("The provider no longer knows a batch, or has lost its replies."),
+    "batch_interrupted": _("The batch was never sent: the work was interrupted before."),
+    "batch_failed": _("The provider refused the batch as a whole."),
+    "batch_expired": _("The provider did not finish the batch in time."),
+    "batch_cancelled": _("The batch was cancelled."),
     "failed_share": _("More than a tenth of a part's results failed."),
     "no_value": _("There is no value yet."),
 }

@@ -65,6 +65,10 @@ RUNS = {
     "run_not_retryable": _("A draft or cancelled run cannot be retried."),
     "run_not_running": _("Only a running run can be paused; this one is %(state)s."),
     "run_not_paused": _("Only a paused run can be resumed; this one is %(state)s."),
+    "no_batches": _(
+        "No judge of the run is at an endpoint that takes batches. Have an administrator say so of the endpoint, or "
+        "leave batches out."
+    ),
     "run_ended": _("The run has ended (%(state)s), so there is nothing to cancel."),
     "start_token_used": _("The start token belongs to another run of another answer set."),
 }

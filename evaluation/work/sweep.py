@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from evaluation.runs.models import Preflight, Run
-from evaluation.work import dispatch, units
+from evaluation.work import batches, dispatch, units
 from evaluation.work.models import WorkUnit
 from evaluation.work.units import State, claimable, resting
 
@@ -19,7 +19,8 @@ def sweep() -> list[int]:
 
     A run in somebody's hands is left alone: its worker rings again by itself, and a second ring a minute would
     pile up messages that keep other runs waiting. A run without open units is rung too, so that it gets settled.
-    Units of a cancelled run whose worker died are skipped here, because nobody will claim them again.
+    So is one with a batch that somebody has to see to, also where it was cancelled. Units of a cancelled run whose
+    worker died are skipped here, because nobody will claim them again.
     """
     WorkUnit.objects.filter(units.lapsed(), run__state=Run.State.CANCELLED).update(
         state=State.SKIPPED, reason="cancelled", lease_token=None, lease_until=None
@@ -29,12 +30,14 @@ def sweep() -> list[int]:
     held = mine.filter(state=State.LEASED).exclude(units.lapsed())
     due = due.exclude(resting())
     lapsed = mine.filter(units.lapsed()).exclude(resting())
-    waiting = mine.filter(state__in=[State.TODO, State.LEASED])
+    waiting = mine.filter(state__in=[State.TODO, *units.HELD])
     runs = Run.objects.filter(state=Run.State.RUNNING).exclude(Exists(held))
     runs = runs.filter(Exists(due) | Exists(lapsed) | ~Exists(waiting))
     waits = Preflight.objects.filter(run_id=OuterRef("pk"), retry_at__gt=Now())
     checking = Run.objects.filter(state=Run.State.PREFLIGHT).exclude(Exists(waits))
-    ids = [*runs.values_list("pk", flat=True), *checking.values_list("pk", flat=True)]
+    out = batches.due().filter(run_id=OuterRef("pk"))
+    looking = Run.objects.filter(Exists(out), state__in=[Run.State.RUNNING, Run.State.CANCELLED])
+    ids = sorted({pk for found in (runs, checking, looking) for pk in found.values_list("pk", flat=True)})
     for run_id in ids:
         dispatch.ring(run_id)
     return ids

@@ -1,8 +1,12 @@
 """A unit's life: claimed under a lease, finished once, given back, parked.
 
     blocked -> todo -> leased -> done | failed
-                 ^        |
-                 +--------+   given back, or the lease lapsed
+                 ^     |   ^ |      ^
+                 +-----+   | v      |
+                 +------- batched --+
+
+A unit goes back to ``todo`` where it is given back or its lease lapsed; while it is ``batched`` its call is out in a
+batch, and only who reads that batch's replies, or gives it up, moves it.
 
 Times are the database's, so that hosts with different clocks agree on leases. A claim raises ``fence``; whoever
 finishes must still hold that fence, so a worker that comes back after its lease lapsed changes nothing.
@@ -26,6 +30,7 @@ from evaluation.runs.models import Run
 from evaluation.work.models import Attempt, Reply, WorkUnit
 
 MAX_TRIES = 5
+HELD = (WorkUnit.State.LEASED, WorkUnit.State.BATCHED)  # by a claim, or by the batch that the claim put it into
 SUSPECT_TRIES = 2  # after so many claims that did not end, a unit is claimed alone
 State = WorkUnit.State
 
@@ -100,14 +105,14 @@ def first_attempts(units: Iterable[WorkUnit]) -> dict[int, int]:
 
 def held(unit: WorkUnit) -> QuerySet[WorkUnit]:
     """The unit's row, as long as this claim still holds it."""
-    return WorkUnit.objects.filter(pk=unit.pk, fence=unit.fence, state=State.LEASED)
+    return WorkUnit.objects.filter(pk=unit.pk, fence=unit.fence, state__in=HELD)
 
 
 def still_held(units: Iterable[WorkUnit]) -> list[WorkUnit]:
     """Those of the units whose present claims still hold. Their rows stay locked until the transaction ends; call
     inside one."""
     fences = {unit.pk: unit.fence for unit in units}
-    rows = WorkUnit.objects.filter(pk__in=fences, state=State.LEASED).order_by("pk").select_for_update()
+    rows = WorkUnit.objects.filter(pk__in=fences, state__in=HELD).order_by("pk").select_for_update()
     ours = {pk for pk, fence in rows.values_list("pk", "fence") if fences[pk] == fence}
     return [unit for unit in units if unit.pk in ours]
 
@@ -151,6 +156,14 @@ def extend(units: Sequence[WorkUnit]) -> None:
         WorkUnit.objects.filter(pk__in=[unit.pk for unit in still_held(units)]).update(lease_until=until)
 
 
+def lease_again(units: Iterable[WorkUnit]) -> None:
+    """Take in hand those of the units whose batch was read and whose conversation goes on by single calls."""
+    lease = {"lease_token": uuid.uuid4(), "lease_until": Now() + timedelta(seconds=settings.CONCORD_LEASE_SECONDS)}
+    with transaction.atomic():
+        kept = [unit.pk for unit in still_held(units)]
+        WorkUnit.objects.filter(pk__in=kept, state=State.BATCHED).update(state=State.LEASED, tries=1, **lease)
+
+
 def give_back(unit: WorkUnit, *, after_seconds: float = 0) -> bool:
     """Return a claimed unit unharmed; see :func:`give_all_back`."""
     return bool(give_all_back([unit], after_seconds=after_seconds))
@@ -170,7 +183,7 @@ def give_all_back(units: Iterable[WorkUnit], *, after_seconds: float = 0) -> lis
         rows = WorkUnit.objects.filter(pk__in=[unit.pk for unit in kept])
         cancelled = rows.filter(run__state=Run.State.CANCELLED).values_list("pk", flat=True)
         rows.filter(pk__in=list(cancelled)).update(state=State.SKIPPED, reason="cancelled", **free)
-        rows.filter(state=State.LEASED).update(state=State.TODO, not_before=later, **free)
+        rows.filter(state__in=HELD).update(state=State.TODO, not_before=later, **free)
     return kept
 
 
@@ -188,4 +201,4 @@ def crash_looping() -> QuerySet[WorkUnit]:
 
 def open_units(run_id: int) -> QuerySet[WorkUnit]:
     """Units of a run that are not finished."""
-    return WorkUnit.objects.filter(run_id=run_id, state__in=[State.BLOCKED, State.TODO, State.LEASED])
+    return WorkUnit.objects.filter(run_id=run_id, state__in=[State.BLOCKED, State.TODO, *HELD])

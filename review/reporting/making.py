@@ -8,6 +8,7 @@ from django.db.models import Count, Q
 
 from evaluation.runs.models import Run
 from evaluation.work.models import WorkUnit
+from evaluation.work.units import HELD
 from review.figures.said import Said
 from review.measures import agreement_from
 from review.reporting.by_profile.making import profile_section
@@ -22,7 +23,7 @@ from review.reporting.report import Report, RunHeader
 from review.reporting.tracing import provenance_of
 from review.variation import variation_from
 
-OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, WorkUnit.State.LEASED)
+OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD)
 
 
 def make_report(run: Run) -> Report:

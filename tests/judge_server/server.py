@@ -16,6 +16,7 @@ from aiohttp import web
 
 from tests.judge_server.actions import FAULTS, Action, fitting
 from tests.judge_server.answering import embedding
+from tests.judge_server.batches import Batches
 from tests.judge_server.received import Received
 
 _LARGEST_REQUEST = 50_000_000
@@ -23,7 +24,7 @@ _STARTING_SECONDS = 10
 
 
 class JudgeServer:
-    """Serves ``/v1/chat/completions``, ``/v1/embeddings`` and ``/v1/models`` on 127.0.0.1.
+    """Serves ``/v1/chat/completions``, ``/v1/embeddings``, ``/v1/batches`` and ``/v1/models`` on 127.0.0.1.
 
     A call is answered by the next action of :meth:`enqueue`, else by the first rule of :meth:`when` that fits, else
     by a fault drawn with the given shares, else by ``otherwise`` (a valid answer to any schema). The small calls before
@@ -31,6 +32,8 @@ class JudgeServer:
 
     Embeddings have a script of their own: the next action of :meth:`enqueue_embeddings`, else one vector per text, of
     :attr:`vector_of` (decided by text and model unless a test sets it).
+
+    :attr:`batches` takes files and batches; their lines are answered by the same script, and counted apart.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class JudgeServer:
         self.in_flight = 0
         self.peak = 0
         self.drawn: Counter[str] = Counter()
+        self.batches = Batches(self._answer_line)
         self._faults = dict(faults or {})
         self._rng = random.Random(seed)
         self._tls = tls
@@ -108,6 +112,7 @@ class JudgeServer:
         self.otherwise = self.preflight = fitting()
         self.calls = self.preflights = self.peak = 0
         self.drawn.clear()
+        self.batches.clear()
 
     def start(self) -> None:
         """Listen; ``port`` is the real one afterwards."""
@@ -133,6 +138,8 @@ class JudgeServer:
         """Counts so far, as ``/control/stats`` gives them."""
         return {
             "calls": self.calls,
+            "batches": len(self.batches.made),
+            "lines": len(self.batches.requests),
             "preflights": self.preflights,
             "peak": self.peak,
             "in_flight": self.in_flight,
@@ -157,6 +164,7 @@ class JudgeServer:
         app.router.add_post("/v1/embeddings", self._embeddings)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/control/stats", self._stats)
+        self.batches.routes(app)
         return app
 
     async def _chat(self, http: web.Request) -> web.StreamResponse:
@@ -174,6 +182,9 @@ class JudgeServer:
             return web.Response()
         finally:
             self.in_flight -= 1
+
+    async def _answer_line(self, request: Received, http: web.Request) -> web.StreamResponse:
+        return await self._action(request)(request, http)
 
     async def _received(self, http: web.Request) -> Received:
         body = await http.json()

@@ -73,6 +73,7 @@ class Command(BaseCommand):
         parser.add_argument("--repeat", type=_positive, default=1, help="judgements of each answer")
         parser.add_argument("--jury", choices=[*JuryRule], default="", help="let all judges named count, joined so")
         parser.add_argument("--no-cache", action="store_true", help="make every call, paid for before or not")
+        parser.add_argument("--batch", action="store_true", help="hand calls over in batches: cheaper, within a day")
         parser.add_argument("--no-baseline", action="store_true", help="without the offline baseline beside the judge")
         parser.add_argument("--name", default="", help="name of the run")
         parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
@@ -124,6 +125,7 @@ def _draft(options: dict[str, Any]) -> Run:
         embeddings_of=options["embeddings"],
         max_concurrency=options["max_concurrency"],
         use_cache=not options["no_cache"],
+        batch=options["batch"],
         question_ids=wanted.select(questions),
         also=options["metrics"],
     )

@@ -25,7 +25,10 @@ def remote_run(server: JudgeServer, answers: AnswerSet | int = 6, **options: Any
     """A draft run of three judged metrics and four rules for each answer."""
     given = answers_to(answers) if isinstance(answers, int) else answers
     endpoint = Endpoint.objects.filter(base_url=server.base_url).first() or Endpoint.objects.create(
-        name=unique("endpoint"), base_url=server.base_url, max_concurrency=options.pop("concurrency", 8)
+        name=unique("endpoint"),
+        base_url=server.base_url,
+        max_concurrency=options.pop("concurrency", 8),
+        batches=bool(options.get("batch")),
     )
     judge = save_judge(
         given.project,

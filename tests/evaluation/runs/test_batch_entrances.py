@@ -1,0 +1,82 @@
+"""Batches by command, REST and back office."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluation.judges.models import Endpoint
+from evaluation.runs.draining import drain
+from evaluation.runs.models import Run
+from evaluation.shipping import save_judge
+from evaluation.work import batches as ledger
+from evaluation.work.models import JudgeBatch
+from tests.evaluation.api.clients import evaluator
+from tests.evaluation.runs.remote import answers_to
+from tests.judge_server import JudgeServer
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "FIRST_LOOK_SECONDS", 0.0)
+
+
+def judged_at(judge: JudgeServer, *, batches: bool = True) -> Any:
+    """An answer set of a project with a judge ``mini`` at the server."""
+    answers = answers_to(3)
+    endpoint = Endpoint.objects.create(name="e", base_url=judge.base_url, batches=batches)
+    save_judge(answers.project, "mini", endpoint, model="judge-1", language="en")
+    return answers
+
+
+def options(answers: Any) -> dict[str, Any]:
+    names = {"questions": answers.question_set.name, "system": answers.system_version.system.name}
+    return {**names, "project": answers.project.name, "judge": ["mini"], "profile": "graphrag"}
+
+
+def test_evaluate_waits_for_its_batch_and_prints_the_figures(judge: JudgeServer) -> None:
+    judge.batches.seconds = 1.0
+    said = StringIO()
+    call_command("evaluate", batch=True, stdout=said, stderr=StringIO(), **options(judged_at(judge)))
+    assert Run.objects.get().state == Run.State.COMPLETED
+    assert "correctness" in said.getvalue()
+    assert (judge.calls, len(judge.batches.requests), JudgeBatch.objects.get().state) == (0, 3, "ended")
+
+
+def test_evaluate_says_that_no_endpoint_takes_batches(judge: JudgeServer) -> None:
+    with pytest.raises(CommandError, match="takes batches"):
+        call_command("evaluate", batch=True, stdout=StringIO(), **options(judged_at(judge, batches=False)))
+    assert not Run.objects.exists()
+
+
+def test_rest_starts_a_run_in_batches_and_tells_of_them(judge: JudgeServer) -> None:
+    judge.batches.ending = "stuck"
+    answers = judged_at(judge)
+    caller = evaluator(answers.project)
+    body = {"answer_set": answers.pk, "judge": "mini", "profile": "graphrag", "batch": True}
+    run = Run.objects.get(pk=caller.post("runs/", body).json()["id"])
+    assert run.config["batch"] is True
+    drain(run.pk, seconds=20)
+    assert run.batches.get().state == "sent"
+
+
+def test_rest_refuses_batches_where_none_are_taken(judge: JudgeServer) -> None:
+    answers = judged_at(judge, batches=False)
+    body = {"answer_set": answers.pk, "judge": "mini", "batch": True}
+    reply = evaluator(answers.project).post("runs/", body)
+    assert (reply.status_code, reply.json()["code"]) == (409, "no_batches")
+
+
+def test_the_way_calls_are_made_is_no_part_of_what_is_evaluated(judge: JudgeServer) -> None:
+    answers = judged_at(judge)
+    caller, body = evaluator(answers.project), {"answer_set": answers.pk, "judge": "mini"}
+    hashes = {
+        Run.objects.get(pk=caller.post("runs/", {**body, "batch": batch}).json()["id"]).config_hash
+        for batch in (True, False)
+    }
+    assert len(hashes) == 1
