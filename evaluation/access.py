@@ -63,6 +63,24 @@ def projects_with(user: Person, action: Action) -> QuerySet[Project]:
     return projects if limit is None else projects.filter(pk=limit)
 
 
+def reached_sql(action: Action, project: str) -> str:
+    """:func:`projects_with` in SQL: a condition on the column that names the project, with the values of
+    :func:`reached_by`."""
+    roles = ", ".join(f"'{role}'" for role in sorted(ALLOWED[action]))
+    granted = (
+        "SELECT 1 FROM evaluation_rolegrant g "  # noqa: S608  -- of our own names alone
+        f"WHERE g.project_id = {project} AND g.user_id = %(user)s AND g.role IN ({roles})"
+    )
+    return f"{project} = COALESCE(%(only)s, {project}) AND (%(everywhere)s OR EXISTS ({granted}))"
+
+
+def reached_by(user: Person) -> dict[str, int | None]:
+    """Who asks, for :func:`reached_sql`: ``user`` is ``None`` for whom nothing is there."""
+    known = isinstance(user, User) and user.is_active
+    limit = getattr(user, "token_project_id", None)
+    return {"user": user.pk if known else None, "everywhere": known and user.is_superuser, "only": limit}
+
+
 def visible(rows: QuerySet[M], user: Person, action: Action = Action.VIEW, *, path: str = "") -> QuerySet[M]:
     """The rows of the projects in which the person may do the action."""
     return rows.filter(**{f"{path or PROJECT_PATH[rows.model]}__in": projects_with(user, action).values("pk")})

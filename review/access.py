@@ -18,8 +18,9 @@ from review.models.ratings import Rating
 from review.overrides import may_override
 from review.queues.leases import for_whom
 from review.queues.settling import RATED
+from review.queues.statements import OWN, OWN_SHOWN, QUEUE_FOR_RATING, held
 
-SHOWN = ("draft", "item__answer__question")
+LARGEST_ID = 2**63 - 1
 
 
 def queues_of(user: Person) -> QuerySet[ReviewQueue]:
@@ -48,8 +49,11 @@ def queue_for_reading(user: Person, pk: int | str) -> ReviewQueue:
 
 def queue_for_rating(user: Person, pk: int | str) -> ReviewQueue:
     """A queue for its members only."""
-    reached = access.projects_with(user, Action.RATE).values("pk")
-    return _one(ReviewQueue.objects.filter(project__in=reached, members__reviewer=user.pk), pk)
+    row = QUEUE_FOR_RATING.first(queue=_row_id(pk), **access.reached_by(user))
+    if row is None:
+        raise Http404
+    queue: ReviewQueue = row[0]
+    return queue
 
 
 def leads(user: Person, queue: ReviewQueue) -> bool:
@@ -57,12 +61,17 @@ def leads(user: Person, queue: ReviewQueue) -> bool:
     return access.may(user, queue.project_id, Action.MANAGE_REVIEW)
 
 
-def own_assignment(user: Person, pk: int | str, *also: str) -> Assignment:
-    """An item in the person's own hands, with queue, run and what else is asked for, such as ``*SHOWN``; 404 for
+def own_assignment(user: Person, pk: int | str, *, shown: bool = False) -> Assignment:
+    """An item in the person's own hands, with its queue and, where it is to be ``shown``, what its card needs; 404 for
     anybody else's."""
-    reached = access.projects_with(user, Action.RATE).values("pk")
-    rows = Assignment.objects.filter(item__queue__project__in=reached)
-    found = _one(rows.filter(reviewer=user.pk).select_related("item__run", "item__queue", *also), pk)
+    row = (OWN_SHOWN if shown else OWN).first(assignment=_row_id(pk), **access.reached_by(user))
+    if row is None:
+        raise Http404
+    found: Assignment
+    if shown:
+        found = held(*row)
+    else:
+        found, found.item, found.item.queue = row
     if isinstance(user, User):
         found.reviewer = user
     return found
@@ -195,6 +204,11 @@ def _memberships(user: Person) -> QuerySet[QueueMember]:
         return QueueMember.objects.none()
     reached = access.projects_with(user, Action.RATE).values("pk")
     return QueueMember.objects.filter(reviewer=user, queue__project__in=reached)
+
+
+def _row_id(pk: int | str) -> int:
+    """A primary key as both databases take it; what they cannot hold is the key of nothing."""
+    return min(int(pk), LARGEST_ID)
 
 
 def _one(rows: QuerySet[M], pk: int | str) -> M:

@@ -13,6 +13,7 @@ from evaluation.accounts.roles import Action
 from evaluation.runs.models import Answer, Run
 from review.models.queues import QueueMember, ReviewItem, ReviewQueue
 from review.models.ratings import Exposure
+from review.queues.statements import EXPOSED
 
 ANSWER, RUN = "answer", "run"
 
@@ -45,9 +46,7 @@ def expose_queue(user: User | AnonymousUser, queue: ReviewQueue) -> None:
 
 def exposed(user: User, answer_id: int) -> bool:
     """Whether the person is recorded as having seen a judge's value of the answer, by itself or with a run."""
-    runs = Run.objects.filter(answer_set__answers=answer_id).values("pk")
-    seen = Q(scope=ANSWER, object_id=answer_id) | Q(scope=RUN, object_id__in=runs)
-    return Exposure.objects.filter(seen, user=user).exists()
+    return EXPOSED.first(user=user.pk, answer=answer_id) is not None
 
 
 def _reviewed_by(user: User) -> QuerySet[ReviewItem]:

@@ -10,6 +10,7 @@ from evaluation.runs.models import Run
 from evaluation.samples import Status
 from evaluation.scores.models import Score
 from evaluation.scoring.coverage import counting
+from review.queues.statements import SAID
 
 _FIELDS = (
     *("answer_id", "metric_id", "status", "value", "label", "reason", "author", "detail"),
@@ -37,17 +38,22 @@ class MachineValue:
     spread: float = 0.0
 
 
-def machine_values(
-    run: Run, metric_ids: Collection[int], answer_ids: Collection[int] | None = None
-) -> dict[tuple[int, int], MachineValue]:
-    """The counting values by (answer id, metric id); without ``answer_ids`` those of the whole run."""
+def machine_values(run: Run, metric_ids: Collection[int]) -> dict[tuple[int, int], MachineValue]:
+    """The counting values of a whole run by (answer id, metric id)."""
     scores = counting(run).filter(metric_id__in=metric_ids)
-    if answer_ids is not None:
-        scores = scores.filter(answer_id__in=answer_ids)
     repeats: dict[tuple[int, int], list[Score]] = {}
     for score in scores.select_related("judge_version", "rubric_version").only(*_FIELDS).order_by("repeat", "id"):
         repeats.setdefault((score.answer_id, score.metric_id), []).append(score)
     return {key: _summed_up(several) for key, several in repeats.items()}
+
+
+def answer_values(run_id: int, answer_id: int, metric_ids: Collection[int]) -> dict[int, MachineValue]:
+    """The counting values of one answer by metric id: a reviewer waits for them with every item."""
+    repeats: dict[int, list[Score]] = {}
+    for score, judge, rubric in SAID.rows(run=run_id, answer=answer_id, metrics=list(metric_ids)):
+        score.judge_version, score.rubric_version = judge, rubric
+        repeats.setdefault(score.metric_id, []).append(score)
+    return {metric: _summed_up(several) for metric, several in repeats.items()}
 
 
 def _summed_up(repeats: list[Score]) -> MachineValue:

@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from django.db import transaction
 from django.db.models import F
-from django.db.models.functions import Now
 
 from evaluation.accounts.models import User
 from evaluation.canonical import content_hash
@@ -23,6 +22,7 @@ from review.queues.drafts import keep, payload_of
 from review.queues.leases import lease_end, loaded, regain
 from review.queues.repeats import comes_again, plan_repeat
 from review.queues.settling import RATED, locked, settle
+from review.queues.statements import CLAIM, STANDING
 from review.reveals import is_due
 
 State = Assignment.State
@@ -153,13 +153,18 @@ def _submit(
     row = locked(item.pk)
     if not _claim(assignment, State.SUBMITTED if due else State.FINISHED):
         return _submitted_before(assignment, list(keys.values()))
-    if not ReviewQueue.objects.filter(pk=queue.pk, state=ReviewQueue.State.OPEN).exists():
+    ((is_open, judge_seen, last, key_used),) = STANDING.rows(
+        queue=queue.pk,
+        user=assignment.reviewer_id,
+        answer=item.answer_id,
+        assignment=assignment.pk,
+        keys=list(keys.values()),
+    )
+    if not is_open:
         raise Refused("queue_closed")
-    earlier = dict(Rating.objects.filter(assignment=assignment, phase="initial").values_list("idempotency_key", "seq"))
-    if not earlier.keys().isdisjoint(keys.values()):
+    if key_used:
         raise Refused("bad_key", limit=KEY_LIMIT)
-    seq = max(earlier.values(), default=0) + 1
-    blind = queue.mode == ReviewQueue.Mode.BLIND and not exposed(assignment.reviewer, item.answer_id)
+    blind = queue.mode == ReviewQueue.Mode.BLIND and not judge_seen
     made = [
         Rating(
             answer_id=item.answer_id,
@@ -169,7 +174,7 @@ def _submit(
             source="review",
             phase="initial",
             blind=blind,
-            seq=seq,
+            seq=last + 1,
             value=given.value,
             label=given.label,
             cannot_judge=given.cannot_judge,
@@ -187,7 +192,6 @@ def _submit(
         part for rating in made for part in part_rows(rating, item, values[rating.metric.name].parts)
     )
     done = settle(row)
-    assignment.refresh_from_db(fields=["state", "slot", "fence", "lease_until", "submitted_at"])
     return Submitted(assignment, due, done, stale=row.state == ReviewItem.State.WITHDRAWN)
 
 
@@ -201,11 +205,16 @@ def _beside(done: Submitted, suggestion: str) -> None:
 
 
 def _claim(assignment: Assignment, into: State) -> bool:
-    """Turn the lease into a rating: one conditional UPDATE, so that of two submits one counts."""
-    held = Assignment.objects.filter(pk=assignment.pk, state=State.LEASED, revealed_at__isnull=True)
-    if held.update(state=into, submitted_at=Now()):
-        return True
-    return regain(assignment) and bool(held.update(state=into, submitted_at=Now()))
+    """Turn the lease into a rating, also one that lapsed while its slot is free."""
+    return _rated(assignment, into) or (regain(assignment) and _rated(assignment, into))
+
+
+def _rated(assignment: Assignment, into: State) -> bool:
+    if (row := CLAIM.first(assignment=assignment.pk, into=into)) is None:
+        return False
+    assignment.state = into
+    assignment.lease_until, assignment.submitted_at, assignment.slot, assignment.fence = row
+    return True
 
 
 def _submitted_before(assignment: Assignment, keys: Sequence[str]) -> Submitted:

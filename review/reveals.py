@@ -15,7 +15,7 @@ from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
 from review.exposures import expose
 from review.given import MOVED, Change, Given, check_comment, check_reason_code, check_value, distance, flips
-from review.machine import MachineValue, machine_values
+from review.machine import MachineValue, answer_values
 from review.models.queues import Assignment, ItemEvent, QueueMetric, ReviewItem, ReviewQueue
 from review.models.ratings import Rating, RatingPart
 from review.parts import is_by_parts, judged_parts, part_rows, parts_given, with_figures
@@ -55,10 +55,8 @@ def is_due(assignment: Assignment, metrics: Sequence[QueueMetric], values: Mappi
         return False
     if queue.reveal == ReviewQueue.Reveal.NEVER or queue.mode == ReviewQueue.Mode.ASSISTED:
         return False
-    said = machine_values(item.run, [row.metric_id for row in metrics], [item.answer_id])
-    shown = [
-        (row.metric, said[item.answer_id, row.metric_id]) for row in metrics if (item.answer_id, row.metric_id) in said
-    ]
+    said = answer_values(item.run_id, item.answer_id, [row.metric_id for row in metrics])
+    shown = [(row.metric, said[row.metric_id]) for row in metrics if row.metric_id in said]
     if not any(one.value is not None or one.label is not None for _, one in shown):
         return False
     if queue.reveal == ReviewQueue.Reveal.ALWAYS:
@@ -88,16 +86,16 @@ def judge_said(assignment: Assignment) -> list[JudgeSaid]:
     """What the judge said, metric by metric. Only for people who may see it: after a reveal, or in assisted mode."""
     item = assignment.item
     metrics = [row.metric for row in item.queue.metrics.select_related("metric").order_by("position", "id")]
-    said = machine_values(item.run, [metric.pk for metric in metrics], [item.answer_id])
+    said = answer_values(item.run_id, item.answer_id, [metric.pk for metric in metrics])
     own = _newest(assignment, "initial")
-    return [_beside(item, metric, said.get((item.answer_id, metric.pk)), own.get(metric.pk)) for metric in metrics]
+    return [_beside(item, metric, said.get(metric.pk), own.get(metric.pk)) for metric in metrics]
 
 
 def said_of_item(item: ReviewItem) -> list[JudgeSaid]:
     """The same for an item without a reviewer beside it: for who decided on it."""
     metrics = [row.metric for row in item.queue.metrics.select_related("metric").order_by("position", "id")]
-    said = machine_values(item.run, [metric.pk for metric in metrics], [item.answer_id])
-    return [JudgeSaid(metric, said.get((item.answer_id, metric.pk)), None, 0.0) for metric in metrics]
+    said = answer_values(item.run_id, item.answer_id, [metric.pk for metric in metrics])
+    return [JudgeSaid(metric, said.get(metric.pk), None, 0.0) for metric in metrics]
 
 
 def finalise(

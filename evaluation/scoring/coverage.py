@@ -45,6 +45,16 @@ def counting(run: Run) -> QuerySet[Score]:
     return current(Score.objects.filter(run=run)).filter(judged)
 
 
+#: :func:`counting` in SQL: a condition on a score ``s`` of one run.
+COUNTING = """
+(s.judge_version_id IS NULL AND s.author = '' OR EXISTS (
+  SELECT 1 FROM evaluation_runjudge p WHERE p.run_id = s.run_id AND p."primary"
+  AND p.judge_version_id = s.judge_version_id AND p.rubric_version_id = s.rubric_version_id))
+AND NOT EXISTS (
+  SELECT 1 FROM evaluation_score n WHERE n.origin = s.origin AND n.metric_id = s.metric_id AND n.round > s.round)
+"""
+
+
 def coverage(run: Run) -> list[Coverage]:
     """Coverage of each metric of the run, by name."""
     rows = (

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.api.endpoints import Endpoint, person
-from review.access import SHOWN, own_assignment
+from review.access import own_assignment
 from review.api.shapes import (
     CommentBody,
     DraftBody,
@@ -44,7 +44,7 @@ class ItemView(Endpoint):
     @extend_schema(responses=CardShown)
     def get(self, request: Request, pk: int) -> Response:
         """The card."""
-        return card_response(own_assignment(request.user, pk, *SHOWN))
+        return card_response(own_assignment(request.user, pk, shown=True))
 
 
 class DraftView(Endpoint):

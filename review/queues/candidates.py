@@ -1,35 +1,14 @@
-"""Which item a person may be given next: the first that fits on the ring of shuffle keys.
-
-It is asked for in SQL, which both databases read alike: the ORM takes much longer to put the statement together than
-they take to answer it.
-"""
+"""Which item a person may be given next: the first that fits on the ring of shuffle keys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.db import connection
-
+from evaluation.statements import Statement
 from review.models.queues import ReviewItem, ReviewQueue
 from review.queues.repeats import due_repeats
-
-#: Open, for this person, with a slot that is free or whose lease lapsed. Lost items are passed over by the caller.
-_FREE = """
-SELECT i.id FROM review_reviewitem i
-WHERE i.queue_id = %(queue)s AND i.state = 'open' AND i.occasion = 1 AND {place} AND {had}
-AND (NOT i.reserved OR EXISTS (
-  SELECT 1 FROM review_reservation r WHERE r.item_id = i.id AND r.reviewer_id = %(reviewer)s))
-AND i.reviews_needed > (
-  SELECT COUNT(*) FROM review_assignment a WHERE a.item_id = i.id
-  AND a.state NOT IN ('skipped', 'expired', 'flagged') AND NOT (a.state = 'leased' AND a.lease_until < %(now)s))
-ORDER BY i.shuffle_key LIMIT %(rows)s
-"""
-_MINE = "EXISTS (SELECT 1 FROM review_assignment m WHERE m.item_id = i.id AND m.reviewer_id = %(reviewer)s{which})"
-_NEW = f"NOT {_MINE.format(which='')}"
-_AHEAD = _FREE.format(place="i.shuffle_key > %(offset)s", had=_NEW)
-_BEHIND = _FREE.format(place="i.shuffle_key <= %(offset)s", had=_NEW)
-_LET_LAPSE = _FREE.format(place="TRUE", had=_MINE.format(which=" AND m.state = 'expired'"))
+from review.queues.statements import FREE_AHEAD, FREE_BEHIND, FREE_LET_LAPSE, ITEM_SHOWN
 
 
 def candidates(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Iterator[tuple[ReviewItem, bool]]:
@@ -37,20 +16,16 @@ def candidates(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Iterator
     offset, then before it, then an own lapsed one, which is marked. All but repeats are locked."""
     if queue.repeat_share > 0:
         yield from ((item, lapsed) for item, lapsed in due_repeats(queue, member) if item.pk not in lost)
-    for statement in (_AHEAD, _BEHIND, _LET_LAPSE):
-        if (pk := _first(statement, queue, member, lost)) is not None:
-            rows = ReviewItem.objects.select_for_update(no_key=True, of=("self",))
-            yield rows.select_related("answer__question").get(pk=pk), statement is _LET_LAPSE
+    for statement in (FREE_AHEAD, FREE_BEHIND, FREE_LET_LAPSE):
+        pk = _first(statement, queue, member, lost)
+        if pk is not None and (row := ITEM_SHOWN.first(item=pk)):
+            item, answer, question = row
+            answer.question, item.answer = question, answer
+            yield item, statement is FREE_LET_LAPSE
 
 
-def _first(statement: str, queue: ReviewQueue, member: Any, lost: Sequence[int]) -> int | None:
-    values = {
-        "queue": queue.pk,
-        "reviewer": member.reviewer_id,
-        "offset": member.offset,
-        "now": connection.ops.adapt_datetimefield_value(member.now),
-        "rows": len(lost) + 1,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return next((pk for (pk,) in cursor.fetchall() if pk not in lost), None)
+def _first(statement: Statement, queue: ReviewQueue, member: Any, lost: Sequence[int]) -> int | None:
+    found = statement.rows(
+        queue=queue.pk, reviewer=member.reviewer_id, offset=member.offset, now=member.now, rows=len(lost) + 1
+    )
+    return next((pk for (pk,) in found if pk not in lost), None)

@@ -24,6 +24,7 @@ from review.models.queues import Assignment, QueueMetric, ReviewItem, ReviewQueu
 from review.parts import OfferedPart, is_by_parts, may_add, offered_parts, verdicts_of
 from review.queues.claims import Claim, claims_on_card
 from review.queues.settling import RATED
+from review.queues.statements import PASSAGES
 from review.ratings import given_in, metrics_of, suggestion_of
 from review.reveals import JudgeSaid, judge_said
 
@@ -238,7 +239,7 @@ def _in_language(pinned: RubricVersion, translated: Mapping[tuple[str, int], Rub
 
 def passages_of(answer: Answer) -> tuple[Passage, ...]:
     """The passages of an answer in the order the system used them."""
-    rows = answer.contexts.order_by("position").values_list("source", "text", "metadata")
+    rows = PASSAGES.rows(answer=answer.pk)
     return tuple(
         Passage(number, source, text, _link(metadata)) for number, (source, text, metadata) in enumerate(rows, start=1)
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluation.scores.models import Finding, MetricDefinition
+from evaluation.scores.models import Finding
 from review.models.queues import ReviewItem
 from review.parts import judged_parts, offered_parts
+from review.queues.statements import SCORED_BY
 
 CLAIM_METRIC = "claim_support"
 
@@ -41,10 +42,9 @@ class Claim:
 
 def claims_on_card(item: ReviewItem, *, judged: bool) -> tuple[Claim, ...]:
     """The claims the judge found in the answer, in the order of their place; none where none were looked for."""
-    asked = MetricDefinition.objects.filter(name=CLAIM_METRIC, scores__run=item.run_id, scores__answer=item.answer_id)
-    metric = asked.order_by("-version").first()
-    if metric is None:
+    if (row := SCORED_BY.first(name=CLAIM_METRIC, run=item.run_id, answer=item.answer_id)) is None:
         return ()
+    metric = row[0]
     said = {one.text: one for one in judged_parts(item, metric)} if judged else {}
     return tuple(
         Claim(part.number, part.text, part.start, part.end, part.approximate, _judge(said.get(part.text)))

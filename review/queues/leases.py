@@ -19,8 +19,9 @@ from django.db.models.functions import Now
 from evaluation.accounts.models import User
 from evaluation.errors import Refused
 from review.exposures import expose
-from review.models.queues import Assignment, QueueMember, Reservation, ReviewItem, ReviewQueue
+from review.models.queues import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.queues.candidates import candidates
+from review.queues.statements import LEASE, LEASED, MEMBER, PROLONG, SERVED, SLOTS, held
 
 State = Assignment.State
 LAPSED = Q(state=State.LEASED, lease_until__lt=Now())
@@ -51,10 +52,10 @@ def next_assignment(queue: ReviewQueue, user: User) -> Assignment | None:
             raise Refused("not_a_member")
         return _own(queue, member) or _taken(queue, member, lost)
 
-    held = _attempted(attempt)
-    if held and queue.mode == ReviewQueue.Mode.ASSISTED:
-        expose(user, held.item.answer, "assisted")
-    return held
+    found = _attempted(attempt)
+    if found and queue.mode == ReviewQueue.Mode.ASSISTED:
+        expose(user, found.item.answer, "assisted")
+    return found
 
 
 def assignment_ahead(queue: ReviewQueue, user: User, current: Assignment) -> Assignment | None:
@@ -65,10 +66,10 @@ def assignment_ahead(queue: ReviewQueue, user: User, current: Assignment) -> Ass
 
     def attempt(lost: Sequence[int]) -> Assignment | None:
         member = _member(queue, user)
-        held = Assignment.objects.filter(item__queue=queue, reviewer=user, state=State.LEASED)
-        if member is None or not held.filter(pk=current.pk).exists():
+        leased = Assignment.objects.filter(item__queue=queue, reviewer=user, state=State.LEASED)
+        if member is None or not leased.filter(pk=current.pk).exists():
             return None
-        others = held.exclude(pk=current.pk).select_related(*_SHOWN)
+        others = leased.exclude(pk=current.pk).select_related(*_SHOWN)
         following = others.filter(item__state=ReviewItem.State.OPEN).order_by("pk").first()
         return following or _taken(queue, member, lost)
 
@@ -137,30 +138,26 @@ def renew(assignment: Assignment) -> bool:
 def _member(queue: ReviewQueue, user: User) -> Any:
     """The person's membership and the database's time, ``now``. Its lock makes two requests of one person follow each
     other: the second finds the lease of the first."""
-    rows = QueueMember.objects.select_for_update(no_key=True).filter(queue=queue, reviewer=user)
-    return rows.annotate(now=Now()).first()
+    if (row := MEMBER.first(queue=queue.pk, reviewer=user.pk)) is None:
+        return None
+    member, member.now = row
+    return member
 
 
 def _own(queue: ReviewQueue, member: Any) -> Assignment | None:
-    mine = Assignment.objects.filter(
-        item__queue=queue, reviewer=member.reviewer_id, state=State.LEASED, item__state=ReviewItem.State.OPEN
-    )
-    # The oldest first: what follows it may be reserved already.
-    held = mine.select_related("item").order_by("pk").first()
-    if held is None:
+    if (row := LEASED.first(queue=queue.pk, reviewer=member.reviewer_id)) is None:
         return None
-    held.item.queue = queue
-    held.lease_until = _until(queue, member.now)
-    row = Assignment.objects.filter(pk=held.pk, state=State.LEASED)
-    return held if row.update(lease_until=held.lease_until) else None
+    assignment, item, answer, question, draft = row
+    assignment.lease_until = _until(queue, member.now)
+    prolonged = PROLONG.run(assignment=assignment.pk, until=assignment.lease_until)
+    return held(assignment, item, queue, answer, question, draft) if prolonged else None
 
 
 def _taken(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Assignment | None:
     for item, lapsed in candidates(queue, member, lost):
-        held = _take(item, queue, member, again=lapsed)
-        place = member.offset if item.occasion > 1 else item.shuffle_key
-        QueueMember.objects.filter(pk=member.pk).update(offset=place, served=F("served") + 1)
-        return held
+        taken = _take(item, queue, member, again=lapsed)
+        SERVED.run(member=member.pk, offset=member.offset if item.occasion > 1 else item.shuffle_key)
+        return taken
     return None
 
 
@@ -179,30 +176,42 @@ def _take(item: ReviewItem, queue: ReviewQueue, member: Any, *, again: bool) -> 
     slot = _free_slot(item)
     if slot is None:
         raise _Lost(item.pk)
-    lease = {"state": State.LEASED, "slot": slot, "lease_until": _until(queue, member.now)}
+    until = _until(queue, member.now)
     try:
         if not again:
-            made = Assignment(item=item, reviewer_id=member.reviewer_id, opened_at=member.now, **lease)
-            made.save(force_insert=True)
-            return made
+            return _leased_first(item, member, slot, until)
         row = Assignment.objects.filter(item=item, reviewer=member.reviewer_id, state=State.EXPIRED)
-        if not row.update(**lease, fence=F("fence") + 1):
+        if not row.update(state=State.LEASED, slot=slot, lease_until=until, fence=F("fence") + 1):
             raise _Lost(item.pk)
         return Assignment.objects.select_related(*_SHOWN).get(item=item, reviewer=member.reviewer_id)
     except IntegrityError as error:
         raise _Lost(item.pk) from error
 
 
+def _leased_first(item: ReviewItem, member: Any, slot: int, until: datetime) -> Assignment:
+    """A lease of an item the person never had."""
+    ((pk,),) = LEASE.rows(item=item.pk, reviewer=member.reviewer_id, slot=slot, until=until, now=member.now)
+    assignment = Assignment(
+        pk=pk,
+        created_at=member.now,
+        reviewer_id=member.reviewer_id,
+        slot=slot,
+        lease_until=until,
+        opened_at=member.now,
+    )
+    assignment._state.adding = False
+    return held(assignment, item, item.queue, item.answer, item.answer.question, None)
+
+
 def _free_slot(item: ReviewItem) -> int | None:
     """The lowest slot nobody holds, else one whose lease lapsed, which its holder loses; the draft stays."""
     needed = item.reviews_needed
-    rows = Assignment.objects.filter(item=item).exclude(state__in=Assignment.GONE)
-    held = dict(rows.annotate(lapsed=LAPSED).values_list("slot", "lapsed"))
-    free = [slot for slot in range(1, needed + 1) if slot not in held]
+    lapsed_of: dict[int, bool] = dict(SLOTS.rows(item=item.pk))
+    free = [slot for slot in range(1, needed + 1) if slot not in lapsed_of]
     if free:
         return free[0]
-    for slot in sorted(slot for slot, lapsed in held.items() if lapsed and slot <= needed):
-        if rows.filter(LAPSED, slot=slot).update(state=State.EXPIRED):
+    for slot in sorted(slot for slot, lapsed in lapsed_of.items() if lapsed and slot <= needed):
+        if Assignment.objects.filter(LAPSED, item=item, slot=slot).update(state=State.EXPIRED):
             return slot
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from review.models.queues import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem
+from review.queues.statements import ITEM, SETTLE, STATES
 
 RATED = (Assignment.State.SUBMITTED, Assignment.State.REVEALED, Assignment.State.FINISHED)
 PASSED = (Assignment.State.SKIPPED, Assignment.State.FLAGGED)
@@ -12,7 +13,10 @@ SKIPS = 3  # so many different people passing an item on make it a lead's matter
 def locked(item_id: int) -> ReviewItem:
     """The item as it is now, and nobody else's to change before the transaction ends. Whoever changes an assignment
     locks its item first: the second of two who finish at once counts the first, and nobody waits crosswise."""
-    return ReviewItem.objects.select_for_update(no_key=True).get(pk=item_id)
+    if (row := ITEM.first(item=item_id)) is None:
+        raise ReviewItem.DoesNotExist
+    item: ReviewItem = row[0]
+    return item
 
 
 def settle(row: ReviewItem) -> bool:
@@ -22,11 +26,11 @@ def settle(row: ReviewItem) -> bool:
     It is in dispute when three people passed it on, when nobody is left who could still rate it, and from an
     escalation on. A withdrawn item stays withdrawn. Call it after the change of an assignment, in its transaction.
     """
-    states = list(Assignment.objects.filter(item=row).values_list("state", flat=True))
+    states = [state for (state,) in STATES.rows(item=row.pk)]
     rated = sum(state in RATED for state in states)
     state = _state(row, rated, sum(state in PASSED for state in states))
     if state != row.state:
-        ReviewItem.objects.filter(pk=row.pk).update(state=state)
+        SETTLE.run(item=row.pk, state=state)
         row.state = state
     return rated >= row.reviews_needed
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
-from review.access import SHOWN, own_assignment, queue_for_rating
+from review.access import own_assignment, queue_for_rating
 from review.forms.rating import draft_payload, read_active_ms, read_given
 from review.models.queues import Assignment, ReviewQueue
 from review.pages.keys import keys_of
@@ -60,7 +60,7 @@ def item_ahead(request: HttpRequest, pk: int) -> HttpResponse:
     following = assignment_ahead(current.item.queue, person(request), current)
     if following is None:
         return HttpResponse(status=204)
-    found = own_assignment(request.user, following.pk, *SHOWN)
+    found = own_assignment(request.user, following.pk, shown=True)
     shown = card(found, get_language() or "en")
     return _screen(request, shown, found.item.queue, draft=dict(shown.draft), ahead=True)
 
@@ -70,7 +70,7 @@ def item_ahead(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def item(request: HttpRequest, pk: int) -> HttpResponse:
     """The item as its state asks: to be rated, compared with the judge, or looked back at."""
-    assignment = own_assignment(request.user, pk, *SHOWN)
+    assignment = own_assignment(request.user, pk, shown=True)
     if assignment.state in {State.SUBMITTED, State.REVEALED}:
         return show_reveal(request, assignment)
     shown = card(assignment, get_language() or "en")

@@ -1,0 +1,142 @@
+"""Statements written in SQL once, whose rows come back as models: for the few requests that people wait for by the
+thousand.
+
+The ORM takes half a millisecond to two to put such a statement together, each time anew, and both databases answer it
+in a tenth of that (docs/performance.md). What both do not say alike has a name here: ``{NOW}`` is the database's time,
+and ``locks`` names the table whose rows stay locked until the transaction ends, as all of SQLite does anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from django.db import connection, models
+from django.db.models.expressions import Col
+
+Read: TypeAlias = "type[models.Model] | Some | models.Field[Any, Any] | str"
+NOW = {"sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')", "postgresql": "STATEMENT_TIMESTAMP()"}
+
+
+class Some:
+    """A model of which only some columns are read, the primary key always."""
+
+    def __init__(self, model: type[models.Model], *names: str) -> None:
+        self.model, self.names = model, names
+
+    def fields(self) -> list[models.Field[Any, Any]]:
+        """The fields of these columns."""
+        return [one for one in self.model._meta.concrete_fields if one.primary_key or one.name in self.names]
+
+
+class Statement:
+    """SQL with its values as ``%(name)s``; a list stands after ``IN``, where an empty one matches nothing.
+
+    ``read`` says what the first columns of a row are: a model (or :class:`Some` of it) by the alias of its table, whose
+    columns ``{alias}`` names, or a field, by any name; a text stands for itself where the statement names it. Further
+    columns come as the database gives them.
+    """
+
+    def __init__(self, text: str, /, *, locks: str = "", **read: Read) -> None:
+        self.text, self.locks, self.read = text, locks, read
+        self._prepared: dict[str, _Prepared] = {}
+
+    def rows(self, **values: Any) -> list[tuple[Any, ...]]:
+        """What it finds: models (``None`` where an outer join found none), fields, and the other columns."""
+        prepared = self._prepare()
+        with connection.cursor() as cursor:
+            cursor.execute(*_with_values(prepared.text, values))
+            return [prepared.row(list(row)) for row in cursor.fetchall()]
+
+    def first(self, **values: Any) -> tuple[Any, ...] | None:
+        """The first row; ``None`` without one."""
+        return next(iter(self.rows(**values)), None)
+
+    def run(self, **values: Any) -> int:
+        """Change rows; how many."""
+        with connection.cursor() as cursor:
+            cursor.execute(*_with_values(self._prepare().text, values))
+            return int(cursor.rowcount)
+
+    def _prepare(self) -> _Prepared:
+        """The statement for the database that is connected, made once."""
+        if (prepared := self._prepared.get(connection.vendor)) is None:
+            parts = [_part(alias, kind) for alias, kind in self.read.items() if not isinstance(kind, str)]
+            texts = {name: kind for name, kind in self.read.items() if isinstance(kind, str)}
+            names = {part.alias: part.columns for part in parts if part.model}
+            text = self.text.format(NOW=NOW[connection.vendor], **texts, **names)
+            if self.locks and connection.vendor == "postgresql":
+                text += f" FOR NO KEY UPDATE OF {self.locks}"
+            prepared = self._prepared[connection.vendor] = _Prepared(text, parts)
+        return prepared
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A model or a single field among the columns of a row."""
+
+    alias: str
+    model: type[models.Model] | None
+    fields: Sequence[models.Field[Any, Any]]
+
+    @property
+    def columns(self) -> str:
+        return ", ".join(f'{self.alias}."{field.column}"' for field in self.fields)
+
+
+def _part(alias: str, kind: type[models.Model] | Some | models.Field[Any, Any]) -> _Part:
+    if isinstance(kind, Some):
+        return _Part(alias, kind.model, kind.fields())
+    if isinstance(kind, models.Field):
+        return _Part(alias, None, [kind])
+    return _Part(alias, kind, list(kind._meta.concrete_fields))
+
+
+class _Prepared:
+    """The text for one database, and how its rows are read."""
+
+    def __init__(self, text: str, parts: Sequence[_Part]) -> None:
+        self.text = text
+        self.models: list[tuple[type[models.Model] | None, list[str], int, int, int]] = []
+        self.converts: list[tuple[int, Sequence[Callable[..., Any]], Col]] = []
+        self.width = 0
+        for part in parts:
+            key = next((place for place, field in enumerate(part.fields) if field.primary_key), 0)
+            end = self.width + len(part.fields)
+            names = [str(field.attname) for field in part.fields if part.model]
+            self.models.append((part.model, names, self.width, end, self.width + key))
+            for place, field in enumerate(part.fields, start=self.width):
+                column = Col(part.alias, field)
+                found = [*connection.ops.get_db_converters(column), *column.get_db_converters(connection)]
+                if found:
+                    self.converts.append((place, found, column))
+            self.width = end
+
+    def row(self, row: list[Any]) -> tuple[Any, ...]:
+        """A row as models, fields and what else was asked for."""
+        for place, several, column in self.converts:
+            for convert in several:
+                row[place] = convert(row[place], column, connection)
+        found: list[Any] = []
+        for model, names, start, end, key in self.models:
+            if model is None or row[key] is None:
+                found.append(row[start] if model is None else None)
+            else:
+                found.append(model.from_db(connection.alias, names, row[start:end]))
+        return (*found, *row[self.width :])
+
+
+def _with_values(text: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The statement and what is bound to it: each element of a list by itself, times as the database writes them."""
+    bound: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, list | tuple):
+            several = {f"{name}_{place}": one for place, one in enumerate(value)}
+            slots = ", ".join(f"%({one})s" for one in several) or "NULL"
+            text = text.replace(f"%({name})s", f"({slots})")
+            bound |= several
+        else:
+            bound[name] = connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
+    return text, bound
