@@ -32,6 +32,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_VAR": (str, "", "Folder for the embedded database and generated files; empty uses `var/`."),
     "CONCORD_DISPATCHER": (str, "django_q", "Who wakes workers: `django_q`, or `local` (the calling process works)."),
     "CONCORD_WORKERS": (int, 2, "Worker processes of one cluster."),
+    "CONCORD_WEB_PROCESSES": (int, 0, "Processes of the web server of `serve`; 0: one a core, at most four."),
     "CONCORD_JUDGE_ORIGINS": (list, [], "Origins judges may be called at, such as `https://llm.example:8000`."),
     "CONCORD_PRICES": (str, "", "YAML file with prices of models by day; without it the cost of calls is unknown."),
     "CONCORD_LEASE_SECONDS": (int, 90, "How long a claimed unit stays claimed after its worker's last sign of life."),

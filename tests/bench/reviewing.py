@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import re
 import secrets
 import tempfile
@@ -24,10 +25,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 
+from evaluation.work.web_server import processes, web_command
 from tests.faults.site import Site, descendants, free_port, fresh_database
 
 ANSWERS, SIZES, TURNS = 50_000, (5_000, 50_000), 60
 VALUES = {"correctness": {"value": 3}, "faithfulness": {"value": 4}}
+PROCESSES = processes(int(os.environ.get("CONCORD_WEB_PROCESSES", "0")))  # as `serve` would start
 RATED = "value:correctness=3&value:faithfulness=4"
 Times = dict[str, list[float]]
 
@@ -92,20 +95,20 @@ class Browser:
 
 @dataclass(frozen=True)
 class Server:
-    """A started web server: its port, and its process that answers."""
+    """A started web server: its port, and its processes."""
 
     port: int
-    pid: int
+    pids: Sequence[int]
 
     def cpu(self) -> float:
-        """CPU time of all its threads so far, in milliseconds."""
-        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        """CPU time of all their threads so far, in milliseconds."""
+        threads = [thread for pid in self.pids for thread in Path(f"/proc/{pid}/task").glob("*/schedstat")]
         return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e6
 
     def peak_memory(self) -> float:
-        """The largest resident set so far, in MB."""
-        found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{self.pid}/status").read_text())
-        return int(found[1]) / 1024 if found else float("nan")
+        """The largest resident set of a process so far, in MB."""
+        statuses = [Path(f"/proc/{pid}/status").read_text() for pid in self.pids]
+        return max(int(found) for status in statuses for found in re.findall(r"VmHWM:\s+(\d+)", status)) / 1024
 
 
 def _answer(
@@ -162,15 +165,14 @@ def p95(took: Sequence[float]) -> float:
 def served(site: Site, application: str) -> Server:
     """A server as ``serve`` starts it."""
     port = free_port()
-    options = ["--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
-    process = site.start("-m", "granian", *options, "--workers", "1", "--blocking-threads", "8", application)
+    process = site.start(*web_command("127.0.0.1", port, PROCESSES, application)[1:])
     end = time.monotonic() + 120
     while time.monotonic() < end:
         try:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             connection.request("GET", "/")
             connection.getresponse().read()
-            return Server(port, max(descendants(process.pid), default=process.pid))
+            return Server(port, [process.pid, *descendants(process.pid)])
         except OSError:
             time.sleep(0.3)
     raise RuntimeError((site.folder / "log").read_text(errors="replace")[-3000:])
@@ -206,7 +208,7 @@ def report(site: Site, made: dict[str, dict[str, int]], turns: int) -> None:
     for title, small, large in zip(("waiting", "CPU"), *alone.values(), strict=True):
         growth = [f"{name} {median(large[name]) / median(small[name]):.2f}" for name in small]
         print(f"growth of the medians from the small to the large queue, one reviewer, {title}: " + ", ".join(growth))
-    print(f"server process, peak resident memory: {server.peak_memory():.0f} MB")
+    print(f"{PROCESSES} processes of the web server, peak resident memory of one: {server.peak_memory():.0f} MB")
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from evaluation.work import dispatch
 from evaluation.work.supervision import Child, Supervisor
 from evaluation.work.watchdog import Watchdog
+from evaluation.work.web_server import processes, web_command
 
 
 class Command(BaseCommand):
@@ -26,7 +27,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Start the children and wait."""
-        web = Child("web server", _web_command(options["host"], options["port"]))
+        count = processes(settings.CONCORD_WEB_PROCESSES)
+        web = Child("web server", web_command(options["host"], options["port"], count))
         children, watch = [web], lambda: None
         if not options["no_worker"] and settings.CONCORD_DISPATCHER == "django_q":
             dispatch.ring_on_schedule()
@@ -37,24 +39,3 @@ class Command(BaseCommand):
         self.stdout.write(f"http://{options['host']}:{options['port']}/  (Ctrl-C to stop)")
         self.stdout.flush()
         sys.exit(Supervisor(children, web, watch, settings.CONCORD_HEARTBEAT_SECONDS).run())
-
-
-def _web_command(host: str, port: int) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "granian",
-        "--interface",
-        "wsgi",
-        "--host",
-        host,
-        "--port",
-        str(port),
-        "--workers",
-        "1",
-        "--blocking-threads",
-        "8",
-        "--log-level",
-        "warning",
-        "config.wsgi:application",
-    ]

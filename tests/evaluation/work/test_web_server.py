@@ -1,0 +1,24 @@
+"""How many processes the web server has: as the setting says, else one a core, within reason."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from evaluation.work.web_server import MOST_PROCESSES, processes, web_command
+
+
+@pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (4, 4), (64, MOST_PROCESSES)])
+def test_without_a_setting_there_is_one_process_a_core_and_at_most_four(
+    cores: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    assert processes(0) == expected
+    assert processes(7) == 7
+
+
+def test_the_server_is_started_with_so_many() -> None:
+    command = web_command("127.0.0.1", 8001, 3)
+    assert command[command.index("--workers") + 1] == "3"
+    assert command[-1] == "config.wsgi:application"
