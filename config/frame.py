@@ -8,10 +8,9 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.functional import SimpleLazyObject
+from django.utils.functional import cached_property
 from django.utils.translation import get_language, gettext
 
-from evaluation.accounts.models import User
 from evaluation.accounts.roles import STAFF_ROLES, Action, allowed
 from evaluation.accounts.standing import roles_anywhere
 
@@ -28,30 +27,35 @@ class Place:
     current: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Frame:
-    """What ``base.html`` shows around a page. ``other_language`` is what the switch changes to."""
+    """What ``base.html`` shows around a page. ``other_language`` is what the switch changes to. What depends on the
+    person's roles is looked up when a page shows it: the review screen has no navigation."""
 
-    language: str
-    other_language: str
-    other_language_name: str
-    places: tuple[Place, ...]
-    staff: bool
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+        self.language = "ko" if (get_language() or settings.LANGUAGE_CODE).startswith("ko") else "en"
+        self.other_language = "en" if self.language == "ko" else "ko"
+        self.other_language_name = OWN_NAMES[self.other_language]
+
+    @cached_property
+    def roles(self) -> frozenset[str]:
+        """The person's roles in any project."""
+        return roles_anywhere(getattr(self.request, "user", AnonymousUser()))
+
+    @property
+    def staff(self) -> bool:
+        """Whether the person has a door to the back office."""
+        return bool(self.roles & STAFF_ROLES)
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """The navigation."""
+        return _places(self.request, self.roles)
 
 
 def frame(request: HttpRequest) -> dict[str, object]:
-    """Context processor; the object is built when a template first looks at it, so that fragments pay nothing."""
-    return {"frame": SimpleLazyObject(lambda: build(request))}
-
-
-def build(request: HttpRequest) -> Frame:
-    """The frame for the person and address of the request."""
-    user: User | AnonymousUser = getattr(request, "user", AnonymousUser())
-    roles = roles_anywhere(user)
-    language = "ko" if (get_language() or settings.LANGUAGE_CODE).startswith("ko") else "en"
-    other = "en" if language == "ko" else "ko"
-    staff = bool(roles & STAFF_ROLES)
-    return Frame(language, other, OWN_NAMES[other], _places(request, roles), staff)
+    """Context processor."""
+    return {"frame": Frame(request)}
 
 
 def _places(request: HttpRequest, roles: frozenset[str]) -> tuple[Place, ...]:

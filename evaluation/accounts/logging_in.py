@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from evaluation.accounts.attempts import failed, succeeded, wait_until
 from evaluation.accounts.models import User
+from evaluation.accounts.statements import USER
 
 
 class LimitedBackend(ModelBackend):
@@ -38,6 +39,11 @@ class LimitedBackend(ModelBackend):
         else:
             succeeded(username, address)
         return user
+
+    def get_user(self, user_id: int) -> User | None:
+        """The person of a session, who may still log in."""
+        row = USER.first(user=user_id)
+        return row[0] if row and self.user_can_authenticate(row[0]) else None
 
 
 def address_of(request: HttpRequest | None) -> str:

@@ -10,6 +10,9 @@ from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
 from evaluation.accounts.models import ApiToken, User
+from evaluation.accounts.statements import TOKEN
+
+REFUSED = "unknown, revoked or expired token"
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -27,14 +30,12 @@ class TokenAuthentication(BaseAuthentication):
         if len(parts) != 2 or parts[0].lower() != b"bearer":
             return None
         digest = hashlib.sha256(parts[1]).hexdigest()
-        token = ApiToken.objects.select_related("user").filter(sha256=digest).first()
-        if (
-            token is None
-            or token.revoked_at is not None
-            or token.expires_at <= timezone.now()
-            or not token.user.is_active
-        ):
-            raise AuthenticationFailed("unknown, revoked or expired token")
+        row = TOKEN.first(sha256=digest)
+        if row is None:
+            raise AuthenticationFailed(REFUSED)
+        token, token.user = row
+        if token.revoked_at is not None or token.expires_at <= timezone.now() or not token.user.is_active:
+            raise AuthenticationFailed(REFUSED)
         if token.scope == "read" and request.method not in {"GET", "HEAD", "OPTIONS"}:
             raise PermissionDenied("this token may only read")
         # Read by evaluation.access: a token reaches its own project only, whatever else its owner may do.

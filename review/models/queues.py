@@ -264,7 +264,10 @@ class Assignment(Row):
             ),
             models.CheckConstraint(condition=Q(fence__gte=1), name="fence_counts_from_one"),
         ]
-        indexes = [models.Index(fields=["reviewer", "state"], name="assignments_of_reviewer")]
+        indexes = [
+            models.Index(fields=["reviewer", "state"], name="assignments_of_reviewer"),
+            models.Index(fields=["reviewer", "submitted_at"], name="last_rated_of_reviewer"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.item_id}/{self.reviewer_id}"

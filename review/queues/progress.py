@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import statistics
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.core.cache import cache
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Q, Sum
 
 from evaluation.accounts.models import User
-from review.models.queues import Assignment, Reservation, ReviewItem, ReviewQueue
+from review.models.queues import Assignment, ReviewItem, ReviewQueue
 from review.queues.settling import RATED
+from review.queues.statements import KEPT_FOR, NOT_FOR_ALL, OWN_PROGRESS
 
 State = Assignment.State
 
@@ -67,46 +66,32 @@ def own_progress(queue: ReviewQueue, user: User) -> OwnProgress:
 
 
 def own_progresses(queues: Sequence[ReviewQueue], user: User) -> dict[int, OwnProgress]:
-    """The same for several queues, by primary key, in three queries, or four where items are kept for people. None of
+    """The same for several queues, by primary key, in two queries, or three where items are kept for people. None of
     them walks a queue: a reviewer waits for this with every item."""
-    mine = Assignment.objects.filter(item__queue__in=queues, reviewer=user).order_by()
-    looked = Max("ratings__active_ms", filter=Q(ratings__phase="initial"))
-    states: Counter[tuple[int, str]] = Counter()
-    times: dict[int, list[int]] = {}
-    for _, queue_id, state, milliseconds in mine.values_list("pk", "item__queue", "state").annotate(looked=looked):
-        states[queue_id, state] += 1
-        if milliseconds is not None:
-            times.setdefault(queue_id, []).append(milliseconds)
+    found = {pk: done for pk, *done in OWN_PROGRESS.rows(user=user.pk, queues=[queue.pk for queue in queues])}
     items = _own_items(queues, user)
     return {
-        queue.pk: OwnProgress(
-            items=items[queue.pk] + _repeats(queue, items[queue.pk]),
-            rated=sum(states[queue.pk, state.value] for state in RATED),
-            skipped=states[queue.pk, State.SKIPPED.value],
-            flagged=states[queue.pk, State.FLAGGED.value],
-            median_seconds=_median_seconds(times.get(queue.pk, ())),
-        )
+        queue.pk: _own(items[queue.pk] + _repeats(queue, items[queue.pk]), *found.get(queue.pk, (0, 0, 0, None)))
         for queue in queues
     }
+
+
+def _own(items: int, rated: int, skipped: int, flagged: int, median_ms: float | None) -> OwnProgress:
+    return OwnProgress(items, rated, skipped, flagged, None if median_ms is None else float(median_ms) / 1000)
 
 
 def _own_items(queues: Sequence[ReviewQueue], user: User) -> dict[int, int]:
     """Items for the person, without repeats and withdrawn ones: those kept for the person, and in a pool all others
     that are not kept for somebody."""
-    withdrawn = ReviewItem.State.WITHDRAWN
     pools = [queue for queue in queues if queue.distribution == ReviewQueue.Distribution.POOL]
-    items = ReviewItem.objects.filter(queue__in=pools).order_by()
-    # IN, because SQLite does not look up a bare boolean in an index.
-    set_apart = Counter(items.filter(occasion=1, reserved__in=[True]).values_list("queue", flat=True))
-    taken_out = items.filter(state=withdrawn).values_list("queue", "occasion", "reserved")
-    gone = Counter(pk for pk, occasion, reserved in taken_out if occasion == 1 and not reserved)
-    own: Counter[int] = Counter()
-    if set_apart or len(pools) < len(queues):
-        # Conditions on the queue would let the database start from its items.
-        kept = Reservation.objects.filter(reviewer=user).values_list("item__queue", "item__occasion", "item__state")
-        own.update(pk for pk, occasion, state in kept if occasion == 1 and state != withdrawn)
+    left_out = {pk: (apart, gone) for pk, apart, gone in NOT_FOR_ALL.rows(queues=[queue.pk for queue in pools])}
+    kept: dict[int, int] = {}
+    if len(pools) < len(queues) or any(apart for apart, _ in left_out.values()):
+        kept = dict(KEPT_FOR.rows(user=user.pk))
     made = _items_made(pools)
-    return {queue.pk: own[queue.pk] + made.get(queue.pk, 0) - set_apart[queue.pk] - gone[queue.pk] for queue in queues}
+    return {
+        queue.pk: kept.get(queue.pk, 0) + made.get(queue.pk, 0) - sum(left_out.get(queue.pk, ())) for queue in queues
+    }
 
 
 def _items_made(queues: Sequence[ReviewQueue]) -> dict[int, int]:
@@ -177,8 +162,3 @@ def _members(queue: ReviewQueue) -> Iterable[ReviewerProgress]:
 
 def _count(condition: Q) -> Count:
     return Count("reviewer__assignments", filter=condition, distinct=True)
-
-
-def _median_seconds(milliseconds: Iterable[int]) -> float | None:
-    times = list(milliseconds)
-    return statistics.median(times) / 1000 if times else None

@@ -211,6 +211,54 @@ ORDER BY m.version DESC LIMIT 1
     m=MetricDefinition,
 )
 
+# A plus keeps SQLite from starting with a column: it would walk the whole queue.
+
+#: What a person has done in each of the queues: rated, skipped, flagged, and the median of the milliseconds looked at
+#: an item.
+OWN_PROGRESS = Statement(
+    """
+WITH mine AS MATERIALIZED (
+  SELECT i.queue_id, a.state, (
+    SELECT MAX(t.active_ms) FROM review_rating t WHERE t.assignment_id = a.id AND t.phase = 'initial') AS looked
+  FROM {HELD} WHERE a.reviewer_id = %(user)s AND +i.queue_id IN %(queues)s),
+placed AS (
+  SELECT queue_id, state, looked, COUNT(looked) OVER (PARTITION BY queue_id) AS n,
+    ROW_NUMBER() OVER (PARTITION BY queue_id ORDER BY looked IS NULL, looked) AS place FROM mine)
+SELECT queue_id, SUM(CASE WHEN state IN ('submitted', 'revealed', 'finished') THEN 1 ELSE 0 END),
+  SUM(CASE WHEN state = 'skipped' THEN 1 ELSE 0 END), SUM(CASE WHEN state = 'flagged' THEN 1 ELSE 0 END),
+  AVG(CASE WHEN place IN ((n + 1) / 2, (n + 2) / 2) THEN looked END)
+FROM placed GROUP BY queue_id
+""",
+    HELD=_HELD,
+)
+
+#: Of each queue, how many items are kept for somebody, and how many of the others were withdrawn. IN, because SQLite
+#: does not look up a bare boolean in an index.
+NOT_FOR_ALL = Statement("""
+SELECT q.id,
+  (SELECT COUNT(*) FROM review_reviewitem i WHERE i.queue_id = q.id AND i.occasion = 1 AND i.reserved IN (TRUE)),
+  (SELECT COUNT(*) FROM review_reviewitem i
+    WHERE i.queue_id = q.id AND i.state = 'withdrawn' AND +i.occasion = 1 AND NOT i.reserved)
+FROM review_reviewqueue q WHERE q.id IN %(queues)s
+""")
+
+#: By queue, how many items are kept for a person. A condition on the queue would let the database start from its items.
+KEPT_FOR = Statement("""
+SELECT i.queue_id, COUNT(*) FROM review_reservation r JOIN review_reviewitem i ON i.id = r.item_id
+WHERE r.reviewer_id = %(user)s AND i.occasion = 1 AND i.state <> 'withdrawn' GROUP BY i.queue_id
+""")
+
+#: What a person rated last in a queue.
+LAST_RATED = Statement(
+    """
+SELECT {a} FROM {HELD}
+WHERE a.reviewer_id = %(user)s AND a.submitted_at IS NOT NULL AND i.queue_id = %(queue)s
+ORDER BY a.submitted_at DESC, a.id DESC LIMIT 1
+""",
+    a=Assignment,
+    HELD=_HELD,
+)
+
 
 def held(
     assignment: Assignment,

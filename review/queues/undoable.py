@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
-
 from evaluation.accounts.models import User
 from review.models.queues import Assignment, ItemEvent, ReviewQueue
 from review.queues.progress import OwnProgress
+from review.queues.statements import LAST_RATED
 
 State = Assignment.State
 PASSED_ON = ("skip", "flag", "escalate")
@@ -15,9 +14,9 @@ PASSED_ON = ("skip", "flag", "escalate")
 def undoable(queue: ReviewQueue, user: User, own: OwnProgress) -> int | None:
     """The assignment that was submitted or skipped last; ``None`` without one, where the judge was shown for it, or
     where the last step was to hand an item to a lead. ``own`` is the person's progress in the queue."""
-    mine = Assignment.objects.filter(item__queue=queue, reviewer=user)
-    rated = mine.filter(submitted_at__isnull=False).order_by("-submitted_at", "-pk").first()
-    last = _last_passed_on(mine) if own.skipped or own.flagged else None
+    row = LAST_RATED.first(queue=queue.pk, user=user.pk)
+    rated: Assignment | None = row[0] if row else None
+    last = _last_passed_on(queue, user) if own.skipped or own.flagged else None
     if last and (rated is None or rated.submitted_at is None or last.created_at > rated.submitted_at):
         return last.assignment_id if last.verb == "skip" else None
     if rated and rated.revealed_at is None and rated.state in {State.SUBMITTED, State.FINISHED}:
@@ -25,6 +24,6 @@ def undoable(queue: ReviewQueue, user: User, own: OwnProgress) -> int | None:
     return None
 
 
-def _last_passed_on(mine: QuerySet[Assignment]) -> ItemEvent | None:
-    gone = mine.filter(state__in=[State.SKIPPED, State.FLAGGED])
+def _last_passed_on(queue: ReviewQueue, user: User) -> ItemEvent | None:
+    gone = Assignment.objects.filter(item__queue=queue, reviewer=user, state__in=[State.SKIPPED, State.FLAGGED])
     return ItemEvent.objects.filter(assignment__in=gone, verb__in=PASSED_ON).order_by("-pk").first()

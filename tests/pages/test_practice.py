@@ -99,8 +99,9 @@ def test_there_is_no_other_example(reviewer: Client, number: int) -> None:
 
 def test_the_pages_ask_little_of_the_database(reviewer: Client, django_assert_num_queries: object) -> None:
     rate(reviewer, 1)
-    for name, args in (("practice", []), ("practice-example", [1]), ("practice-example", [2])):
-        with django_assert_num_queries(4):  # session, person, their roles for the frame, and their progress  # type: ignore[operator]
+    for name, args, queries in (("practice", [], 4), ("practice-example", [1], 3), ("practice-example", [2], 3)):
+        # Session, person and their progress; for the navigation of the start their roles.
+        with django_assert_num_queries(queries):  # type: ignore[operator]
             reviewer.get(reverse(name, args=args))
 
 

@@ -18,7 +18,7 @@ from tests.review.api.clients import members
 
 pytestmark = pytest.mark.django_db
 NEXT_JSON, SUBMIT_JSON = 12, 9
-REDIRECT, PAGE, SUBMIT_HTML = 12, 10, 11
+REDIRECT, PAGE, SUBMIT_HTML = 12, 8, 11
 
 
 def queue_of(items: int) -> ReviewQueue:

@@ -1,0 +1,20 @@
+"""Who is asking: what every request looks up before anything else, in SQL (``evaluation/statements.py`` says why)."""
+
+from __future__ import annotations
+
+from django.contrib.sessions.models import Session
+
+from evaluation.accounts.models import ApiToken, User
+from evaluation.statements import Statement
+
+#: A session that has not expired.
+SESSION = Statement(
+    "SELECT {s} FROM django_session s WHERE s.session_key = %(key)s AND s.expire_date > %(now)s", s=Session
+)
+USER = Statement("SELECT {u} FROM evaluation_user u WHERE u.id = %(user)s", u=User)
+#: A token by its hash, whatever its state, with its owner.
+TOKEN = Statement(
+    "SELECT {t}, {u} FROM evaluation_apitoken t JOIN evaluation_user u ON u.id = t.user_id WHERE t.sha256 = %(sha256)s",
+    t=ApiToken,
+    u=User,
+)
