@@ -20,6 +20,7 @@ from evaluation.files.rating_origin import Rater
 from evaluation.files.rating_values import read_definitions
 from evaluation.files.reading import read_label_studio, read_ratings
 from evaluation.runs.models import Run
+from evaluation.work.estimates import look_again
 from review.imported.judge_scores import store_judge_scores
 from review.imported.metrics import known_metrics
 from review.imported.placed import Sampled, placed_rows
@@ -76,6 +77,7 @@ def import_ratings(
         audit.record(by, "ratings.imported", run, sha256=digest, human=human, judge=judge.stored, sampled=str(sampled))
         if dry_run:
             transaction.set_rollback(True)
+    look_again(run)
     return ImportedRatings(
         human=human,
         judge=judge.stored,

@@ -14,6 +14,7 @@ from evaluation.scoring.expected import expected_metrics
 from evaluation.scoring.juries import judge_together
 from evaluation.scoring.writing import Outcome, write
 from evaluation.work import units
+from evaluation.work.estimates import look_again
 from evaluation.work.models import WorkUnit
 from evaluation.work.units import State
 
@@ -46,6 +47,7 @@ def settle(run: Run) -> bool:
     fail_dependents(run)
     if units.open_units(run.pk).exists():
         return False
+    look_again(run)
     judge_together(run)
     derive(run)
     short = incomplete_metrics(run)
