@@ -10,7 +10,8 @@ import subprocess
 import sys
 
 SLOW = "not faults and not bench and not crowd and not endurance"
-# No database in them, one that they make themselves (faults), or the same figures again from many rows (conversion).
+# No database in them, one that they make themselves (faults), the same figures again from many rows (conversion), or
+# texts and rights, which are Python's business on every database.
 ONCE = (
     "tests/conversion",
     "tests/docs",
@@ -20,11 +21,18 @@ ONCE = (
     "tests/evaluation/metrics",
     "tests/evaluation/profiles",
     "tests/faults",
+    "tests/pages/test_degenerate_runs.py",
+    "tests/pages/test_hostile_text.py",
+    "tests/pages/test_hostile_text_of_criteria.py",
+    "tests/pages/test_hostile_text_of_reviewers.py",
+    "tests/pages/test_page_objects.py",
+    "tests/pages/test_unmarked_texts.py",
     "tests/review/agreement",
     "tests/review/comparison",
     "tests/review/correction",
     "tests/review/planning",
     "tests/review/sampling",
+    "tests/test_access_matrix.py",
     "tests/test_architecture.py",
     "tests/test_settings.py",
 )
