@@ -13,6 +13,15 @@ from django.conf import settings
 
 from evaluation import append_only
 
+LONG = (
+    "tests/conversion/test_published",
+    "tests/pages/test_browser",
+    "tests/evaluation/questions/test_real_files",
+    "tests/faults",
+    "tests/test_settings",
+    "tests/test_access_matrix",
+    "tests/pages/test_unmarked_texts",
+)
 _TRIGGERS: dict[str, Any] = {"installed": True, "database": None}
 
 
@@ -23,6 +32,11 @@ def pytest_configure() -> None:
     settings.CONCORD_LOCAL_MODEL = "none"
     hypothesis.settings.register_profile("concord", deadline=None)  # time is the machine's business
     hypothesis.settings.load_profile("concord")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long come first: at the end one process would wait for another one that is in one of them."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
 def _is_transactional(request: pytest.FixtureRequest) -> bool:

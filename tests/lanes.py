@@ -41,7 +41,7 @@ ONCE = (
 def lane(title: str, *arguments: str, **environment: str) -> int:
     """Run pytest once with its own environment; its exit code."""
     print(f"== {title}", flush=True)
-    command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadfile", *arguments]
+    command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *arguments]
     return subprocess.run(command, env={**os.environ, **environment}, check=False).returncode
 
 
