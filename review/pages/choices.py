@@ -72,6 +72,11 @@ class MetricField:
     parts: tuple[PartField, ...] = ()
     legend: tuple[Choice, ...] = ()
 
+    @property
+    def filled(self) -> str:
+        """What the person entered: without it the field is the same on every card of a queue."""
+        return repr((self.entered, self.missing, [why for why, _, chosen in self.why_not if chosen]))
+
 
 def metric_field(
     metric: CardMetric,

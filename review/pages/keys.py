@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import User
@@ -62,13 +64,18 @@ class KeysPage:
 
 def keys_of(user: User) -> Keys:
     """The person's keys, for a page of theirs."""
-    chosen = keys_from(user.keymap)
+    return _keys(tuple(keys_from(user.keymap).items()), user.keys_off, get_language())
+
+
+@lru_cache(maxsize=256)
+def _keys(of: tuple[tuple[KeyAction, str], ...], off: bool, _language: str | None) -> Keys:
+    chosen = dict(of)
     return Keys(
         labels={str(action): CODES[code] for action, code in chosen.items()},
         lines=tuple((CODES[code], str(TITLES[action])) for action, code in chosen.items() if action not in ON_REVEAL),
         card=_as_json({code: str(action) for action, code in chosen.items() if action not in ON_REVEAL}),
         reveal=_as_json({code: str(action) for action, code in chosen.items() if action in ON_REVEAL}),
-        off=user.keys_off,
+        off=off,
     )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from django.utils import timezone
+from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -22,7 +24,7 @@ from review.pages.choices import MetricField, metric_field
 from review.pages.claims import ClaimView, claim_views, numbered_html, quoted_pieces, raw_pieces
 from review.pages.keys import Keys
 from review.pages.marked import Piece
-from review.queues.card import Card
+from review.queues.card import Card, CardMetric
 from review.queues.claims import CLAIM_METRIC
 from review.queues.progress import OwnProgress
 
@@ -71,8 +73,10 @@ class Pace:
 class ReviewPage:
     """Everything on the review screen. ``form_key`` makes two submits of one form one decision; ``undo`` is the
     assignment that can be taken back, ``None`` where there is none. ``draft_store`` names the browser's own copy of
-    the draft: item and rubric. ``lease_seconds`` is how long the item stays reserved from now. The guideline is open on
-    the person's first item of the queue, the expected answer where any criterion is held against it."""
+    the draft: item and rubric. ``form`` is the hash of what is asked for, the same on all cards of a queue, so that
+    what depends on nothing else is rendered once in a while. ``lease_seconds`` is how long the item stays reserved.
+    The guideline is open on the person's first item of the queue, the expected answer where any criterion is held
+    against it."""
 
     assignment_id: int
     queue_id: int
@@ -101,6 +105,7 @@ class ReviewPage:
     flags: tuple[tuple[str, str], ...]
     keys: Keys
     draft_store: str
+    form: str
     lease_seconds: int
 
 
@@ -133,14 +138,14 @@ def review_page(
         assignment_id=card.id,
         queue_id=card.queue_id,
         queue_name=card.queue_name,
-        guideline=text(card.guideline),
+        guideline=_guideline(card.guideline),
         guideline_open=not (ahead or own.rated or own.skipped or own.flagged),
         category=category_name(card.category),
-        history=tuple(text(turn) for turn in card.history),
-        question=text(card.question),
+        history=tuple(plain(turn) for turn in card.history),
+        question=plain(card.question),
         answer=numbered(card),
         raw=raw_pieces(card.answer, card.claims),
-        references=tuple(text(reference) for reference in card.references),
+        references=tuple(plain(reference) for reference in card.references),
         references_open=any(metric.by_reference for metric in card.metrics),
         contexts=passages(card),
         claims=claim_views(card.claims) if card.judge is not None or not _asks_for_claims(card) else (),
@@ -165,7 +170,8 @@ def review_page(
         error=error,
         flags=tuple((kind.value, str(title)) for kind, title in FLAGS.items()),
         keys=keys,
-        draft_store=f"concord.draft.{card.id}.{content_hash([asdict(m) for m in card.metrics])[:12]}",
+        draft_store=f"concord.draft.{card.id}.{_hash_of(card.metrics)[:12]}",
+        form=_hash_of(tuple(replace(metric, parts=()) for metric in card.metrics)),
         lease_seconds=max(0, int((card.lease_until - timezone.now()).total_seconds())),
     )
 
@@ -213,6 +219,21 @@ def judge_lines(card: Card) -> tuple[JudgeLine, ...]:
 def text(raw: str) -> Text:
     """A text with its rendering and language."""
     return Text(raw, render(raw), language_of(raw))
+
+
+def plain(raw: str) -> Text:
+    """A text with its language that is shown as it is."""
+    return Text(raw, escape(raw), language_of(raw))
+
+
+@lru_cache(maxsize=64)
+def _guideline(raw: str) -> Text:
+    return text(raw)
+
+
+@lru_cache(maxsize=256)
+def _hash_of(metrics: tuple[CardMetric, ...]) -> str:
+    return content_hash([asdict(metric) for metric in metrics])
 
 
 def pace(own: OwnProgress) -> Pace:
