@@ -194,8 +194,8 @@ class CallSession(ABC, Generic[F]):
         return max(0.001, min(longest, *(moment - now for moment in until))) if until else longest
 
     def _wants(self) -> int:
-        """How many to take: as many as fill the places twice, so that one is always ready when one ends. Nothing beside
-        a suspect."""
+        """How many to take: as many as fill the places three times, so that one is always ready when one ends, once a
+        third of them has come back: taking many costs little more than taking one. Nothing beside a suspect."""
         most = self.pool.pace.limit.most
         if time.monotonic() < self._dry_until or any(flight.suspect for flight in self._hands.values()):
             return 0
@@ -203,7 +203,9 @@ class CallSession(ABC, Generic[F]):
         room = MOST_IN_HANDS * most - len(self._hands)
         if not ready:
             return min(most, room)  # the places first
-        wanted = min(2 * most - ready, room)
+        if ready > 2 * most:
+            return 0
+        wanted = min(3 * most - ready, room)
         return wanted if wanted >= max(1, most // 4) else 0
 
     def _fill(self, size: int) -> None:

@@ -21,7 +21,7 @@ from evaluation.runs.models import Run
 from evaluation.runs.preflight import preflight
 from evaluation.scores.models import Score
 from evaluation.shipping import profile_row, save_judge, shipped_rubric_row
-from evaluation.work import dispatch
+from evaluation.work import dispatch, units
 from evaluation.work.models import Attempt, EndpointShare, Reply, WorkUnit
 from evaluation.work.sweep import stalled_runs, sweep
 from tests.factories import make_answer_set, make_question_set, question_spec
@@ -162,6 +162,26 @@ def test_after_a_call_that_hangs_the_unit_is_tried_once_more(run: Run, judge: Ju
     assert_complete(run, judge)
     assert outcomes()["timeout"] == 2
     assert Reply.objects.filter(outcome="timeout", cost__isnull=False).count() == 0
+
+
+def test_units_are_claimed_as_many_at_once_as_there_are_places(
+    run: Run, judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    claim = units.claim
+
+    def counted(run_id: int, kinds: Any, size: int, *, suspects: bool = False, **further: Any) -> list[WorkUnit]:
+        if list(kinds) == ["judge"] and not suspects:
+            sizes.append(size)
+        return claim(run_id, kinds, size, suspects=suspects, **further)
+
+    monkeypatch.setattr(units, "claim", counted)
+    judge.latency = 0.1
+    drain(run.pk, seconds=60)
+    assert_complete(run, judge)
+    assert sizes[0] == 4  # the places first
+    assert sizes[1] >= 8  # then until they are filled three times
+    assert min(sizes) >= 4
 
 
 def test_an_expired_key_pauses_the_run_at_once_and_gives_every_unit_back(run: Run, judge: JudgeServer) -> None:
