@@ -9,6 +9,7 @@ from evaluation.runs.models import Run
 from review.comparing.choosing import Side, sides
 from review.comparing.difference import RunDifference, difference
 from review.comparing.verdict import half_width, labels_missing, settle_corrected
+from review.comparing.versions import SERVED
 from review.comparing.whole import Comparison
 from review.comparison.gate import GateVerdict, Settling, fail_under, max_drop, settle_by_labels, settle_by_questions
 from review.reporting.figure import Figure
@@ -18,13 +19,15 @@ from review.reporting.report import ThreeScores
 
 @dataclass(frozen=True, slots=True)
 class GateAsked:
-    """What is asked of a run. ``on`` empty: the corrected score where it is offered, else judge-only."""
+    """What is asked of a run. ``on`` empty: the corrected score where it is offered, else judge-only.
+    ``across_models``: a drop of judge-only scores is measured although different models answered."""
 
     fail_under: float | None = None
     baseline: Run | None = None
     max_drop: float | None = None
     on: str = ""
     strict: bool = False
+    across_models: bool = False
 
     @property
     def anything(self) -> bool:
@@ -81,7 +84,7 @@ def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -
     if asked.fail_under is not None:
         checks.append(_least(ours, on, asked.fail_under))
     if compared is not None and asked.max_drop is not None:
-        checks.append(_drop(compared, on, asked.max_drop))
+        checks.append(_drop(compared, on, asked.max_drop, across_models=asked.across_models))
     complete = ours.basis.run.state == Run.State.COMPLETED
     return Gate(
         on=on,
@@ -127,7 +130,7 @@ def _groups(side: Side) -> int:
     return len({answer.group for answer in side.basis.said.answers.values()})
 
 
-def _drop(compared: RunDifference, on: GateOn, drop: float) -> Check:
+def _drop(compared: RunDifference, on: GateOn, drop: float, *, across_models: bool) -> Check:
     rule, paired = Rule.MAX_DROP, compared.overall
     if on is GateOn.CORRECTED:
         figure = compared.corrected
@@ -138,6 +141,8 @@ def _drop(compared: RunDifference, on: GateOn, drop: float) -> Check:
     if value is None or low is None or high is None:
         settling = labels_missing(compared.corrected) if on is GateOn.CORRECTED and value is None else None
         return Check(rule, drop, value, None, None, GateVerdict.CANNOT_TELL, why, settling)
+    if on is GateOn.JUDGE_ONLY and SERVED in compared.differs and not across_models:
+        return Check(rule, drop, value, low, high, GateVerdict.CANNOT_TELL, SERVED)
     verdict = max_drop(low, high, drop)
     settling = None
     if verdict is GateVerdict.CANNOT_TELL and on is GateOn.CORRECTED:

@@ -10,6 +10,10 @@ FIGURES = {
     "not_reviewed": _("No expert has rated it yet."),
     "not_both_rated": _("Experts have not rated the same parts of both runs."),
     "rules_only": _("No judge was asked: there are only the rules."),
+    "served_model": _(
+        "Different models answered under a judge's name, so that the difference may be theirs. Have the same model"
+        " judge both runs, or ask for the gate across models."
+    ),
     "partial": _("Not every part of the overall score was computed."),
     "classes": _("Classes have no mean; see their shares."),
     "repeats_tied": _("The judge's repeats are split evenly over several classes."),

@@ -42,6 +42,7 @@ class GateQuery(StrictSerializer):
     max_drop = serializers.FloatField(required=False, allow_null=True, default=None, min_value=0, max_value=1e6)
     gate_on = serializers.ChoiceField(choices=[str(one) for one in GateOn], required=False, default="")
     strict = serializers.BooleanField(required=False, default=False)
+    across_models = serializers.BooleanField(required=False, default=False)
 
 
 class ReportQuery(GateQuery):
@@ -57,7 +58,7 @@ class ReportView(Endpoint):
     """The report of a run as a file."""
 
     serializer_class = NothingBody
-    query = ("format", "fail_under", "baseline", "max_drop", "gate_on", "strict")
+    query = ("format", "fail_under", "baseline", "max_drop", "gate_on", "strict", "across_models")
 
     @extend_schema(
         parameters=[ReportQuery],
@@ -82,7 +83,12 @@ def _gate(request: Request, asked: dict[str, Any]) -> GateAsked:
     """The gate that the parameters ask for; the baseline must be a run that the caller may see."""
     found = asked["baseline"]
     baseline = None if found is None else access.fetch(Run.objects.all(), request.user, Action.VIEW, found)
-    return GateAsked(asked["fail_under"], baseline, asked["max_drop"], asked["gate_on"], asked["strict"])
+    return _gate_against(baseline, asked)
+
+
+def _gate_against(baseline: Run | None, asked: dict[str, Any]) -> GateAsked:
+    rules = ("fail_under", "max_drop", "strict", "across_models")
+    return GateAsked(baseline=baseline, on=asked["gate_on"], **{rule: asked[rule] for rule in rules})
 
 
 class AgreementQuery(StrictSerializer):
@@ -150,7 +156,7 @@ class CompareView(Endpoint):
     """Several runs compared: each with the first, and all in order."""
 
     serializer_class = NothingBody
-    query = ("runs", "fail_under", "max_drop", "gate_on", "strict")
+    query = ("runs", "fail_under", "max_drop", "gate_on", "strict", "across_models")
 
     @extend_schema(
         parameters=[OpenApiParameter("runs", str, required=True, description="ids, separated by commas"), GateQuery],
@@ -162,8 +168,7 @@ class CompareView(Endpoint):
         asked = _checked(CompareQuery, request)
         runs = [access.fetch(Run.objects.all(), request.user, Action.VIEW, pk) for pk in asked["runs"]]
         compared = compare(runs)
-        gate = GateAsked(asked["fail_under"], None, asked["max_drop"], asked["gate_on"], asked["strict"])
-        found = comparison_json(compared, gates_of(compared, gate))
+        found = comparison_json(compared, gates_of(compared, _gate_against(None, asked)))
         for run in runs:
             expose(request.user, run, "comparison")
         return Response(found)

@@ -19,7 +19,7 @@ from review.reporting.gate import Gate, GateOn, gate_line, gate_reasons
 
 def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:
     """``--fail-under``, ``--baseline`` (unless the command has one of its own) with ``--max-drop``, ``--gate-on``,
-    ``--strict``."""
+    ``--across-models``, ``--strict``."""
     gate = parser.add_argument_group("quality gate", "exit 100 when it is not passed")
     gate.add_argument("--fail-under", type=_number, metavar="X", help="least overall score, such as 0.7")
     if baseline:
@@ -30,6 +30,11 @@ def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:
         choices=[str(one) for one in GateOn],
         default="",
         help="score the gate looks at; the corrected one where it is offered, else judge-only",
+    )
+    gate.add_argument(
+        "--across-models",
+        action="store_true",
+        help="measure the drop of judge-only scores although different models answered under a judge's name",
     )
     gate.add_argument("--strict", action="store_true", help="what cannot be told fails too")
 
@@ -45,6 +50,7 @@ def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAske
         max_drop=options["max_drop"],
         on=options["gate_on"],
         strict=options["strict"],
+        across_models=options["across_models"],
     )
     try:
         return checked(asked)

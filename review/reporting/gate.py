@@ -31,8 +31,9 @@ class Rule(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Check:
     """One rule of the gate. ``value`` with its interval for questions like these is the score, or for ``max_drop``
-    this run minus the baseline; without it, or without an interval, ``reason`` is the code that says why. ``limit`` is
-    the least score, or the largest drop. ``settling`` says what would decide an open question."""
+    this run minus the baseline; without it, without an interval, or where they are of no use, ``reason`` is the code
+    that says why. ``limit`` is the least score, or the largest drop. ``settling`` says what would decide an open
+    question."""
 
     rule: Rule
     limit: float
@@ -140,9 +141,8 @@ def check_reason(check: Check) -> str:
         return _("%(wanted)s: passed with %(value)s (%(low)s to %(high)s).") % facts
     if check.verdict is GateVerdict.FAILED:
         return _("%(wanted)s: failed with %(value)s (%(low)s to %(high)s).") % facts
-    return " ".join(
-        [_("%(wanted)s: cannot tell from %(value)s (%(low)s to %(high)s).") % facts, _settle(check)]
-    ).strip()
+    further = explain_reason(check.reason) if check.reason else _settle(check)
+    return " ".join([_("%(wanted)s: cannot tell from %(value)s (%(low)s to %(high)s).") % facts, further])
 
 
 def _settle(check: Check) -> str:

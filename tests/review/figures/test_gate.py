@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,11 @@ from django.core.management.base import CommandError
 from evaluation.accounts.roles import Role
 from evaluation.errors import Refused
 from evaluation.runs.models import Run
+from review.comparing.choosing import sides
+from review.comparing.difference import difference
+from review.comparing.versions import SERVED
 from review.comparison.gate import GateVerdict, Resource
-from review.gating import GateAsked, gate_of
+from review.gating import GateAsked, gate_between, gate_of
 from review.reporting.gate import GateOn
 from tests.factories import make_answer_set, make_user
 from tests.review.api.clients import Caller
@@ -123,6 +127,22 @@ def test_corrected_scores_are_compared_where_both_were_rated(run: Run) -> None:
     # experts: 2.5 against 4, -1.5 x .05 = -.075
     assert (found.on, found.verdict) == (GateOn.CORRECTED, GateVerdict.FAILED)
     assert found.checks[0].value == pytest.approx(-0.075)
+
+
+def test_corrected_scores_are_compared_whichever_model_judged_them(run: Run) -> None:
+    judge = run.judges.get().judge_version
+    other = fill(run_over(make_answer_set(run.answer_set.question_set), judge=judge), [5, 2] * 20)
+    for at, (one, two) in enumerate(zip(answer_rows(run), answer_rows(other), strict=True)):
+        imported_rating(one, metric("correctness"), "e1", 4)
+        imported_rating(two, metric("correctness"), "e1", 2 + at % 2)
+    baseline, ours = sides([run, other])
+    answered_by_two = replace(difference(ours, baseline), differs={SERVED: ["one (40)", "another (40)"]})
+    corrected, judged = (
+        gate_between(ours, answered_by_two, GateAsked(baseline=run, max_drop=0.02, on=on))
+        for on in ("corrected", "judge_only")
+    )
+    assert (corrected.verdict, corrected.checks[0].reason) == (GateVerdict.FAILED, "")
+    assert (judged.verdict, judged.checks[0].reason) == (GateVerdict.CANNOT_TELL, SERVED)
 
 
 def test_an_incomplete_run_fails_whatever_its_figures_are(run: Run) -> None:

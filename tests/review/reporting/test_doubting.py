@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from evaluation.accounts.roles import Role
@@ -14,15 +18,19 @@ from evaluation.shipping import baseline_judge
 from evaluation.systems.models import SystemVersion
 from review.comparing.versions import differing_versions
 from review.comparing.whole import compare
+from review.comparison.gate import GateVerdict
+from review.gating import GateAsked, gate_of
 from review.reporting.as_json import summary_json
 from review.reporting.as_markdown import markdown_summary
 from review.reporting.doubting import Doubt
+from review.reporting.gate import Gate, gate_reasons
 from review.reporting.making import make_report
 from review.reporting.provenance import ServedModel
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.factories import make_answer_set, make_scored_run, make_user
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
+from tests.review.api.clients import Caller
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judge_server"]
@@ -103,6 +111,53 @@ def test_c7_runs_that_different_models_answered_are_not_compared_as_one_series(j
     assert "judge-1-2026-06-01 (3)" in page
     kept = worked_off(remote_run(judge, answers))  # by the newest replies, whatever answers now
     assert differing_versions([make_report(second), make_report(kept)]) == {}
+
+
+def judged_by(model: str, judge: JudgeServer, answers: AnswerSet, different: int = 0) -> Run:
+    """A run that this model answered, so many answers differently than it usually does."""
+    judge.behave(actions.fitting(model=model))
+    judge.enqueue(*[actions.weighing({}, model=model)] * different)
+    return worked_off(remote_run(judge, answers, use_cache=False))
+
+
+def gate(run: Run, asked: GateAsked) -> Gate:
+    found = gate_of(run, asked)
+    assert found is not None
+    return found
+
+
+def test_c7_a_gate_cannot_tell_a_drop_between_runs_that_different_models_answered(judge: JudgeServer) -> None:
+    answers = answers_to(8)
+    first = judged_by("judge-1-2026-01-01", judge, answers)
+    again = judged_by("judge-1-2026-01-01", judge, answers, different=2)
+    second = judged_by("judge-1-2026-06-01", judge, answers, different=2)
+    asked = GateAsked(baseline=first, max_drop=0.9)
+    same, other, allowed = gate(again, asked), gate(second, asked), gate(second, replace(asked, across_models=True))
+    assert same.verdict is allowed.verdict is GateVerdict.PASSED
+    assert (other.verdict, other.checks[0].reason) == (GateVerdict.CANNOT_TELL, "served_model")
+    assert other.checks[0].value == allowed.checks[0].value
+    assert re.fullmatch(
+        r"drop of at most 0\.900 against the baseline: cannot tell from -0\.\d+ \(.* to .*\)\. Different models"
+        r" answered under a judge's name, .* ask for the gate across models\.",
+        gate_reasons(other)[0],
+    )
+    assert gate(second, GateAsked(fail_under=0.01)).verdict is GateVerdict.PASSED  # nothing is compared
+
+
+def test_c7_commands_and_rest_can_ask_for_a_gate_across_models(judge: JudgeServer) -> None:
+    answers = answers_to(8)
+    first = judged_by("judge-1-2026-01-01", judge, answers)
+    second = judged_by("judge-1-2026-06-01", judge, answers, different=2)
+    asking = ["compare", str(first.pk), str(second.pk), "--max-drop", "0.9", "--strict"]
+    with pytest.raises(SystemExit, match="100"):
+        call_command(*asking, stdout=StringIO())
+    call_command(*asking, "--across-models", stdout=StringIO())
+    caller = Caller(make_user(Role.VIEWER, first.project))
+    compared = f"runs/compare/?runs={first.pk},{second.pk}&max_drop=0.9"
+    report = f"runs/{second.pk}/report/?baseline={first.pk}&max_drop=0.9"
+    for asked, verdict in (("", "cannot_tell"), ("&across_models=true", "pass")):
+        assert caller.get(compared + asked).json()["gates"][str(second.pk)]["verdict"] == verdict
+        assert json.loads(b"".join(caller.get(report + asked).streaming_content))["gate"]["verdict"] == verdict
 
 
 def test_c7_a_model_that_changed_since_an_earlier_run_is_told(judge: JudgeServer) -> None:
