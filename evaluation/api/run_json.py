@@ -17,6 +17,7 @@ from evaluation.runs.drift import drift
 from evaluation.runs.models import Answer, Run
 from evaluation.runs.progress import Progress, progress, progress_by_run
 from evaluation.runs.results import FAITHFULNESS, MEANS, RELEVANCY, figures, updated_at, values_of
+from evaluation.work.models import JudgeBatch
 
 LINKS = {"self": "api-run", "answers": "api-run-answers"}
 ACTIONS = ("pause", "resume", "cancel", "retry-failed")
@@ -107,6 +108,23 @@ class DriftSerializer(serializers.Serializer[Any]):
     newest = serializers.IntegerField()
 
 
+class BatchSerializer(serializers.Serializer[Any]):
+    """Calls of the run that were handed to the provider together. ``status``, ``done`` and ``failed`` are what the
+    provider told last, ``reason`` why it did not end well."""
+
+    id = serializers.CharField(help_text="the provider's; empty while it has none")
+    state = serializers.ChoiceField(choices=JudgeBatch.State.choices)
+    status = serializers.CharField()
+    model = serializers.CharField()
+    calls = serializers.IntegerField()
+    done = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    reason = serializers.CharField(allow_null=True)
+    sent_at = serializers.DateTimeField(allow_null=True)
+    expires_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
 class RunSerializer(RunSummarySerializer):
     """A run with its means and one page of its results."""
 
@@ -118,6 +136,7 @@ class RunSerializer(RunSummarySerializer):
         child=SpendingSerializer(), help_text="by rubric, `embeddings` and `preflight`; their sum is the progress's"
     )
     drift = DriftSerializer(many=True)
+    batches = BatchSerializer(many=True)
     results = ResultSerializer(many=True)
     results_next = serializers.CharField(allow_null=True, help_text="address of the next page of results")
     results_previous = serializers.CharField(allow_null=True)
@@ -165,8 +184,21 @@ def run_json(run: Run, request: Request) -> dict[str, Any]:
         "means": {name: asdict(one) for name, one in means.items()},
         "costs": {name: spending_json(part) for name, part in spending_by_rubric(run).items()},
         "drift": [asdict(one) for one in drift(run)],
+        "batches": _batches(run),
         "updated_at": updated_at(run),
     }
+
+
+def _batches(run: Run) -> list[dict[str, Any]]:
+    in_batches = RunConfig.model_validate(run.config).batch
+    return [_batch(one) for one in run.batches.order_by("id")] if in_batches else []
+
+
+def _batch(batch: JudgeBatch) -> dict[str, Any]:
+    names = ("state", "status", "model", "done", "failed", "sent_at", "expires_at", "ended_at")
+    reason = explain_reason(batch.reason) if batch.reason else None
+    told = {name: getattr(batch, name) for name in names}
+    return {"id": batch.provider_id, **told, "calls": batch.lines, "reason": reason}
 
 
 def results_json(run: Run, answers: Sequence[Answer]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ MARK = "concord_batch"  # the name under which a batch's metadata keeps the id t
 _PATH = "/v1/chat/completions"
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _NEVER_RUN = frozenset({"batch_expired", "batch_cancelled"})  # codes of lines that the provider did not get to
-_ID = re.compile(r"[\w.:-]{1,200}", re.ASCII)
+_ID = re.compile(r"[A-Za-z0-9][\w.:-]{0,199}", re.ASCII)
 _MOST = 10_000_000
 _OK = 200
 

@@ -33,8 +33,8 @@ class BatchesOut:
 
 
 def batches_out(run: Run) -> BatchesOut | None:
-    """The run's open batches; ``None`` where it has none. One query."""
-    found = list(open_batches().filter(run=run).order_by("id"))
+    """The run's open batches whose files are written; ``None`` where it has none. One query."""
+    found = list(open_batches().filter(run=run).exclude(state=State.MADE).order_by("id"))
     return _together(found) if found else None
 
 

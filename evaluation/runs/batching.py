@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -57,23 +58,25 @@ class Batching:
             if patiently(partial(batches.take_turn, batch)):
                 self._see_to(batch)
 
-    def send(self) -> None:
-        """Hand over what the session has written, and have a batch made of it."""
+    def send(self) -> bool:
+        """Hand over what the session has written, and have a batch made of it; false where there is nothing, or it
+        could not be handed over."""
         batch, lines = self.session.batch, b"".join(self.session.lines)
         if batch is None:
-            return
+            return False
         if not lines or time.monotonic() >= self.deadline or not patiently(self.session.goes_on):
             self._drop(batch, INTERRUPTED)
-            return
+            return False
         try:
             file_id = self.client.upload(lines)
         except BatchFault as fault:
             self._pause_for(fault)
             self._drop(batch, str(fault.reply.outcome), after_seconds=fault.reply.retry_after or AGAIN_SECONDS)
-            return
+            return False
         digest, count = hashlib.sha256(lines).hexdigest(), len(self.session.lines)
         if self._note(batch, state=State.UPLOADED, file_id=file_id, file_sha256=digest, lines=count):
             self._create(batch)
+        return True
 
     def abandon(self) -> None:
         """Give back what the session has written."""
@@ -108,7 +111,7 @@ class Batching:
             self._pause_for(fault)
             if refused:  # for certain it was not created
                 self._note(batch, state=State.UPLOADED)
-            log.warning("run %s: a batch of %d calls was not created: %s", self.run.pk, batch.lines, fault)
+            self._say(logging.WARNING, "a batch of %d calls was not created: %s", batch.lines, fault)
             self._leave(batch, after_seconds=reply.retry_after)
             return
         self._is_out(batch, told)
@@ -134,8 +137,10 @@ class Batching:
             self._create(batch)
 
     def _is_out(self, batch: JudgeBatch, told: Told) -> None:
-        log.info("run %s: batch %s with %d calls is out", self.run.pk, told.provider_id, batch.lines)
-        self._note(batch, state=State.SENT, provider_id=told.provider_id, status=told.status, sent_at=Now())
+        self._say(logging.INFO, "batch %s with %d calls is out", told.provider_id, batch.lines)
+        expires_at = datetime.fromtimestamp(told.expires_at, UTC) if told.expires_at else None
+        sent = {"provider_id": told.provider_id, "status": told.status, "sent_at": Now(), "expires_at": expires_at}
+        self._note(batch, state=State.SENT, **sent)
         self._leave(batch)
 
     def _follow(self, batch: JudgeBatch) -> None:
@@ -183,8 +188,8 @@ class Batching:
         reason = "" if told.status == "completed" else f"batch_{told.status}"
         reason += f": {told.reason}" if reason and told.reason else ""
         if found.spoilt:
-            log.warning("run %s: %d lines of batch %s were unreadable", self.run.pk, found.spoilt, batch.provider_id)
-        log.info("run %s: batch %s ended, %s", self.run.pk, batch.provider_id, told.status)
+            self._say(logging.WARNING, "%d lines of batch %s were of no use", found.spoilt, batch.provider_id)
+        self._say(logging.INFO, "batch %s ended, %s", batch.provider_id, told.status)
         unpaid = told.status == "failed" and not found.replies
         patiently(lambda: batches.end(batch, State.ENDED, reason, unpaid=unpaid))
 
@@ -194,17 +199,17 @@ class Batching:
             self._lose(batch, LOST)
             return
         self._pause_for(fault)
-        log.warning("run %s: batch %s cannot be followed: %s", self.run.pk, batch.provider_id, fault)
+        self._say(logging.WARNING, "batch %s cannot be followed: %s", batch.provider_id, fault)
         self._leave(batch, after_seconds=fault.reply.retry_after)
 
     def _lose(self, batch: JudgeBatch, reason: str) -> None:
         """Nobody knows what was paid: the run waits for somebody who has looked."""
-        log.error("run %s: lost sight of a batch of %d calls: %s", self.run.pk, batch.lines, reason)
+        self._say(logging.ERROR, "lost sight of a batch of %d calls: %s", batch.lines, reason)
         patiently(lambda: pause(self.run, reason=reason))
         patiently(lambda: batches.end(batch, State.LOST, reason, unpaid=False))
 
     def _drop(self, batch: JudgeBatch, reason: str, after_seconds: float = 0.0) -> None:
-        log.warning("run %s: a batch was not sent: %s", self.run.pk, reason)
+        self._say(logging.WARNING, "a batch was not sent: %s", reason)
         patiently(lambda: batches.end(batch, State.DROPPED, reason, unpaid=True, after_seconds=after_seconds))
 
     def _pause_for(self, fault: BatchFault) -> None:
@@ -217,6 +222,9 @@ class Batching:
     def _may_go_on(self) -> bool:
         states = [Run.State.RUNNING, Run.State.CANCELLED]
         return patiently(lambda: Run.objects.filter(pk=self.run.pk, state__in=states).exists())
+
+    def _say(self, level: int, text: str, *about: object) -> None:
+        log.log(level, f"run %s: {text}", self.run.pk, *about, extra={"run": self.run.pk})
 
     def _note(self, batch: JudgeBatch, **said: object) -> bool:
         return patiently(lambda: batches.note(batch, **said))
@@ -231,18 +239,26 @@ def work_in_batches(judge: JudgeVersion, shared: Mapping[str, Any]) -> int:
     endpoint, deadline = judge.endpoint, shared["deadline"]
     if endpoint is None:
         raise ValueError("a batch needs an endpoint")
-    now = time.monotonic()
+    ended, first, more = 0, True, True
     with batch_client_of(endpoint) as client:
-        # What is written has to be handed over before time is up.
-        halfway = now + (deadline - now) / 2
-        options = {**shared, "deadline": halfway, "batches": endpoint.batches}
-        session = BatchSession(**options, endpoint=endpoint, model=judge.model)
-        batching = Batching(shared["run"], client, session, deadline)
-        batching.look()
-        try:
-            session.work()
-        except BaseException:
-            batching.abandon()
-            raise
-        batching.send()
-    return session.ended
+        while more:
+            now = time.monotonic()
+            # What is written has to be handed over before time is up.
+            options = {**shared, "deadline": now + (deadline - now) / 2, "batches": endpoint.batches}
+            session = BatchSession(**options, endpoint=endpoint, model=judge.model)
+            batching = Batching(shared["run"], client, session, deadline)
+            if first:
+                batching.look()
+            more = _written(batching) and session.full
+            ended, first = ended + session.ended, False
+    return ended
+
+
+def _written(batching: Batching) -> bool:
+    """Have a session do its work and hand over what it has written; whether that was done."""
+    try:
+        batching.session.work()
+    except BaseException:
+        batching.abandon()
+        raise
+    return batching.send()

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from evaluation.judges.models import Endpoint
 from evaluation.runs.models import Run
+from evaluation.work.batches import open_batches
 from evaluation.work.models import Attempt, Heartbeat, Reply, WorkUnit
 from evaluation.work.shares import live_shares
 
@@ -45,7 +46,7 @@ def exposition(projects: Collection[int], *others: Calls) -> bytes:
 
 
 class _Ledger(Collector):
-    """Reads the ledgers when it is asked. Nine queries at most, two more for each further ledger."""
+    """Reads the ledgers when it is asked. Ten queries at most, two more for each further ledger."""
 
     def __init__(self, projects: Collection[int], others: Iterable[Calls]) -> None:
         self._projects = list(projects)
@@ -58,6 +59,7 @@ class _Ledger(Collector):
         yield self._units()
         yield from self._replies()
         yield self._in_flight()
+        yield self._batches()
         yield self._resting()
         yield self._heartbeats()
 
@@ -112,6 +114,15 @@ class _Ledger(Collector):
         return GaugeMetricFamily(
             "concord_calls_in_flight", "Calls sent and not answered.", value=of_runs + (others or 0)
         )
+
+    def _batches(self) -> Metric:
+        family = GaugeMetricFamily(
+            "concord_calls_in_batches", "Calls in batches that have not ended, by the batch's state.", labels=["state"]
+        )
+        ours = open_batches().filter(run__project__in=self._projects)
+        for state, lines in ours.values_list("state").order_by("state").annotate(n=Sum("lines")):
+            family.add_metric([state], lines)
+        return family
 
     def _resting(self) -> Metric:
         family = GaugeMetricFamily(

@@ -18,7 +18,8 @@ from evaluation.work.models import WorkUnit
 class Progress:
     """Counts of a run's units, and what its calls cost, those before it included.
 
-    ``pace`` is units per second since the start, ``seconds_left`` the estimate from it; both ``None`` while unknown.
+    ``pace`` is units per second since the start, ``seconds_left`` the estimate from it; both ``None`` while unknown,
+    as the latter is while calls are out in batches.
     """
 
     blocked: int
@@ -76,5 +77,5 @@ def _progress(run: Run, row: Mapping[str, Any], spent: Spending) -> Progress:
         **units,
         spent=spent,
         pace=pace,
-        seconds_left=waiting / pace if pace and waiting else None,
+        seconds_left=waiting / pace if pace and waiting and not units["batched"] else None,
     )

@@ -11,6 +11,8 @@ from django.db.models import Count, F, Sum
 from django.utils import timezone
 
 from evaluation.judges.models import Endpoint
+from evaluation.runs.batches_out import BatchesOut, batches_out, troubled_batches
+from evaluation.runs.config import RunConfig
 from evaluation.runs.costs import UNSENT, expected_cost
 from evaluation.runs.models import Run
 from evaluation.work.models import Attempt, Reply, WorkUnit
@@ -27,7 +29,7 @@ class Calls:
     where nobody works on it (``None`` without an endpoint).
     ``resting_until`` is when the last resting endpoint may be called again. ``troubles`` counts the calls that ended
     badly by outcome; most of them were made again. ``expected`` is the cost in the end in US dollars, ``None`` while
-    unknown."""
+    unknown. ``out`` are the calls in open batches, ``batch_troubles`` why others ended badly."""
 
     pace: float
     in_flight: int
@@ -35,10 +37,12 @@ class Calls:
     resting_until: datetime | None
     troubles: Mapping[str, int]
     expected: Decimal | None
+    out: BatchesOut | None = None
+    batch_troubles: tuple[str, ...] = ()
 
 
 def calls_of(run: Run) -> Calls:
-    """The run's calls now. Seven queries at most."""
+    """The run's calls now. Seven queries at most, two more where it has batches."""
     now = timezone.now()
     replies = Reply.objects.filter(attempt__unit__run=run)
     recent = replies.filter(created_at__gt=now - timedelta(seconds=RECENT_SECONDS)).exclude(outcome__in=UNSENT).count()
@@ -48,6 +52,7 @@ def calls_of(run: Run) -> Calls:
     told = live_shares().filter(run=run).aggregate(out=Sum("out"), limit=Sum("limit"))
     bad = replies.exclude(outcome__in=FINE).values_list("outcome").order_by().annotate(count=Count("id"))
     endpoints = list(Endpoint.objects.filter(judges__in=run.judges.values("judge_version")).distinct())
+    batched = RunConfig.model_validate(run.config).batch
     resting = [until for until in (one.cooldown_until for one in endpoints) if until and until > now]
     return Calls(
         pace=recent / RECENT_SECONDS,
@@ -56,4 +61,6 @@ def calls_of(run: Run) -> Calls:
         resting_until=max(resting, default=None),
         troubles=dict(sorted(bad, key=lambda each: (-each[1], each[0]))),
         expected=expected_cost(run),
+        out=batches_out(run) if batched else None,
+        batch_troubles=tuple(batch.reason for batch in troubled_batches(run)) if batched else (),
     )

@@ -106,7 +106,8 @@ class BatchSession(JudgeSession):
         about again."""
         if not strange:
             return
-        log.warning("run %s: %d replies are to requests that are no longer made", self.run.pk, len(strange))
+        about = {"run": self.run.pk}
+        log.warning("run %s: %d replies to requests no longer made", self.run.pk, len(strange), extra=about)
         at, lost = timezone.now(), Heard(Outcome.WRONG_CONTENT, {})
         rows = [reply_row(line.attempt_id, line.digest, r, lost, model=self.model, at=at) for line, r in strange]
         patiently(lambda: insert_replies(Reply, rows, again=True))

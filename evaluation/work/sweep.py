@@ -52,3 +52,10 @@ def stalled_runs() -> list[int]:
     runs = runs.exclude(Exists(mine.filter(state=State.LEASED).exclude(units.lapsed())))
     runs = runs.exclude(Exists(mine.filter(finished_at__gt=quiet)))
     return list(runs.values_list("pk", flat=True))
+
+
+def neglected_batches() -> list[int]:
+    """Running runs with a batch that should long have been seen to."""
+    quiet = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
+    late = batches.due().filter(run__state=Run.State.RUNNING, next_at__lt=quiet)
+    return sorted(set(late.values_list("run_id", flat=True)))

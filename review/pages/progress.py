@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.utils import timezone
-from django.utils.formats import time_format
+from django.utils.formats import date_format, time_format
 from django.utils.translation import gettext
 
 from evaluation.messages import explain_reason
+from evaluation.runs.batches_out import BatchesOut
 from evaluation.runs.costs import Spending
 from evaluation.runs.models import Run
 from evaluation.runs.progress import Progress
@@ -22,8 +23,8 @@ from review.pages.state import StateChip, state_chip
 @dataclass(frozen=True, slots=True)
 class ProgressPage:
     """The fragment. ``live`` asks for it again; ``cost`` is empty where nothing was called, ``saved`` where the ledger
-    answered nothing, ``calls`` where none is open, ``resting`` where no endpoint rests. ``troubles`` are the bad ends
-    of calls."""
+    answered nothing, ``calls`` where none is open, ``resting`` where no endpoint rests, ``out`` where nothing is out in
+    batches. ``troubles`` are the bad ends of calls, ``batch_troubles`` those of batches."""
 
     run_id: int
     chip: StateChip
@@ -34,6 +35,7 @@ class ProgressPage:
     total: int
     waiting: int
     leased: int
+    batched: int
     failed: int
     skipped: int
     pace: str
@@ -43,7 +45,9 @@ class ProgressPage:
     saved: str
     calls: str
     resting: str
+    out: str
     troubles: tuple[str, ...]
+    batch_troubles: tuple[str, ...]
 
 
 def progress_page(run: Run, now: Progress, calls: Calls) -> ProgressPage:
@@ -60,6 +64,7 @@ def progress_page(run: Run, now: Progress, calls: Calls) -> ProgressPage:
         total=now.total,
         waiting=now.blocked + now.todo,
         leased=now.leased,
+        batched=now.batched,
         failed=now.failed,
         skipped=now.skipped,
         pace=_pace(now.pace) if live and now.pace else "",
@@ -69,6 +74,8 @@ def progress_page(run: Run, now: Progress, calls: Calls) -> ProgressPage:
         saved=saving(now.spent) if now.spent.hits else "",
         calls=_calls(calls) if live and (calls.in_flight or calls.pace) else "",
         resting=time_format(timezone.localtime(calls.resting_until), "H:i:s") if live and calls.resting_until else "",
+        out=_out(calls.out) if calls.out else "",
+        batch_troubles=tuple(explain_reason(why) for why in dict.fromkeys(calls.batch_troubles)),
         troubles=tuple(f"{numbers.plain(count, 0)} × {explain_reason(why)}" for why, count in calls.troubles.items()),
     )
 
@@ -87,6 +94,18 @@ def _calls(calls: Calls) -> str:
     if calls.limit is None:
         return gettext("calls: %(pace)s, %(open)d in flight") % figures
     return gettext("calls: %(pace)s, %(open)d in flight of at most %(limit)d") % figures
+
+
+def _out(out: BatchesOut) -> str:
+    """Since when how many calls are out in batches, and what the provider told of them last."""
+    figures = {
+        "since": date_format(timezone.localtime(out.since), "SHORT_DATETIME_FORMAT"),
+        "lines": numbers.plain(out.lines, 0),
+        "ended": numbers.plain(out.done + out.failed, 0),
+        "failed": numbers.plain(out.failed, 0),
+    }
+    said = gettext("out in batches since %(since)s: %(ended)s of %(lines)s calls answered, %(failed)s of them badly")
+    return said % figures
 
 
 def _pace(pace: float) -> str:

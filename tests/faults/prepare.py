@@ -17,17 +17,17 @@ from evaluation.shipping import profile_row, save_judge  # noqa: E402
 from tests.factories import make_answer_set, make_question_set, question_spec  # noqa: E402
 
 
-def main(count: int, base_url: str, *, started: bool) -> int:
+def main(count: int, base_url: str, *, started: bool, batch: bool = False) -> int:
     """The id of a run of ``count`` answers judged at ``base_url``, started unless told otherwise."""
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
     answers = make_answer_set(questions)
-    endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=8)
+    endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=8, batches=batch)
     judge = save_judge(answers.project, "remote", endpoint, model="test-model", language="en")
-    run = prepare_run(answers, profile_row(answers.project, "graphrag"), judge=judge)
+    run = prepare_run(answers, profile_row(answers.project, "graphrag"), judge=judge, batch=batch)
     if started:
         start(run)
     return run.pk
 
 
 if __name__ == "__main__":
-    print(main(int(sys.argv[1]), sys.argv[2], started="--draft" not in sys.argv))
+    print(main(int(sys.argv[1]), sys.argv[2], started="--draft" not in sys.argv, batch="--batch" in sys.argv))

@@ -41,7 +41,7 @@ class Batches:
     ``failed``, ``stuck``), ``most`` how many lines are answered before one that expires or is cancelled ends.
     ``alter`` changes the lines of the output before they are written. ``faults`` are answered in place of the next
     requests of their kind: ``upload``, ``create``, ``look``, ``list``, ``content``, ``cancel``; a fault in ``after`` is
-    answered once the thing was done."""
+    answered once the thing was done. ``slow`` holds answers back for so many seconds once it was done, by kind."""
 
     answer: Answer
     seconds: float = 0.0
@@ -50,6 +50,7 @@ class Batches:
     alter: Callable[[list[Line]], list[Line | str]] = lambda lines: list(lines)
     faults: dict[str, deque[Action]] = field(default_factory=dict)
     after: dict[str, deque[Action]] = field(default_factory=dict)
+    slow: dict[str, float] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
@@ -86,6 +87,7 @@ class Batches:
             if self.faults.get(kind):
                 return await self.faults[kind].popleft()(nothing, http)
             response = await handler(http)
+            await asyncio.sleep(self.slow.get(kind, 0.0))
             return await self.after[kind].popleft()(nothing, http) if self.after.get(kind) else response
 
         return handle

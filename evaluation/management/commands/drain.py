@@ -6,16 +6,19 @@ import time
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db.models import Exists, OuterRef, Q
 
 from evaluation.errors import Refused
 from evaluation.management.working import WORKING
 from evaluation.messages import explain_refusal
 from evaluation.runs.draining import drain
 from evaluation.runs.models import Run
+from evaluation.work.batches import open_batches
 
 
 class Command(BaseCommand):
-    """``drain [RUN]``: works until no unit of the run (or of any running run) can be claimed."""
+    """``drain [RUN]``: works until no unit of the run (or of any running run) can be claimed. What is out in batches
+    is asked about once where it is due, and not waited for."""
 
     help = "Do the open units of a run, or of all running runs, in this process."
 
@@ -27,7 +30,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Drain, and print the state of each run afterwards."""
         deadline = time.monotonic() + options["seconds"]
-        wanted = Run.objects.filter(pk=options["run"]) if options["run"] else Run.objects.filter(state__in=WORKING)
+        asked = Q(pk=options["run"]) if options["run"] else Q(state__in=WORKING)
+        # Batches of a cancelled run have to be cancelled, and read.
+        cancelled = Q(state=Run.State.CANCELLED) & Q(Exists(open_batches().filter(run_id=OuterRef("pk"))))
+        wanted = Run.objects.filter(asked if options["run"] else asked | cancelled)
         for run_id in wanted.order_by("id").values_list("pk", flat=True):
             try:
                 run = drain(run_id, seconds=max(0.0, deadline - time.monotonic()))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -73,3 +74,13 @@ def test_a_price_file_is_read_exactly_and_refused_with_the_field_that_is_wrong(t
     file.write_text("prices: [", "utf-8")
     with pytest.raises(InvalidFile):
         read_prices(file)
+
+
+def test_a_call_in_a_batch_costs_the_part_that_the_table_names_else_nobody_knows() -> None:
+    half = Price(model="h", since=date(2026, 1, 1), input=Decimal(1), output=Decimal(2), batch=Decimal("0.5"))
+    table = PriceTable([half, half.model_copy(update={"model": "w", "batch": None})])
+    # (1000 x 1 + 200 x 2) / 10^6 = 0.0014, half of it 0.0007
+    assert cost_of("h", replace(reply(), batch=True), on=JULY, table=table) == Decimal("0.0007")
+    assert cost_of("h", reply(), on=JULY, table=table) == Decimal("0.0014")
+    assert cost_of("w", replace(reply(), batch=True), on=JULY, table=table) is None
+    assert cost_of("w", reply(), on=JULY, table=table) == Decimal("0.0014")

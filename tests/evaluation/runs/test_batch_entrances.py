@@ -7,15 +7,20 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
+from evaluation.accounts.roles import Role
 from evaluation.judges.models import Endpoint
 from evaluation.runs.draining import drain
+from evaluation.runs.lifecycle import start
 from evaluation.runs.models import Run
+from evaluation.runs.monitoring import exposition
 from evaluation.shipping import save_judge
 from evaluation.work import batches as ledger
 from evaluation.work.models import JudgeBatch
 from tests.evaluation.api.clients import evaluator
-from tests.evaluation.runs.remote import answers_to
+from tests.evaluation.runs.remote import answers_to, remote_run
+from tests.factories import make_user
 from tests.judge_server import JudgeServer
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +67,58 @@ def test_rest_starts_a_run_in_batches_and_tells_of_them(judge: JudgeServer) -> N
     run = Run.objects.get(pk=caller.post("runs/", body).json()["id"])
     assert run.config["batch"] is True
     drain(run.pk, seconds=20)
-    assert run.batches.get().state == "sent"
+    (told,) = caller.get(f"runs/{run.pk}/").json()["batches"]
+    shown = {name: told[name] for name in ("id", "state", "status", "model", "calls", "done", "reason", "ended_at")}
+    assert shown == {
+        "id": "batch_1", "state": "sent", "status": "in_progress", "model": "judge-1", "calls": 3, "done": 0,
+        "reason": None, "ended_at": None,
+    }  # fmt: skip
+    assert told["sent_at"]
+
+
+def test_the_run_page_tells_since_when_how_many_calls_are_out_and_what_became_of_others(judge: JudgeServer) -> None:
+    judge.batches.ending, judge.batches.most = "expired", 1
+    answers = judged_at(judge)
+    person = make_user(Role.VIEWER, answers.project)
+    caller = evaluator(answers.project)
+    body = {"answer_set": answers.pk, "judge": "mini", "profile": "graphrag", "batch": True, "baseline": False}
+    run = Run.objects.get(pk=caller.post("runs/", body).json()["id"])
+    drain(run.pk, seconds=20)
+    judge.batches.ending = "stuck"
+    JudgeBatch.objects.update(done=1, failed=1)
+    client = Client()
+    client.force_login(person)
+    text = " ".join(client.get(f"/runs/{run.pk}/progress/").content.decode().split())
+    assert "3 out in batches" in text
+    assert "2 of 3 calls answered, 1 of them badly" in text
+    judge.batches.ending = "expired"
+    drain(run.pk, seconds=20)
+    text = " ".join(client.get(f"/runs/{run.pk}/").content.decode().split())
+    assert "2 out in batches" in text
+    assert "A batch: The provider did not finish the batch in time." in text
+
+
+def test_monitoring_counts_the_calls_that_are_out_in_batches(judge: JudgeServer) -> None:
+    judge.batches.ending = "stuck"
+    answers = judged_at(judge)
+    run = remote_run(judge, answers, batch=True)
+    start(run)
+    drain(run.pk, seconds=20)
+    text = exposition([run.project_id]).decode()
+    assert 'concord_calls_in_batches{state="sent"} 3.0' in text
+    assert 'concord_units{kind="judge",state="batched"} 3.0' in text
+    assert "concord_calls_in_flight 0.0" in text
+
+
+def test_an_administrator_says_of_an_endpoint_that_it_takes_batches(judge: JudgeServer) -> None:
+    endpoint = Endpoint.objects.create(name="e", base_url=judge.base_url)
+    client = Client()
+    client.force_login(make_user(Role.ADMIN))
+    fields = {"name": "e", "base_url": judge.base_url, "max_concurrency": 3, "batches": "on"}
+    reply = client.post(f"/admin/evaluation/endpoint/{endpoint.pk}/change/", fields)
+    assert reply.status_code == 302
+    endpoint.refresh_from_db()
+    assert endpoint.batches
 
 
 def test_rest_refuses_batches_where_none_are_taken(judge: JudgeServer) -> None:

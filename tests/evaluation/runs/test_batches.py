@@ -18,13 +18,14 @@ from evaluation.runs.costs import spending
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import cancel, pause, resume, start
 from evaluation.runs.models import Run
+from evaluation.runs.progress import progress
 from evaluation.scores.models import Score
 from evaluation.scoring import batch_sessions
 from evaluation.scoring.batch_sessions import BatchSession
 from evaluation.shipping import save_judge
 from evaluation.work import batches as ledger
 from evaluation.work.models import Attempt, BatchLine, JudgeBatch, Reply, WorkUnit
-from evaluation.work.sweep import sweep
+from evaluation.work.sweep import neglected_batches, sweep
 from tests.evaluation.runs.remote import answers_to, remote_run
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions
@@ -68,6 +69,8 @@ def test_a_batch_gives_the_scores_that_single_calls_give(judge: JudgeServer) -> 
     assert set(WorkUnit.objects.filter(kind="judge").values_list("state", flat=True)) == {"batched"}
     batch = JudgeBatch.objects.get()
     assert (batch.state, batch.lines, batch.endpoint.base_url) == ("sent", 6, judge.base_url)
+    assert batch.expires_at is not None
+    assert progress(run).seconds_left is None
     assert Attempt.objects.count() == BatchLine.objects.count() == 6
     assert not Reply.objects.exists()
     done = drain(run.pk, seconds=20)
@@ -408,9 +411,10 @@ def test_a_run_is_more_than_one_batch_where_it_does_not_fit_into_one(
 ) -> None:
     monkeypatch.setattr(batch_sessions, "MOST_LINES", 4)
     monkeypatch.setattr(batch_sessions, "CHUNK", 3)
-    run = drained(started(judge, 10), 6)
-    assert run.state == Run.State.COMPLETED
+    run = drained(started(judge, 10), 1)
     assert [batch.lines for batch in JudgeBatch.objects.order_by("id")] == [4, 4, 2]
+    assert set(WorkUnit.objects.filter(kind="judge").values_list("state", flat=True)) == {"batched"}
+    assert drained(run, 1).state == Run.State.COMPLETED
     assert outcomes() == ["ok"] * 10
 
 
@@ -423,6 +427,9 @@ def test_the_sweep_rings_for_a_batch_that_is_due_and_for_nothing_before(judge: J
     JudgeBatch.objects.update(next_at=timezone.now())
     judge.batches.ending = "completed"
     assert sweep() == [run.pk]
+    assert neglected_batches() == []
+    JudgeBatch.objects.update(next_at=timezone.now() - timedelta(hours=1))
+    assert neglected_batches() == [run.pk]
     assert drained(run, 1).state == Run.State.COMPLETED
     assert sweep() == []
 
@@ -438,3 +445,17 @@ def test_a_call_in_a_batch_costs_its_part_of_the_price(judge: JudgeServer, setti
         costs = Reply.objects.filter(attempt__unit__run=run).values_list("cost", flat=True)
         # 6 x (900 x 1 + 60 x 2) / 10^6 / 2 = 6 x 0.00102 / 2
         assert (None if None in costs else sum(costs)) == expected
+
+
+def test_a_reply_to_a_request_that_is_no_longer_made_is_kept_and_asked_for_again(
+    judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = started(judge, 2)
+    drained(run, 1)
+    with monkeypatch.context() as patched:  # as after an update that words the requests otherwise
+        patched.setattr(batch_sessions, "request_hash", lambda call, repeat: "another")
+        drained(run, 1)
+    assert outcomes() == ["wrong_content"] * 2
+    assert set(WorkUnit.objects.filter(kind="judge").values_list("state", flat=True)) == {"batched"}
+    assert drained(run, 1).state == Run.State.COMPLETED
+    assert len(judge.batches.requests) == 4
