@@ -28,7 +28,8 @@ from review.queues.leaving import escalate, flag, release, skip
 from review.ratings import submit, undo
 from review.reveals import finalise, reveal
 
-CARD = CardShown()  # one for all requests: making a serializer copies every field below it
+# One for all requests: making a serializer copies every field below it.
+CARD, SUBMITTED = CardShown(), SubmittedShown()
 
 
 def card_response(assignment: Assignment, status: int = 200) -> Response:
@@ -78,7 +79,7 @@ class SubmitView(Endpoint):
             comment=body["comment"],
             suggestion=body["suggestion"],
         )
-        return Response(SubmittedShown(done).data)
+        return Response(SUBMITTED.to_representation(done))
 
 
 class RevealView(Endpoint):

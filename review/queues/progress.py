@@ -19,8 +19,8 @@ State = Assignment.State
 @dataclass(frozen=True, slots=True)
 class OwnProgress:
     """A reviewer's own part. ``items`` counts what the queue has for them, given out or not, with the hidden repeats
-    that are to be expected; ``median_seconds`` is the
-    own median time looked at an item, ``None`` without one."""
+    that are to be expected; ``median_seconds`` is the own median time looked at one of the last hundred, ``None``
+    without one."""
 
     items: int
     rated: int

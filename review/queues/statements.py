@@ -211,29 +211,34 @@ ORDER BY m.version DESC LIMIT 1
     m=MetricDefinition,
 )
 
-# A plus keeps SQLite from starting with a column: it would walk the whole queue.
-
 #: What a person has done in each of the queues: rated, skipped, flagged, and the median of the milliseconds looked at
-#: an item.
+#: each of the last hundred items, for a reviewer waits for it with every item, however many there were. An item's queue
+#: is looked up by itself: as a join, either database may take to walking the whole queue.
 OWN_PROGRESS = Statement(
     """
-WITH mine AS MATERIALIZED (
-  SELECT i.queue_id, a.state, (
-    SELECT MAX(t.active_ms) FROM review_rating t WHERE t.assignment_id = a.id AND t.phase = 'initial') AS looked
-  FROM {HELD} WHERE a.reviewer_id = %(user)s AND +i.queue_id IN %(queues)s),
-placed AS (
-  SELECT queue_id, state, looked, COUNT(looked) OVER (PARTITION BY queue_id) AS n,
-    ROW_NUMBER() OVER (PARTITION BY queue_id ORDER BY looked IS NULL, looked) AS place FROM mine)
-SELECT queue_id, SUM(CASE WHEN state IN ('submitted', 'revealed', 'finished') THEN 1 ELSE 0 END),
-  SUM(CASE WHEN state = 'skipped' THEN 1 ELSE 0 END), SUM(CASE WHEN state = 'flagged' THEN 1 ELSE 0 END),
-  AVG(CASE WHEN place IN ((n + 1) / 2, (n + 2) / 2) THEN looked END)
-FROM placed GROUP BY queue_id
+WITH done AS MATERIALIZED (
+  SELECT {QUEUE} AS queue_id,
+    SUM(CASE WHEN a.state IN ('submitted', 'revealed', 'finished') THEN 1 ELSE 0 END) AS rated,
+    SUM(CASE WHEN a.state = 'skipped' THEN 1 ELSE 0 END) AS skipped,
+    SUM(CASE WHEN a.state = 'flagged' THEN 1 ELSE 0 END) AS flagged
+  FROM review_assignment a WHERE a.reviewer_id = %(user)s GROUP BY 1)
+SELECT d.queue_id, d.rated, d.skipped, d.flagged, (
+  SELECT AVG(looked) FROM (
+    SELECT looked, COUNT(looked) OVER () AS n, ROW_NUMBER() OVER (ORDER BY looked IS NULL, looked) AS place FROM (
+      SELECT (
+        SELECT MAX(t.active_ms) FROM review_rating t WHERE t.assignment_id = l.id AND t.phase = 'initial') AS looked
+      FROM (
+        SELECT a.id FROM review_assignment a
+        WHERE a.reviewer_id = %(user)s AND a.submitted_at IS NOT NULL AND {QUEUE} = d.queue_id
+        ORDER BY a.submitted_at DESC LIMIT 100) l) measured) placed
+  WHERE place IN ((n + 1) / 2, (n + 2) / 2))
+FROM done d WHERE d.queue_id IN %(queues)s
 """,
-    HELD=_HELD,
+    QUEUE="(SELECT i.queue_id FROM review_reviewitem i WHERE i.id = a.item_id)",
 )
 
-#: Of each queue, how many items are kept for somebody, and how many of the others were withdrawn. IN, because SQLite
-#: does not look up a bare boolean in an index.
+#: Of each queue, how many items are kept for somebody, and how many of the others were withdrawn. SQLite does not look
+#: up a bare boolean in an index, so IN; without the plus it would walk the whole queue for the second.
 NOT_FOR_ALL = Statement("""
 SELECT q.id,
   (SELECT COUNT(*) FROM review_reviewitem i WHERE i.queue_id = q.id AND i.occasion = 1 AND i.reserved IN (TRUE)),

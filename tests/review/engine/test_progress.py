@@ -20,8 +20,8 @@ pytestmark = pytest.mark.django_db
 VALUES = {"correctness": Given(3), "faithfulness": Given(3)}
 
 
-def queue_for(*people: User) -> ReviewQueue:
-    run = make_scored_run(make_answer_set(make_question_set(specs=8)))
+def queue_for(*people: User, items: int = 8) -> ReviewQueue:
+    run = make_scored_run(make_answer_set(make_question_set(specs=items)))
     for one in people:
         RoleGrant.objects.create(user=one, project=run.project, role="reviewer")
     return make_queue(run, list(people), reviews_needed=2)
@@ -48,6 +48,15 @@ def test_the_median_is_that_of_the_items_that_were_measured(looks: list[int | No
     assert own[queue.pk].median_seconds == (statistics.median(measured) if measured else None)
     assert (own[queue.pk].rated, own[queue.pk].items) == (len(looks), 8)
     assert (own[another.pk].median_seconds, own[another.pk].rated) == (55.0, 1)
+
+
+def test_the_median_is_that_of_the_last_hundred() -> None:
+    me, other = make_user(), make_user()
+    queue = queue_for(me, other, items=102)
+    for milliseconds in [1_000, 1_000, *[3_000] * 50, *[5_000] * 50]:
+        look(queue, me, milliseconds)
+    own = own_progress(queue, me)
+    assert (own.rated, own.median_seconds) == (102, 4.0)
 
 
 def test_an_item_that_was_rated_again_counts_once_with_its_longest_look() -> None:
