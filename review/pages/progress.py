@@ -104,7 +104,11 @@ def _out(out: BatchesOut) -> str:
         "ended": numbers.plain(out.done + out.failed, 0),
         "failed": numbers.plain(out.failed, 0),
     }
-    said = gettext("out in batches since %(since)s: %(ended)s of %(lines)s calls answered, %(failed)s of them badly")
+    said = gettext("Out in batches since %(since)s: %(ended)s of %(lines)s calls answered.")
+    if out.failed:
+        said = gettext(
+            "Out in batches since %(since)s: %(ended)s of %(lines)s calls answered, %(failed)s of them badly."
+        )
     return said % figures
 
 

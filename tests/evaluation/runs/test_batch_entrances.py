@@ -95,7 +95,7 @@ def test_the_run_page_tells_since_when_how_many_calls_are_out_and_what_became_of
     drain(run.pk, seconds=20)
     text = " ".join(client.get(f"/runs/{run.pk}/").content.decode().split())
     assert "2 out in batches" in text
-    assert "A batch: The provider did not finish the batch in time." in text
+    assert "An earlier batch: The provider did not finish the batch in time." in text
 
 
 def test_monitoring_counts_the_calls_that_are_out_in_batches(judge: JudgeServer) -> None:

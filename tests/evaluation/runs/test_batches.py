@@ -182,6 +182,7 @@ def test_a_batch_that_was_refused_for_now_is_created_of_the_same_file(judge: Jud
     run = drained(started(judge), 4)
     assert run.state == Run.State.COMPLETED
     assert (judge.batches.asked["upload"], judge.batches.asked["create"], len(judge.batches.made)) == (1, 3, 1)
+    assert judge.batches.asked["list"] == 0  # nobody has to look for what was refused
 
 
 def test_a_batch_whose_id_was_lost_on_the_way_is_found_again(judge: JudgeServer) -> None:
@@ -354,13 +355,12 @@ def test_a_batch_whose_worker_died_in_the_middle_is_sent_once(
 
 
 def test_who_has_lost_his_turn_sends_nothing(judge: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    upload = BatchClient.upload
+    upload, others = BatchClient.upload, []
 
     def slow(self: BatchClient, lines: bytes) -> str:
-        JudgeBatch.objects.update(busy_until=None)
-        batch = JudgeBatch.objects.get()
-        assert ledger.take_turn(batch)  # somebody else, after the lease
-        ledger.end(batch, "dropped", "batch_interrupted", unpaid=True)
+        JudgeBatch.objects.update(busy_until=None)  # the lease was over
+        others.append(JudgeBatch.objects.get())
+        assert ledger.take_turn(others[0])
         return upload(self, lines)
 
     run = started(judge)
@@ -368,8 +368,28 @@ def test_who_has_lost_his_turn_sends_nothing(judge: JudgeServer, monkeypatch: py
         patched.setattr(BatchClient, "upload", slow)
         drain(run.pk, seconds=20)
     assert judge.batches.made == []
+    ledger.end(others[0], "dropped", "batch_interrupted", unpaid=True)
     assert drained(run).state == Run.State.COMPLETED
     assert len(judge.batches.requests) == 6
+
+
+def test_a_reply_that_was_written_before_its_repair_could_begin_is_not_written_again(
+    judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge.enqueue(actions.FAULTS["prose"])
+    run = started(judge)
+    drained(run, 1)
+
+    def dying(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(batch_sessions.units, "lease_again", dying)
+        with pytest.raises(KeyboardInterrupt):
+            drain(run.pk, seconds=20)
+    JudgeBatch.objects.update(busy_until=None)
+    assert drained(run).state == Run.State.COMPLETED
+    assert outcomes() == ["ok"] * 6 + ["parse"]
 
 
 def test_a_turn_is_had_by_one_at_a_time(judge: JudgeServer) -> None:
