@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-THREADS = 8  # of each process: most of them wait for the database
+THREADS = 4  # of each process: some wait for the database while one works
 MOST_PROCESSES = 4  # unless the setting names more: each takes up to 200 MB
 
 
