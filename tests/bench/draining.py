@@ -1,8 +1,10 @@
 """Drains a prepared run and prints what it took as JSON: ``python -m tests.bench.draining RUN [PROFILE]``.
 
 The judge is tried out first (``preflight``: seconds of a few calls one after another, whatever the run's size), apart
-from what follows. ``wall`` runs from the start of the drain to the commit of the last judged score; ``cpu`` is the
-process's, user and system, over the same time. With PROFILE the profile of the ledger's thread goes to that file.
+from what follows: ``ready`` is printed, and a line on the standard input begins the drain, so that several processes
+can share a run. ``started`` and ``ended``, the commit of the process's last judged score, are on the machine's
+monotonic clock; ``cpu`` is the process's, user and system, over the same time. With PROFILE the profile of the
+ledger's thread goes to that file.
 """
 
 from __future__ import annotations
@@ -47,6 +49,8 @@ def main(run_id: int, profile: str) -> dict[str, float]:
     began = time.monotonic()
     preflight(Run.objects.get(pk=run_id), began + 60)
     ready = time.monotonic()
+    print("ready", flush=True)
+    sys.stdin.readline()
     tracer = cProfile.Profile() if profile else None
     started = time.monotonic(), time.process_time()
     if tracer:
@@ -54,10 +58,11 @@ def main(run_id: int, profile: str) -> dict[str, float]:
         tracer.dump_stats(profile)
     else:
         drain(run_id, seconds=3600)
-    wall, cpu = (after - before for after, before in zip(ended[-1], started, strict=True))
+    last = ended[-1] if ended else started
     return {
-        "wall": wall,
-        "cpu": cpu,
+        "started": started[0],
+        "ended": last[0],
+        "cpu": last[1] - started[1],
         "preflight": ready - began,
         "calls": Reply.objects.count(),
         "scores": Score.objects.filter(run_id=run_id).count(),

@@ -55,17 +55,39 @@ def bare_loop(name: str, base_url: str, calls: int) -> Taken:
     return dict(json.loads(done.stdout))
 
 
-def engine(kind: str, base_url: str, calls: int, profile: str = "") -> Taken:
-    """What the engine takes on a fresh database, with the settings of production."""
+def engine(kind: str, base_url: str, calls: int, profile: str = "", workers: int = 1) -> Taken:
+    """What the engine takes on a fresh database, with the settings of production; several ``workers`` share the run."""
     with tempfile.TemporaryDirectory() as folder, fresh_database(kind, Path(folder)) as url:
         site = Site(Path(folder), url, base_url.rsplit("/v1", 1)[0])
         site.environment |= {"CONCORD_LEASE_SECONDS": "90", "CONCORD_CALL_SECONDS": "60", "DEBUG": "0"}
         site.environment |= {"SECRET_KEY": secrets.token_urlsafe(64), "ALLOWED_HOSTS": "localhost"}
         site.manage("migrate", "--verbosity", "0")
         run = site.python("-m", "tests.bench.prepare", str(calls), base_url, str(CONCURRENCY)).splitlines()[-1]
-        taken: Taken = json.loads(site.python("-m", "tests.bench.draining", run, profile).splitlines()[-1])
-        assert taken["calls"] == calls, taken
-        return taken
+        taken = drained(site, run, profile, workers)
+        assert max(one["calls"] for one in taken) == calls, taken
+        return {
+            "wall": max(one["ended"] for one in taken) - min(one["started"] for one in taken),
+            "cpu": sum(one["cpu"] for one in taken),
+        }
+
+
+def drained(site: Site, run: str, profile: str, workers: int) -> list[Taken]:
+    """What each of the processes took that drained a run together."""
+    command = [sys.executable, "-m", "tests.bench.draining", run, profile]
+    processes = [
+        subprocess.Popen(
+            command, cwd=ROOT, env=site.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(workers)
+    ]
+    for process in processes:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
+    return [json.loads(process.communicate()[0].splitlines()[-1]) for process in processes]
 
 
 def kinds() -> list[str]:
@@ -73,8 +95,8 @@ def kinds() -> list[str]:
     return ["sqlite", *(["postgres"] if os.environ.get("CONCORD_TEST_POSTGRES") else [])]
 
 
-def measure(calls: int = CALLS, latency: float = LATENCY, rounds: int = ROUNDS) -> dict[str, Taken]:
-    """For each contender the medians: wall and CPU seconds."""
+def measure(calls: int = CALLS, latency: float = LATENCY, rounds: int = ROUNDS, workers: int = 1) -> dict[str, Taken]:
+    """For each contender the medians: wall and CPU seconds. The engine with one worker, and with ``workers``."""
     taken: dict[str, list[Taken]] = defaultdict(list)
     with judge_process(latency) as base_url:
         for _ in range(rounds):
@@ -82,15 +104,18 @@ def measure(calls: int = CALLS, latency: float = LATENCY, rounds: int = ROUNDS) 
                 taken[f"bare {name}"].append(bare_loop(name, base_url, calls))
             for kind in kinds():
                 taken[f"engine, {kind}"].append(engine(kind, base_url, calls))
+                if workers > 1:
+                    several = engine(kind, base_url, calls, workers=workers)
+                    taken[f"engine, {kind}, {workers} workers"].append(several)
     return {
         name: {what: statistics.median(one[what] for one in several) for what in ("wall", "cpu")}
         for name, several in taken.items()
     }
 
 
-def report(calls: int, latency: float, rounds: int) -> None:
+def report(calls: int, latency: float, rounds: int, workers: int = 1) -> None:
     """Measure and print, each beside the bare ``AsyncOpenAI`` loop."""
-    found = measure(calls, latency, rounds)
+    found = measure(calls, latency, rounds, workers)
     yardstick = found["bare AsyncOpenAI"]
     ideal = calls * latency / CONCURRENCY
     print(f"{calls} calls, {latency * 1000:g} ms, {CONCURRENCY} at a time, median of {rounds} rounds", flush=True)
@@ -109,6 +134,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=CALLS)
     parser.add_argument("--latency", type=float, action="append", help="seconds; default 0.2 and 0")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--workers", type=int, default=1, help="measure so many processes that share a run too")
     parser.add_argument("--profile", default="", help="profile the ledger's thread into this file, on SQLite alone")
     given = parser.parse_args()
     if given.profile:
@@ -116,7 +142,7 @@ def main() -> None:
             print(engine("sqlite", base_url, given.calls, given.profile))
         return
     for latency in given.latency or [LATENCY, 0.0]:
-        report(given.calls, latency, given.rounds)
+        report(given.calls, latency, given.rounds, given.workers)
 
 
 if __name__ == "__main__":
