@@ -7,20 +7,29 @@ and more, the one that sends calls too. What was there before is left out of it 
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 THRESHOLDS = (50_000, 20, 10)
+_turn = threading.Lock()
+_before: list[tuple[int, int, int]] = []  # one for each that holds it back; the first is what was there
 
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Collect the cycles among new objects alone, and seldom."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(*THRESHOLDS)
+    """Collect the cycles among new objects alone, and seldom, until the last of those who ask for it is done."""
+    with _turn:
+        _before.append(gc.get_threshold())
+        if len(_before) == 1:
+            gc.freeze()
+            gc.set_threshold(*THRESHOLDS)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
+        with _turn:
+            first, *_ = _before
+            _before.pop()
+            if not _before:
+                gc.set_threshold(*first)
+                gc.unfreeze()

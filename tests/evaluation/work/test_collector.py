@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from evaluation.work.collector import held_back
+from evaluation.work.collector import THRESHOLDS, held_back
 
 
 class Knot:
@@ -40,3 +40,16 @@ def test_an_error_ends_it_as_well() -> None:
         pass
     assert gc.get_threshold() == thresholds
     assert gc.get_freeze_count() == 0
+
+
+def test_of_two_at_a_time_the_last_gives_it_back() -> None:
+    before = gc.get_threshold()
+    one, other = held_back(), held_back()
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert gc.get_threshold() == THRESHOLDS
+    assert gc.get_freeze_count()
+    other.__exit__(None, None, None)
+    assert gc.get_threshold() == before
+    assert not gc.get_freeze_count()
