@@ -30,8 +30,8 @@ demo: setup                    ## load the demo, evaluate it, serve it with a wo
 test: setup-dev                ## all tests; PostgreSQL and the browser where there are any
 	$(BIN)/python -m tests.lanes
 
-test-faults: setup-dev         ## kills, locks, lost connections with real processes (minutes)
-	$(BIN)/pytest -m faults tests/faults
+test-faults: setup-dev         ## kills, locks, lost connections, faults of judges with real processes (minutes)
+	$(BIN)/pytest -m faults -n 2 tests/faults
 
 lint: setup-dev                ## style, types, import contracts, missing migrations
 	$(BIN)/ruff check .
@@ -40,7 +40,7 @@ lint: setup-dev                ## style, types, import contracts, missing migrat
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
-test-endurance: setup-dev      ## faulty endpoints, databases that are away, clocks that jump (half an hour)
+test-endurance: setup-dev      ## thousands of faults, databases that are away, clocks that jump (half an hour)
 	$(BIN)/pytest -m endurance tests/faults
 
 test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (a quarter of an hour and more)

@@ -12,7 +12,7 @@ from tests.faults.site import Site
 from tests.faults.test_kills import prepared
 from tests.judge_server import JudgeServer, actions
 
-pytestmark = [pytest.mark.endurance]
+pytestmark = [pytest.mark.faults]
 ANSWERS = 20
 
 
