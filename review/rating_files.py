@@ -77,7 +77,8 @@ def import_ratings(
         audit.record(by, "ratings.imported", run, sha256=digest, human=human, judge=judge.stored, sampled=str(sampled))
         if dry_run:
             transaction.set_rollback(True)
-    look_again(run)
+    if not dry_run:
+        look_again(run)
     return ImportedRatings(
         human=human,
         judge=judge.stored,

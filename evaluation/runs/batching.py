@@ -258,7 +258,7 @@ def _written(batching: Batching) -> bool:
     """Have a session do its work and hand over what it has written; whether that was done."""
     try:
         batching.session.work()
-    except BaseException:
+    except BaseException:  # an interruption as well: what was put into the file must not wait for it to be found
         batching.abandon()
         raise
     return batching.send()
