@@ -47,6 +47,11 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         200,
         "Files (reports, exports of queues) one person may have made an hour; 0: any.",
     ),
+    "CONCORD_FIGURES_PER_HOUR": (
+        int,
+        600,
+        "Agreements, corrections and comparisons one person may have computed by REST an hour; 0: any.",
+    ),
     "CONCORD_LOCAL_MODEL": (
         str,
         "",

@@ -199,6 +199,7 @@ CONCORD_BERT_SCORE_LAYER: int = read("CONCORD_BERT_SCORE_LAYER")
 CONCORD_BERT_SCORE_BASELINE: str = read("CONCORD_BERT_SCORE_BASELINE")
 CONCORD_UPLOAD_BYTES: int = read("CONCORD_UPLOAD_BYTES")
 CONCORD_EXPORTS_PER_HOUR: int = read("CONCORD_EXPORTS_PER_HOUR")
+CONCORD_FIGURES_PER_HOUR: int = read("CONCORD_FIGURES_PER_HOUR")
 
 # Where the machine's half reports who was shown judges' values; it may not import the human half itself.
 CONCORD_VALUES_SHOWN = "review.exposures.expose_answers"

@@ -47,7 +47,7 @@ def attention(user: User) -> Attention:
     queues = list(mine)
     progress = own_progresses(queues, user)
     waiting = [found for queue in queues if (found := _waiting(queue, progress[queue.pk])).waiting]
-    runs = access.visible(Run.objects.select_related("answer_set"), user, Action.EVALUATE)
+    runs = access.visible(Run.objects.select_related(Run.NAMED_BY), user, Action.EVALUATE)
     open_runs = list(runs.filter(state__in=[Run.State.DRAFT, Run.State.INCOMPLETE]).order_by("-pk")[:20])
     return Attention(
         queues=tuple(waiting),

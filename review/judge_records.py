@@ -75,7 +75,7 @@ def judge_records(judges: Sequence[JudgeVersion]) -> list[JudgeRecord]:
     rated = Exists(Rating.objects.filter(answer__answer_set=OuterRef("run__answer_set")))
     measured = _newest_runs(judges, RunJudge.objects.filter(rated))
     wanted = {pk for several in measured.values() for pk in several} | {of.last for of in used.values()}
-    runs = Run.objects.select_related("answer_set__question_set", "answer_set__system_version__system").in_bulk(wanted)
+    runs = Run.objects.select_related("answer_set__question_set", Run.NAMED_BY).in_bulk(wanted)
     kept = kept_of([runs[pk] for pk in sorted({pk for several in measured.values() for pk in several})])
     newest_rubrics = _newest_versions(RubricVersion.objects.filter(family__in={r.family for r in rubrics.values()}))
     names = JudgeVersion.objects.filter(project__in={j.project_id for j in judges}, name__in={j.name for j in judges})

@@ -83,7 +83,7 @@ def trends_of(run: Run) -> dict[str, Trend]:
 
 def _rated_runs(run: Run) -> list[Run]:
     rated = Rating.objects.filter(answer__answer_set=OuterRef("answer_set"))
-    runs = Run.objects.filter(
+    runs = Run.objects.select_related(Run.NAMED_BY).filter(
         Exists(rated),
         project_id=run.project_id,
         answer_set__question_set__name=run.answer_set.question_set.name,

@@ -170,6 +170,7 @@ def make_scored_run(
     metrics: Sequence[str] = ("correctness", "faithfulness"),
     reason: str = "The judge's reason.",
     judge: JudgeVersion | None = None,
+    family: str = "answer_quality",
     **fields: Any,
 ) -> Run:
     """A completed run with a judge value per answer and metric, from ``values`` in turn; ``None`` is a failed one."""
@@ -179,7 +180,7 @@ def make_scored_run(
         project, {"name": "plain", "title": {"en": "Plain", "ko": "기본"}, "reported": list(metrics)}
     )
     scorer = judge or make_judge(project)
-    rubric = shipped_rubric_row("answer_quality", "en")
+    rubric = shipped_rubric_row(family, "en")
     run = make_draft_run(answers, profile=profile, judges=[(scorer, rubric, True)], **fields)
     Run.objects.filter(pk=run.pk).update(state=Run.State.COMPLETED)
     run.refresh_from_db()

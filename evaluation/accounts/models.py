@@ -49,12 +49,18 @@ class FailedLogin(Row):
 
 
 class TakenExport(Row):
-    """A file that was made for somebody; kept for an hour, to limit how many there are."""
+    """A file or figures made for somebody; kept for an hour, to limit how many there are."""
 
+    class Kind(models.TextChoices):
+        FILE = "file"
+        FIGURES = "figures"
+
+    kind = models.CharField(max_length=7, choices=Kind.choices, default=Kind.FILE)
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
 
     class Meta:
-        indexes = [models.Index(fields=["person", "created_at"], name="exports_of_person")]
+        indexes = [models.Index(fields=["person", "kind", "created_at"], name="exports_of_person")]
+        constraints = [models.CheckConstraint(condition=models.Q(kind__in=["file", "figures"]), name="known_export")]
 
     def __str__(self) -> str:
         return f"{self.person_id} {self.created_at}"

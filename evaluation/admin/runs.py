@@ -74,4 +74,4 @@ class RunEventAdmin(ReadOnlyAdmin):
     path = "run__project_id"
     list_display = ("run", "verb", "reason", "created_at", "created_by")
     list_filter = ("verb",)
-    list_select_related = ("run", "created_by")
+    list_select_related = (f"run__{Run.NAMED_BY}", "created_by")

@@ -194,7 +194,7 @@ def _facts(version: CriterionVersion) -> tuple[tuple[str, str], ...]:
         (gettext("needs"), _listed(slots[slot] for slot in spec.needs)),
         (gettext("categories"), _listed(spec.categories) if spec.categories else gettext("all")),
         (gettext("stand-in of the offline baseline"), str(dict(STAND_INS)[spec.offline])),
-        (gettext("made by"), str(version.created_by or "")),
+        (gettext("made by"), str(version.created_by or gettext("a command; no person is known"))),
         (gettext("content hash"), version.content_hash[:12]),
     )
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import Project
@@ -120,6 +123,9 @@ class Run(Row, Authored):
     """An answer set scored under a profile. ``config`` is frozen when the run starts and is read through
     ``evaluation.runs.config``; ``reason`` says why a run is paused or incomplete."""
 
+    #: What a run without a name is told by; lists select it along.
+    NAMED_BY: ClassVar[str] = "answer_set__system_version__system"
+
     class State(models.TextChoices):
         DRAFT = "draft", _("draft")
         PREFLIGHT = "preflight", _("checking")
@@ -164,7 +170,11 @@ class Run(Row, Authored):
         ]
 
     def __str__(self) -> str:
-        return self.name or f"#{self.pk}"
+        """The given name, else who answered and when it was made: "my-rag v2 · 22 Nov 2026 (#13)"."""
+        if self.name:
+            return self.name
+        made = date_format(timezone.localtime(self.created_at), "SHORT_DATE_FORMAT")
+        return f"{self.answer_set.system_version} · {made} (#{self.pk})"
 
 
 SINGLE = "single"

@@ -192,6 +192,10 @@ EXPORTS = {
     "too_many_exports": _(
         "You have reached the limit of files within an hour (%(limit)s). The next one can be had in %(minutes)s min."
     ),
+    "too_many_figures": _(
+        "You have reached the limit of computed figures within an hour (%(limit)s). The next ones can be had in "
+        "%(minutes)s min."
+    ),
 }
 
 GATES = {

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.roles import Action
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
+from evaluation.runs.models import Run
 from review.models.draws import Draw
 from review.models.queues import ReviewQueue
 from review.models.ratings import Override
@@ -45,7 +46,7 @@ class DrawAdmin(ReadOnlyAdmin):
     view = Action.MANAGE_REVIEW
     list_display = ("run", "queue", "strategy", "seed", "frame_size", "planned_after_looking", "created_at")
     list_filter = ("strategy",)
-    list_select_related = ("run", "queue")
+    list_select_related = (f"run__{Run.NAMED_BY}", "queue")
 
 
 @admin.register(Override)

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation import access
-from evaluation.accounts.exports import take_export
+from evaluation.accounts.exports import take_export, take_figures
 from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.errors import UnknownName
@@ -23,7 +23,7 @@ from review.comparing.whole import compare, comparison_json
 from review.exposures import expose
 from review.gating import GateAsked, gate_of, gates_of
 from review.measures import By
-from review.measures_kept import kept_agreement
+from review.measures_kept import agreement_if_kept, kept_agreement
 from review.pages.plan import planned_review
 from review.pages.report_pictures import agreement_pictures
 from review.reporting.exporting import FORMATS, export
@@ -105,12 +105,18 @@ class AgreementView(Endpoint):
     serializer_class = NothingBody
     query = ("by", "seed", "resamples")
 
-    @extend_schema(parameters=[AgreementQuery], responses=OBJECT)
+    @extend_schema(parameters=[AgreementQuery], responses={200: OBJECT, 429: TOO_OFTEN})
     def get(self, request: Request, pk: int) -> Response:
-        """``judges`` by author and metric, ``experts`` by metric, as the ``agreement`` command prints them."""
+        """``judges`` by author and metric, ``experts`` by metric, as the ``agreement`` command prints them. What has
+        been computed before does not count towards the limit."""
         run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
         asked = _checked(AgreementQuery, request)
-        return Response(kept_agreement(run, resamples=asked["resamples"], seed=asked["seed"], by=By(asked["by"])))
+        resamples, seed, by = asked["resamples"], asked["seed"], By(asked["by"])
+        found = agreement_if_kept(run, resamples=resamples, seed=seed, by=by)
+        if found is None:
+            take_figures(person(request))
+            found = kept_agreement(run, resamples=resamples, seed=seed, by=by)
+        return Response(found)
 
 
 class CorrectionQuery(StrictSerializer):
@@ -125,12 +131,13 @@ class CorrectionView(Endpoint):
     serializer_class = NothingBody
     query = ("by",)
 
-    @extend_schema(parameters=[CorrectionQuery], responses=OBJECT)
+    @extend_schema(parameters=[CorrectionQuery], responses={200: OBJECT, 429: TOO_OFTEN})
     def get(self, request: Request, pk: int) -> Response:
         """The three estimates of the overall score and of each metric, as the ``correct`` command prints them, and what
         reviewing more would bring."""
         run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
         asked = _checked(CorrectionQuery, request)
+        take_figures(person(request))
         basis = gather(run)
         found = three_ways_from(basis, by_category=asked["by"] == "category").to_dict()
         return Response({**found, "next_review": planned_review(basis)})
@@ -160,13 +167,14 @@ class CompareView(Endpoint):
 
     @extend_schema(
         parameters=[OpenApiParameter("runs", str, required=True, description="ids, separated by commas"), GateQuery],
-        responses=OBJECT,
+        responses={200: OBJECT, 429: TOO_OFTEN},
     )
     def get(self, request: Request) -> Response:
         """Scores of each run, versions in which they differ, differences from the first run, and the ranking. It tells
         how judges scored single questions, so that reviewers who read it are recorded."""
         asked = _checked(CompareQuery, request)
         runs = [access.fetch(Run.objects.all(), request.user, Action.VIEW, pk) for pk in asked["runs"]]
+        take_figures(person(request))
         compared = compare(runs)
         found = comparison_json(compared, gates_of(compared, _gate_against(None, asked)))
         for run in runs:

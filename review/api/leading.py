@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.accounts.exports import take_export
+from evaluation.accounts.exports import take_export, take_figures
 from evaluation.accounts.models import User
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.errors import UnknownName
@@ -189,10 +189,11 @@ class ReviewersView(Endpoint):
 
     serializer_class = NothingBody
 
-    @extend_schema(responses=ReviewerFiguresShown(many=True))
+    @extend_schema(responses={200: ReviewerFiguresShown(many=True), 429: TOO_OFTEN})
     def get(self, request: Request, pk: int) -> Response:
         """One entry for each reviewer and metric with anything to compare."""
         queue = queue_for_lead(request.user, pk)
+        take_figures(person(request))
         names = dict(queue.members.values_list("reviewer", "reviewer__username"))
         speed = paces(queue)
         found = [_figures(one, names, speed.get(one.reviewer_id)) for one in consistency(queue)]

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation import access
+from evaluation.accounts.exports import take_figures
 from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.api.pages import Pages
@@ -21,7 +22,7 @@ from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_set
 from review.agreement.bootstrap import Resampling
 from review.api.figures import MOST_RESAMPLES
 from review.api.people import people_named
-from review.api.shapes import LARGEST_ID, NothingBody, optional_text, row_id
+from review.api.shapes import LARGEST_ID, TOO_OFTEN, NothingBody, optional_text, row_id
 from review.forms.pairs import LARGEST, LONGEST_NAME
 from review.models.pairs import Pair, PairSet
 from review.pairing.figures import figures_for
@@ -184,13 +185,14 @@ class PairFiguresView(Endpoint):
     serializer_class = NothingBody
     query = ("seed", "resamples")
 
-    @extend_schema(parameters=[PairFiguresQuery], responses=OpenApiTypes.OBJECT)
+    @extend_schema(parameters=[PairFiguresQuery], responses={200: OpenApiTypes.OBJECT, 429: TOO_OFTEN})
     def get(self, request: Request, pk: int) -> Response:
         """By metric, as the ``pairs`` command prints it. A lead who rates too has to rate all pairs first."""
         found, asked = pair_set_for_lead(request.user, pk), PairFiguresQuery(data=request.query_params.dict())
         asked.is_valid(raise_exception=True)
         resamples, seed = asked.validated_data["resamples"], asked.validated_data["seed"]
         resampling = Resampling(resamples=resamples, seed=seed) if resamples else None
+        take_figures(person(request))
         figures = figures_for(found, person(request), resampling=resampling)
         return Response({name: one.to_dict() for name, one in figures.items()})
 

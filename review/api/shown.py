@@ -29,7 +29,7 @@ class GivenShown(serializers.Serializer[Any]):
 class LevelShown(serializers.Serializer[Any]):
     """An anchored level."""
 
-    value = serializers.IntegerField()
+    value = serializers.FloatField()
     text = serializers.CharField()
 
 

@@ -31,7 +31,11 @@ class NewPairsForm(forms.Form):
 
     def __init__(self, run: Run, data: Any = None) -> None:
         super().__init__(data)
-        others = Run.objects.filter(project=run.project_id).exclude(answer_set=run.answer_set_id)
+        others = (
+            Run.objects.select_related(Run.NAMED_BY)
+            .filter(project=run.project_id)
+            .exclude(answer_set=run.answer_set_id)
+        )
         asked = run.answer_set.question_set.name
         choices = others.filter(answer_set__question_set__name=asked).order_by("-id")
         self.fields["run_b"].queryset = choices  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from evaluation.runs.models import Run
+from review.comparing.choosing import Side
 from review.comparing.versions import differing_versions
 from review.comparing.whole import Comparison
 from review.pages.comparison_order import OrderCard, order_card
@@ -47,17 +48,25 @@ class ComparePage:
 def compare_page(found: Comparison, others: Sequence[Run]) -> ComparePage:
     """The page of a comparison; ``others`` are the runs that could be compared."""
     chosen = {side.run_id for side in found.sides}
-    names = tuple((side.run_id, side.report.header.name) for side in found.sides)
+    names = _names(found.sides)
     differing = differing_versions([side.report for side in found.sides])
-    by_id = {side.run_id: side for side in found.sides}
     return ComparePage(
         title=" · ".join(name for _pk, name in names),
         choices=_choices(others, chosen),
         flags=tuple(Flag(str(KINDS[kind]), tuple(versions)) for kind, versions in differing.items()),
         names=names,
-        pairs=tuple(pair_card(one, by_id[one.run_id], by_id[one.baseline_id]) for one in found.differences),
+        pairs=tuple(pair_card(one, dict(names)) for one in found.differences),
         order=order_card(found.order, dict(names)) if found.order else None,
-        systems=systems_card([side.report for side in found.sides]),
+        systems=systems_card([side.report for side in found.sides], dict(names)),
+    )
+
+
+def _names(compared: Sequence[Side]) -> tuple[tuple[int, str], ...]:
+    """The runs as lists call them; with their numbers where several were given one name."""
+    names = [side.report.header.name for side in compared]
+    return tuple(
+        (side.run_id, f"{name} (#{side.run_id})" if names.count(name) > 1 else name)
+        for side, name in zip(compared, names, strict=True)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.markdown import language_of
 from evaluation.sentences.categories import category_name
 from review.charts.differences import Difference, Differences, differences
-from review.comparing.choosing import Side
 from review.comparing.difference import MetricDifference, QuestionChange, RunDifference
 from review.comparing.said import corrected_sentence, judge_only_sentence
 from review.comparison.mcnemar import McNemar
@@ -86,9 +85,9 @@ class PairCard:
     better: tuple[ChangeLink, ...]
 
 
-def pair_card(one: RunDifference, ours: Side, baseline: Side) -> PairCard:
+def pair_card(one: RunDifference, run_names: Mapping[int, str]) -> PairCard:
     """The card of one comparison."""
-    names = {"run": ours.report.header.name, "baseline": baseline.report.header.name}
+    names = {"run": run_names[one.run_id], "baseline": run_names[one.baseline_id]}
     overall = _row(gettext("Overall score"), "", one.overall, None, one.passes, one.corrected, (), plus=True)
     return PairCard(
         title=gettext("%(run)s minus %(baseline)s") % names,

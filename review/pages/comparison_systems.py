@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from review.pages.profile_card import ClassView, SpreadRow, profile_card
@@ -52,11 +52,11 @@ class SystemsCard:
     empty: bool
 
 
-def systems_card(reports: Sequence[Report]) -> SystemsCard:
-    """The card of the runs' reports. Runs of one system are told apart by their number."""
+def systems_card(reports: Sequence[Report], run_names: Mapping[int, str]) -> SystemsCard:
+    """The card of the runs' reports. Runs of one system are told apart by their names."""
     systems = [report.header.system for report in reports]
     named = [
-        f"{system} (#{report.header.run_id})" if systems.count(system) > 1 else system
+        run_names[report.header.run_id] if systems.count(system) > 1 else system
         for report, system in zip(reports, systems, strict=True)
     ]
     cards = list(zip(named, [profile_card(report) for report in reports], strict=True))

@@ -16,7 +16,7 @@ from review.pages import numbers
 from review.pages.state import StateChip, state_chip
 from review.summaries import Headline
 
-LISTED = ("answer_set__question_set", "answer_set__system_version__system")  # what rows of runs must come with
+LISTED = ("answer_set__question_set", Run.NAMED_BY)  # what rows of runs must come with
 KINDS = {"corrected": Shape.CORRECTED, "expert": Shape.EXPERT, "judge": Shape.JUDGE, "plain-mark": Shape.PLAIN}
 
 

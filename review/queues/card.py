@@ -214,7 +214,7 @@ def card_metric(metric: MetricDefinition, asked: RubricMetric | None, language: 
         high=scale.high,
         labels=scale.labels,
         question=asked.question.strip() if asked else "",
-        levels=tuple(LevelText(level.value, level.text) for level in asked.levels) if asked else (),
+        levels=tuple(LevelText(float(level.value), level.text) for level in asked.levels) if asked else (),
         language=written_in,
         label_texts=tuple(anchors.get(label, "") for label in scale.labels),
     )

@@ -82,13 +82,18 @@ def _fetch(request: HttpRequest, pk: int) -> Answer:
 
 def _run(found: Answer, wanted: str) -> Run:
     """The run the page is seen from: the named one, else the newest over the answer set."""
-    runs = Run.objects.filter(answer_set_id=found.answer_set_id).order_by("-pk")
+    runs = _over(found)
     if wanted:
         runs = runs.filter(pk=int(wanted)) if wanted.isascii() and wanted.isdigit() else runs.none()
     run = runs.first()
     if run is None:
         raise Http404
     return run
+
+
+def _over(found: Answer) -> QuerySet[Run]:
+    """The runs over the answer set, newest first."""
+    return Run.objects.select_related(Run.NAMED_BY).filter(answer_set_id=found.answer_set_id).order_by("-pk")
 
 
 def _page(
@@ -102,7 +107,7 @@ def _page(
         values=effective_values(run, {found.pk}),
         scores=list(_scores(run, found)),
         events=_events(request, found),
-        other_runs=list(Run.objects.filter(answer_set_id=found.answer_set_id).exclude(pk=run.pk).order_by("-pk")[:10]),
+        other_runs=list(_over(found).exclude(pk=run.pk)[:10]),
     )
     page = answer_page(facts, may_override=may_override(me, found), refusal=refusal)
     return render(request, "review/answer.html", {"page": page}, status=status)

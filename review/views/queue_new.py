@@ -104,7 +104,7 @@ def _run(request: HttpRequest) -> Run:
     if not (named.isascii() and named.isdigit()):
         raise Http404
     return access.fetch(
-        Run.objects.select_related("answer_set__question_set"), request.user, Action.MANAGE_REVIEW, named
+        Run.objects.select_related("answer_set__question_set", Run.NAMED_BY), request.user, Action.MANAGE_REVIEW, named
     )
 
 
@@ -115,7 +115,12 @@ def _form(run: Run, data: QueryDict | None) -> QueueForm:
     people = User.objects.filter(pk__in=grants.values("user")).order_by("username")
     experts = grants.filter(role=Role.REVIEWER).values_list("user_id", flat=True)
     others = Run.objects.filter(project_id=run.project_id, answer_set__question_set_id=run.answer_set.question_set_id)
-    others = others.filter(Exists(Score.objects.filter(run=OuterRef("pk")))).exclude(pk=run.pk).order_by("-pk")
+    others = (
+        others.select_related(Run.NAMED_BY)
+        .filter(Exists(Score.objects.filter(run=OuterRef("pk"))))
+        .exclude(pk=run.pk)
+        .order_by("-pk")
+    )
     return QueueForm(
         data, run=run, others=list(others[:MOST_RUNS]), metrics=list(metrics), people=list(people), experts=set(experts)
     )

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from evaluation import access
 from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
+from evaluation.runs.models import Run
 from review.access import leads, queue_for_lead, queue_for_reading, queues_of
 from review.models.queues import ItemEvent, QueueMember, ReviewItem, ReviewQueue
 from review.pages.queues import LeadView, QueueListPage, lead_view, queue_page, queue_row
@@ -83,7 +84,7 @@ def _lead(found: ReviewQueue) -> LeadView:
     told: dict[int, list[ItemEvent]] = {}
     for event in events.select_related("assignment__reviewer").order_by("pk"):
         told.setdefault(event.assignment.item_id, []).append(event)
-    draws = list(found.draws.select_related("run__answer_set").order_by("pk"))
+    draws = list(found.draws.select_related(f"run__{Run.NAMED_BY}").order_by("pk"))
     runs = dict.fromkeys((one.run_id, str(one.run)) for one in draws)
     return lead_view(
         queue_progress(found),

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 import pytest
+from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 
 from evaluation.accounts.roles import Role
+from evaluation.runs.models import Run
 from review.models.ratings import Exposure, Override
 from review.pages.marked import Piece, Span, pieces
-from tests.factories import make_scored_run, make_user
+from review.reporting.making import make_report
+from tests.factories import make_answer_set, make_scored_run, make_user
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -123,3 +128,32 @@ def test_marked_pieces_lose_nothing_and_never_overlap() -> None:
         Piece("The ", ""), Piece("fee", "keyword"), Piece(" is ", ""), Piece("100 won", "keyword"), Piece(".", ""),
     )  # fmt: skip
     assert "".join(piece.text for piece in found) == text
+
+
+def test_anchors_of_a_real_scale_are_offered_for_an_override() -> None:
+    run = make_scored_run(values=[0.5], metrics=["accuracy"])
+    client = Client()
+    client.force_login(make_user(Role.LEAD, run.project))
+    page = client.get(reverse("answer", args=[run.answer_set.answers.first().pk])).content.decode()
+    # the levels of the rubric regulation_quality, some of them written there as whole numbers
+    assert re.findall(r'name="value:accuracy" value="([\d.]+)"', page) == ["0", "0.3", "0.5", "0.7", "0.85", "1"]
+
+
+def test_a_run_without_a_name_is_told_by_system_and_day() -> None:
+    run = make_scored_run(make_answer_set(system="my-rag"))
+    Run.objects.filter(pk=run.pk).update(created_at=datetime.fromisoformat("2026-11-22T23:30:00+00:00"))
+    other = make_scored_run(run.answer_set, name="second look")
+    client = Client(headers={"accept-language": "en"})
+    client.force_login(make_user(Role.LEAD, run.project))
+    named = f"my-rag v1 · 22 Nov 2026 (#{run.pk})"
+    pages = [
+        reverse("answer", args=[run.answer_set.answers.first().pk]),
+        reverse("run", args=[run.pk]),
+        reverse("run-list"),
+        f"{reverse('run-compare')}?runs={run.pk},{other.pk}",
+        f"{reverse('queue-new')}?run={other.pk}",
+        reverse("run-agreement", args=[run.pk]),
+    ]
+    assert [path for path in pages if named not in client.get(path).content.decode()] == []
+    with translation.override("en"):
+        assert make_report(run).header.name == named

@@ -229,6 +229,13 @@ def test_a_rubric_of_a_criterion_is_not_made_by_hand() -> None:
     assert "made by activating" in response.content.decode()
 
 
+def test_a_criterion_that_no_person_drafted_says_so() -> None:
+    world = make_world()
+    version = drafted(world.project)
+    page = world.client("lead").get(reverse(CHANGE, args=[version.pk]), headers={"accept-language": "en"})
+    assert ("made by", "a command; no person is known") in page.context["page"].facts
+
+
 def test_list_and_page_ask_as_often_whatever_there_is() -> None:
     world = make_world()
     client = world.client("lead")

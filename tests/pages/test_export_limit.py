@@ -1,5 +1,5 @@
 """Files that somebody may have made in an hour: beyond the limit a page or REST says when the next one can be had, and
-others are not held up (A11)."""
+others are not held up (A11). So with figures that programs have computed by REST."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ NOON = datetime.fromisoformat("2026-11-20T12:00:00+00:00")
 @pytest.fixture
 def world(settings: Any) -> World:
     settings.CONCORD_EXPORTS_PER_HOUR = 3
+    settings.CONCORD_FIGURES_PER_HOUR = 4
     return make_world()
 
 
@@ -89,4 +90,43 @@ def test_what_cannot_be_made_does_not_count(world: World) -> None:
     for path in addresses(world):
         assert lead.get(path, {"format": "docx"}).status_code in (400, 404)
     assert world.client("stranger").get(addresses(world)[0]).status_code == 404
+    assert not TakenExport.objects.exists()
+
+
+def figures(world: World) -> list[str]:
+    """Every address of REST that computes figures of a whole run, queue or comparison."""
+    run = world.run.pk
+    return [
+        reverse("api-run-correction", args=[run]),
+        f"{reverse('api-run-compare')}?runs={run}",
+        reverse("api-queue-agreement", args=[world.queue.pk]),
+        reverse("api-pairs-figures", args=[world.pair_set.pk]),
+        reverse("api-run-agreement", args=[run]),
+    ]
+
+
+def test_computed_figures_count_together_and_apart_from_files(world: World) -> None:
+    lead = world.client("lead")
+    paths = figures(world)
+    assert [lead.get(path).status_code for path in paths] == [200, 200, 200, 200, 429]
+    assert [lead.get(path).status_code for path in paths] == [429] * 5
+    assert statuses(lead, [addresses(world)[3]]) == [200]
+    assert [world.client("admin").get(path).status_code for path in paths] == [200, 200, 200, 200, 429]
+    said = lead.get(paths[0], headers={"accept-language": "en"})
+    assert said.json()["code"] == "too_many_figures"
+    assert 0 < int(said.headers["Retry-After"]) <= 3600
+
+
+def test_agreement_that_was_computed_before_does_not_count_and_another_seed_does(world: World) -> None:
+    lead, path = world.client("lead"), figures(world)[-1]
+    assert [lead.get(path).status_code for _ in range(9)] == [200] * 9
+    assert TakenExport.objects.count() == 1
+    assert [lead.get(path, {"seed": seed}).status_code for seed in range(1, 6)] == [200, 200, 200, 429, 429]
+    assert lead.get(path).status_code == 200  # read, not computed
+
+
+def test_refused_figures_do_not_count(world: World) -> None:
+    lead = world.client("lead")
+    assert lead.get(figures(world)[0], {"by": "moon"}).status_code == 400
+    assert [world.client("stranger").get(path).status_code for path in figures(world)] == [404] * 5
     assert not TakenExport.objects.exists()

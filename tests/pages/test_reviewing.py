@@ -186,3 +186,16 @@ def test_one_reviewer_sees_no_progress_but_the_own(world: World) -> None:
     page = client.get(reverse("queue", args=[mate.pk])).content.decode()
     assert second.username not in page
     assert "Reviewers do not see this card" not in page
+
+
+def test_a_scale_of_real_numbers_is_asked_for_by_its_anchors() -> None:
+    run = make_scored_run(values=[0.5], metrics=["accuracy"], family="regulation_quality")
+    queue = make_queue(run, metrics=["accuracy"])
+    client = Client()
+    client.force_login(queue.members.get().reviewer)
+    page = client.get(reverse("review-next", args=[queue.pk]), follow=True).content.decode()
+    asked = re.findall(r'type="radio" name="value:accuracy" value="([\d.]+)"', page)
+    # the levels of the rubric regulation_quality, of which the first and the last are written there as whole numbers
+    assert asked == ["0", "0.3", "0.5", "0.7", "0.85", "1"]
+    card = client.post(reverse("api-queue-next", args=[queue.pk]), content_type="application/json").json()
+    assert [level["value"] for level in card["metrics"][0]["levels"]] == [0, 0.3, 0.5, 0.7, 0.85, 1]

@@ -70,7 +70,7 @@ def test_the_command_prints_them(runs: list[Run]) -> None:
 
 def test_the_page_shows_them_by_category_and_system(runs: list[Run]) -> None:
     with translation.override("en"):
-        card = systems_card([make_report(run) for run in runs])
+        card = systems_card([make_report(run) for run in runs], {run.pk: str(run) for run in runs})
     (classes,) = card.classes
     cells = [[cell.count for cell in line.cells] for line in classes.lines]
     # all questions of either system, then single_hop (2 questions), negative (1), aggregation (1)
