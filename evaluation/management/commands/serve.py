@@ -6,12 +6,12 @@ import sys
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evaluation.work import dispatch
 from evaluation.work.supervision import Child, Supervisor
 from evaluation.work.watchdog import Watchdog
-from evaluation.work.web_server import processes, web_command
+from evaluation.work.web_server import PORT_TAKEN, port_taken, processes, web_command
 
 
 class Command(BaseCommand):
@@ -26,7 +26,12 @@ class Command(BaseCommand):
         parser.add_argument("--no-worker", action="store_true", help="only the web server")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Start the children and wait."""
+        """Start the children and wait.
+
+        :raises CommandError: when the port is taken.
+        """
+        if port_taken(options["host"], options["port"]):
+            raise CommandError(PORT_TAKEN % options["port"])
         count = processes(settings.CONCORD_WEB_PROCESSES)
         web = Child("web server", web_command(options["host"], options["port"], count))
         children, watch = [web], lambda: None

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from evaluation.work.web_server import PORT_TAKEN, port_taken
 from review.demo.loading import demo_project, load_demo
 from review.demo.people import DemoUser, set_people
 
@@ -23,7 +24,12 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=settings.PORT, help="port to serve on (PORT)")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate, load, print the people, serve."""
+        """Migrate, load, print the people, serve.
+
+        :raises CommandError: when it is to be served and the port is taken; the people keep their passwords then.
+        """
+        if options["serve"] and port_taken("127.0.0.1", options["port"]):
+            raise CommandError(PORT_TAKEN % options["port"])
         call_command("migrate", verbosity=0)
         project = demo_project()
         people = set_people(project)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 
-from evaluation.work.web_server import MOST_PROCESSES, processes, web_command
+from evaluation.work.web_server import MOST_PROCESSES, port_taken, processes, web_command
 
 
 @pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (4, 4), (64, MOST_PROCESSES)])
@@ -22,3 +25,17 @@ def test_the_server_is_started_with_so_many() -> None:
     command = web_command("127.0.0.1", 8001, 3)
     assert command[command.index("--workers") + 1] == "3"
     assert command[-1] == "config.wsgi:application"
+
+
+def test_a_port_that_another_server_shares_among_its_processes_is_taken_and_a_second_server_says_so() -> None:
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert port_taken("127.0.0.1", port)
+        with pytest.raises(CommandError, match=f"Port {port} is in use"):
+            call_command("serve", port=port)
+        with pytest.raises(CommandError, match=f"Port {port} is in use"):
+            call_command("demo", serve=True, port=port)  # before it touches the database, which this test may not use
+    assert not port_taken("127.0.0.1", port)
