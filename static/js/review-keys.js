@@ -62,7 +62,10 @@
     if (event.code === "Escape" && typing(event.target)) { event.target.blur(); return; }
     if (document.querySelector("dialog[open]")) return;
     const enter = event.code === "Enter" || event.code === "NumpadEnter";
-    if (typing(event.target) && !(enter && event.target.matches("select"))) return;
+    const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
+    // Why one cannot judge may be left open: no reason begins with a digit, so a digit rates the next criterion.
+    const why = event.target.matches("[data-why]");
+    if (typing(event.target) && !(enter && event.target.matches("select")) && !(digit && why)) return;
     if (event.target.closest(".popup > div")) return;
     if (enter) {
       // Buttons, links and summaries keep their own Enter; a held key is one press.
@@ -74,8 +77,7 @@
     if (form().hasAttribute("data-keys-off") || event.repeat) return;
     if (event.code === "Slash") { event.preventDefault(); help().showModal(); return; }
     if (event.shiftKey) return;
-    const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
-    if (digit) { event.preventDefault(); tell("digit", digit[1]); return; }
+    if (digit) { event.preventDefault(); if (why) tell("onward"); tell("digit", digit[1]); return; }
     const action = actionOf(event.code);
     if (!action) return;
     event.preventDefault();

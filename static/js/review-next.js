@@ -50,7 +50,8 @@
     if (head) document.querySelector("header.top").replaceWith(document.adoptNode(head));
     document.querySelector("header.top form input[name=next]").value = path;
     const undo = document.getElementById("undo");
-    if (told.undo) undo.setAttribute("action", told.undo);
+    // The card was made before the last step, so what it says of undoing is one step old.
+    if (told.undo) undo.setAttribute("action", told.undo); else undo.removeAttribute("action");
     document.querySelector("[data-undo]").hidden = !told.undo;
     window.history.pushState({}, "", path);
     notices(told.says);

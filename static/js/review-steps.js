@@ -120,6 +120,7 @@
     if (event.detail > 0 && event.target.matches(".part[data-part] input[type=radio]")) onPart(event.target.closest(".part"));
   });
   document.addEventListener("concord:step", (event) => go(current + event.detail));
+  document.addEventListener("concord:onward", advance);
   document.addEventListener("concord:digit", (event) => digit(event.detail));
   document.addEventListener("concord:cannot", refuse);
   document.addEventListener("submit", (event) => {
@@ -128,7 +129,9 @@
     if (open < 0) return;
     event.preventDefault();
     event.stopImmediatePropagation();
+    const leadsOn = document.activeElement.matches("[data-why]"); // Enter there is no attempt to submit
     go(open);
+    if (leadsOn) return;
     fields()[open].setAttribute("aria-invalid", "true");
     form().querySelector("[data-announce]").textContent = `${form().dataset.missing} ${fields()[open].dataset.title}`;
   });

@@ -85,9 +85,23 @@ def test_rate_reveal_revise_undo_skip_flag_and_escalate_by_keyboard(
         press("Tab")
         press("Enter")
         found.moves_from(here)
+        skipped = found.path
+        press("s")
+        found.moves_from(skipped)
+        here = found.path
+        press("f")
+        press("Space")
+        press("Tab")
+        press("Tab")
+        press("Enter")
+        found.moves_from(here)
+        here = found.path
+        press("z")  # a flag is not undone, and not what was before it either
+        found.settle()
+        assert found.path == here
         assert found.complaints == []
     verbs = list(ItemEvent.objects.filter(assignment__reviewer=me).order_by("pk").values_list("verb", flat=True))
-    assert verbs == ["reveal", "reveal", "skip", "undo", "flag", "escalate"]
+    assert verbs == ["reveal", "reveal", "skip", "undo", "flag", "escalate", "skip", "flag"]
     assert ItemEvent.objects.get(verb="escalate").comment == "s f z 1"
 
 
@@ -179,3 +193,24 @@ def test_what_was_entered_survives_a_crash_without_a_connection(
         found.open(here)
         assert found.page.input_value("#comment") == "half a thought"
         assert found.page.is_checked('input[name="value:correctness"][value="4"]')
+
+
+def test_after_cannot_judge_a_digit_rates_the_next_criterion_and_enter_leads_to_it(
+    settings: Any, browser: Any, live_server: Any
+) -> None:
+    settings.DEBUG = True
+    names = ["completeness", "correctness", "faithfulness"]
+    answers = make_answer_set(make_question_set(make_project(), 2))
+    queue = make_queue(make_scored_run(answers, values=[3], metrics=names), 1, metrics=names, reveal="never")
+    with visit(browser, live_server.url, person(queue)) as found:
+        found.open(f"/review/{queue.pk}/")
+        here = found.path
+        for key in ("x", "Enter", "x"):  # the reason has the focus after each x
+            found.page.keyboard.press(key)
+        assert found.page.locator("[data-announce]").inner_text() == ""
+        found.page.keyboard.press("5")
+        found.page.keyboard.press("Enter")
+        found.moves_from(here)
+        assert found.complaints == []
+    given = sorted(Rating.objects.values_list("cannot_judge", "value"), key=str)
+    assert given == [(False, 5.0), (True, None), (True, None)]
