@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,8 +12,10 @@ from evaluation import access
 from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.runs.models import Run
+from review.access import cases_for_lead
+from review.adjudication.cases import open_cases
 from review.models.pairs import PairSet
-from review.models.queues import ReviewItem, ReviewQueue
+from review.models.queues import ReviewQueue
 from review.queues.progress import OwnProgress, own_progresses
 
 USUAL_SECONDS = 60.0  # a first guess for people who have no pace of their own yet
@@ -72,6 +75,5 @@ def _comparisons(user: User) -> Sequence[tuple[PairSet, int]]:
 
 
 def _disputed(user: User) -> Sequence[tuple[ReviewQueue, int]]:
-    queues = access.visible(ReviewQueue.objects.all(), user, Action.ADJUDICATE, path="project_id")
-    count = Count("items", filter=Q(items__state=ReviewItem.State.DISPUTED))
-    return [(queue, queue.disputes) for queue in queues.annotate(disputes=count).filter(disputes__gt=0).order_by("pk")]
+    counted = Counter(case.item.queue for case in open_cases(cases_for_lead(user)))
+    return sorted(counted.items(), key=lambda one: one[0].pk)

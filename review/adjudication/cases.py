@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
+from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, Max, Min, OuterRef, Q, QuerySet
 
 from evaluation.scales import ScaleKind
 from review.figures.decisions import standing_decisions
@@ -20,6 +21,7 @@ from review.models.queues import EventRuling, ItemEvent, QueueMetric, ReviewItem
 from review.models.ratings import Override, Rating
 
 RAISED = ("flag", "escalate")
+AT_ONCE = 200  # items looked at together
 
 
 class Why(StrEnum):
@@ -57,8 +59,17 @@ class Case:
 
 
 def open_cases(items: QuerySet[ReviewItem], most: int = 200) -> list[Case]:
-    """The open cases among the items, escalations first, then flags, then by distance. A fixed number of queries."""
-    found = [case for case in cases_of(list(_candidates(items)[: most * 2])) if case.is_open]
+    """The open cases among the items, escalations first, then flags, then by distance. A fixed number of queries for
+    every 200 items that may be cases, until there are enough."""
+    keys = list(_candidates(items).values_list("pk", flat=True))
+    found: list[Case] = []
+    for start in range(0, len(keys), AT_ONCE):
+        rows = ReviewItem.objects.select_related("queue", "answer__question", "run").in_bulk(
+            keys[start : start + AT_ONCE]
+        )
+        found += [case for case in cases_of(list(rows.values())) if case.is_open]
+        if len(found) >= most:
+            break
     order = list(Why)
     return sorted(found, key=lambda case: (order.index(case.why[0]), -case.furthest, case.item.pk))[:most]
 
@@ -109,20 +120,28 @@ def _case(
 
 
 def _candidates(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
-    """Items that may be cases: in dispute, with an open event, or with first ratings of two people or more."""
+    """Items that may be cases: in dispute, with an open event, or with first ratings that lie apart. Those about which
+    somebody said something come first, then the newest."""
     unruled = ItemEvent.objects.filter(
         ~Exists(EventRuling.objects.filter(event=OuterRef("pk"))), assignment__item=OuterRef("pk"), verb__in=RAISED
     )
-    several = (
-        Rating.objects.filter(assignment__item=OuterRef("pk"), phase="initial", cannot_judge=False)
-        .order_by()
-        .values("assignment__item")
-        .annotate(people=Count("reviewer", distinct=True))
-        .filter(people__gt=1)
+    raised = Q(state=ReviewItem.State.DISPUTED) | Exists(unruled)
+    rows = items.filter(raised | Q(pk__in=_apart_in(items))).exclude(state=ReviewItem.State.WITHDRAWN)
+    return rows.annotate(raised=ExpressionWrapper(raised, BooleanField())).order_by("-raised", "-pk")
+
+
+def _apart_in(items: QuerySet[ReviewItem]) -> QuerySet[Any]:
+    """Which of the items have first ratings far apart, or somewhat where the scale has no levels; what was taken back
+    since is among them. One pass over the ratings, so that no agreement of others hides an old difference."""
+    of_queue = "assignment__item__queue__adjudicate_from"
+    rows = Rating.objects.filter(assignment__item__in=items.order_by(), phase="initial", cannot_judge=False).order_by()
+    grouped = rows.values("assignment__item", "metric", "metric__scale", of_queue).annotate(
+        gap=Max("value") - Min("value"), labels=Count("label", distinct=True)
     )
-    wanted = Q(state=ReviewItem.State.DISPUTED) | Exists(unruled) | Exists(several)
-    rows = items.filter(wanted).exclude(state=ReviewItem.State.WITHDRAWN)
-    return rows.select_related("queue", "answer__question", "run").order_by("-pk")
+    levels = Q(metric__scale__startswith=ScaleKind.LEVELS)
+    far = (levels & Q(gap__gte=F(of_queue), gap__gt=0)) | (~levels & Q(gap__gt=0)) | Q(labels__gt=1)
+    found: QuerySet[Any] = grouped.filter(far).values("assignment__item")
+    return found
 
 
 def _events(items: Sequence[ReviewItem]) -> dict[int, list[ItemEvent]]:

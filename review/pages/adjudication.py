@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.accounts.models import User
 from evaluation.markdown import language_of
 from review.adjudication.cases import Case, Why
 from review.models.queues import ItemEvent
@@ -113,8 +114,13 @@ class CasePage:
     error: str
 
 
-def case_row(case: Case, own: bool, language: str) -> CaseRow:
-    """A line of the list."""
+def case_rows(cases: Sequence[Case], reader: User) -> tuple[CaseRow, ...]:
+    """The lines of a list for this person."""
+    language = get_language() or "en"
+    return tuple(_row(case, any(row.reviewer_id == reader.pk for row in case.ratings), language) for case in cases)
+
+
+def _row(case: Case, own: bool, language: str) -> CaseRow:
     titles = {row.metric_id: str(row.metric.title.get(language) or row.metric.name) for row in case.ratings}
     question = case.item.answer.question.text
     return CaseRow(

@@ -10,11 +10,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
 from evaluation.accounts.models import User
-from evaluation.markdown import language_of, render
-from review.given import FlagKind
-from review.models.queues import ItemEvent, QueueMetric, ReviewItem, ReviewQueue
-from review.pages.links import answer_href
-from review.pages.review_card import FLAGS, Pace, pace
+from evaluation.markdown import render
+from review.models.queues import QueueMetric, ReviewQueue
+from review.pages.adjudication import CaseRow
+from review.pages.review_card import Pace, pace
 from review.queues.progress import OwnProgress, QueueProgress
 
 
@@ -56,23 +55,13 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Dispute:
-    """An item in dispute: its question, and what was said about it."""
-
-    href: str
-    question: str
-    language: str
-    events: tuple[tuple[str, str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class LeadView:
-    """What only leads see of a queue."""
+    """What only leads see of a queue. ``disputes`` wait for a decision; nothing in them tells who said what."""
 
     progress: QueueProgress
     share: int
     members: tuple[Member, ...]
-    disputes: tuple[Dispute, ...]
+    disputes: tuple[CaseRow, ...]
     runs: tuple[tuple[int, str], ...]
     draws: tuple[str, ...]
 
@@ -143,7 +132,7 @@ def queue_page(
 
 def lead_view(
     progress: QueueProgress,
-    disputed: Sequence[tuple[ReviewItem, Sequence[ItemEvent]]],
+    disputes: Sequence[CaseRow],
     runs: Sequence[tuple[int, str]],
     draws: Sequence[str],
 ) -> LeadView:
@@ -154,7 +143,7 @@ def lead_view(
         members=tuple(
             Member(_name(one.reviewer), one.rated, one.open, one.skipped, one.flagged) for one in progress.reviewers
         ),
-        disputes=tuple(_dispute(item, events) for item, events in disputed),
+        disputes=tuple(disputes),
         runs=tuple(runs),
         draws=tuple(draws),
     )
@@ -162,15 +151,3 @@ def lead_view(
 
 def _name(user: User) -> str:
     return user.get_full_name() or user.get_username()
-
-
-def _dispute(item: ReviewItem, events: Sequence[ItemEvent]) -> Dispute:
-    question = item.answer.question.text
-    said = tuple((one.assignment.reviewer.get_username(), _what(one), one.comment) for one in events)
-    return Dispute(answer_href(item.answer_id, item.run_id), question, language_of(question), said)
-
-
-def _what(event: ItemEvent) -> str:
-    if event.kind in set(FlagKind):
-        return str(FLAGS[FlagKind(event.kind)])
-    return event.verb

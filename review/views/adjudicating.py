@@ -27,7 +27,7 @@ from review.pages.adjudication import (
     AdjudicationPage,
     CasePage,
     case_passages,
-    case_row,
+    case_rows,
     case_texts,
     metric_case,
     raised,
@@ -46,10 +46,9 @@ NOTHING: Entered = MappingProxyType({})
 @require_safe
 def adjudication(request: HttpRequest) -> HttpResponse:
     """What waits for a decision, the most pressing first."""
-    me, language = person(request), get_language() or "en"
-    found = open_cases(cases_for_lead(me))
-    rows = [case_row(case, any(row.reviewer_id == me.pk for row in case.ratings), language) for case in found]
-    return render(request, "review/adjudication.html", {"page": AdjudicationPage(tuple(rows))})
+    me = person(request)
+    rows = case_rows(open_cases(cases_for_lead(me)), me)
+    return render(request, "review/adjudication.html", {"page": AdjudicationPage(rows)})
 
 
 @login_required

@@ -15,7 +15,9 @@ from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.runs.models import Run
 from review.access import leads, queue_for_lead, queue_for_reading, queues_of
-from review.models.queues import ItemEvent, QueueMember, ReviewItem, ReviewQueue
+from review.adjudication.cases import open_cases
+from review.models.queues import QueueMember, ReviewQueue
+from review.pages.adjudication import case_rows
 from review.pages.queues import LeadView, QueueListPage, lead_view, queue_page, queue_row
 from review.pages.strategies import strategy_title
 from review.queues.making import close, reopen
@@ -24,7 +26,6 @@ from review.ratings import metrics_of
 from review.views.people import person
 
 MOST_LISTED = 50
-TOLD = ("flag", "escalate", "skip")
 
 
 @login_required
@@ -47,7 +48,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
     """A queue: everybody's progress for its leads, the own one for its members."""
     found = queue_for_reading(request.user, pk)
     me = person(request)
-    lead = _lead(found) if leads(me, found) else None
+    lead = _lead(found, me) if leads(me, found) else None
     page = queue_page(found, metrics_of(found), _own(found, me), lead)
     return render(request, "review/queue.html", {"page": page})
 
@@ -77,18 +78,12 @@ def _own(found: ReviewQueue, me: User) -> OwnProgress | None:
     return own_progress(found, me) if member else None
 
 
-def _lead(found: ReviewQueue) -> LeadView:
-    items = found.items.filter(state=ReviewItem.State.DISPUTED).select_related("answer__question").order_by("pk")
-    disputed = list(items[:MOST_LISTED])
-    events = ItemEvent.objects.filter(assignment__item__in=disputed, verb__in=TOLD)
-    told: dict[int, list[ItemEvent]] = {}
-    for event in events.select_related("assignment__reviewer").order_by("pk"):
-        told.setdefault(event.assignment.item_id, []).append(event)
+def _lead(found: ReviewQueue, me: User) -> LeadView:
     draws = list(found.draws.select_related(f"run__{Run.NAMED_BY}").order_by("pk"))
     runs = dict.fromkeys((one.run_id, str(one.run)) for one in draws)
     return lead_view(
         queue_progress(found),
-        [(item, told.get(item.pk, [])) for item in disputed],
+        case_rows(open_cases(found.items.all()), me),
         list(runs),
         [
             gettext("%(strategy)s, seed %(seed)s") % {"strategy": strategy_title(one.strategy), "seed": one.seed}

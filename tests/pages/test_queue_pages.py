@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.accounts.roles import Role
 from review.forms.queue_lists import fields_from
+from review.given import Given
 from review.models.draws import Draw, FrameMember
 from review.models.queues import ReviewQueue
-from tests.factories import make_answer_set, make_scored_run
+from review.queues.leases import next_assignment
+from review.ratings import submit
+from tests.factories import make_answer_set, make_queue, make_scored_run, make_user
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -199,3 +204,20 @@ def test_people_are_named_answer_by_answer(world: World) -> None:
 def test_reviewers_see_no_page_of_the_lead(world: World) -> None:
     for name in ("queue-people", "queue-items", "queue-questions"):
         assert world.client("member").get(reverse(name, args=[world.queue.pk])).status_code == 403
+
+
+def test_a_lead_finds_differences_on_home_and_queue_without_names_or_judge() -> None:
+    queue = make_queue(
+        make_scored_run(values=[3], metrics=["correctness"]), 2, metrics=["correctness"], reviews_needed=2
+    )
+    for member, value in zip(queue.members.order_by("pk"), (1, 5), strict=True):
+        while (taken := next_assignment(queue, member.reviewer)) is not None:
+            submit(taken, {"correctness": Given(value=value)}, idempotency_key="k", by=member.reviewer)
+    lead = Client(headers={"accept-language": "en"})
+    lead.force_login(make_user(Role.LEAD, queue.project))
+    assert "items are in dispute" in lead.get(reverse("home")).content.decode()
+    page = lead.get(reverse("queue", args=[queue.pk])).content.decode().partition('id="disputes"')[2]
+    assert page.count(">reviewers differ<") == queue.items.count()
+    assert reverse("adjudication-case", args=[queue.items.order_by("pk")[0].pk]) in page
+    assert "/answers/" not in page  # there the judge and the names are shown
+    assert [one for one in queue.members.values_list("reviewer__username", flat=True) if one in page] == []

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied
+from pytest_django import DjangoAssertNumQueries
 
 from evaluation.accounts.models import User
 from evaluation.errors import Refused
 from evaluation.judges.models import RubricVersion
 from evaluation.questions.models import QuestionSet
 from evaluation.runs.models import Run
+from review.adjudication import cases
 from review.adjudication.amending import amend_question, amend_rubric
 from review.adjudication.cases import Why, case_of, open_cases
 from review.adjudication.deciding import adjudicate, rule_on
@@ -220,3 +222,33 @@ def test_amending_the_rubric_makes_a_version_and_old_ratings_keep_theirs() -> No
     assert set(Rating.objects.values_list("rubric_version", flat=True)) == {pinned.pk}
     same = amend_rubric(pinned, "correctness", **words)
     assert (same.created, same.version) == (False, made.version)
+
+
+def rated_by_two(queue: ReviewQueue, apart: ReviewItem) -> None:
+    """Both reviewers rate everything and differ about one item alone."""
+    for member, value in zip(queue.members.order_by("pk"), (2, 5), strict=True):
+        while (taken := next_assignment(queue, member.reviewer)) is not None:
+            given = Given(value=value if taken.item_id == apart.pk else 3)
+            submit(taken, {"correctness": given}, idempotency_key="k", by=member.reviewer)
+
+
+def test_an_old_difference_is_not_hidden_by_many_items_that_people_agree_on(
+    django_assert_max_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "AT_ONCE", 2)
+    queue = queue_of()
+    oldest = queue.items.order_by("pk")[0]
+    rated_by_two(queue, oldest)
+    assert queue.items.count() == 6
+    with django_assert_max_num_queries(7):  # who may be one, the items, and what was said of them
+        assert [case.item for case in open_cases(queue.items.all(), most=1)] == [oldest]
+
+
+def test_what_somebody_said_something_about_is_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "AT_ONCE", 1)
+    queue = queue_of()
+    oldest, newest = queue.items.order_by("pk")[0], queue.items.order_by("-pk")[0]
+    rated_by_two(queue, newest)
+    ItemEvent.objects.create(assignment=oldest.assignments.order_by("pk")[0], verb="escalate")
+    assert [case.item for case in open_cases(queue.items.all(), most=1)] == [oldest]
+    assert [case.item for case in open_cases(queue.items.all())] == [oldest, newest]
