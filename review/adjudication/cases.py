@@ -107,6 +107,8 @@ def _case(
 ) -> Case:
     apart, tied = _apart(item, ratings, decided)
     settled = set(asked.get(item.queue_id, ())) <= set(decided)
+    if settled:  # an escalation asked for just that
+        events = [event for event in events if event.verb != "escalate"]
     disputed = item.state == ReviewItem.State.DISPUTED
     why = [
         (Why.ESCALATION, any(event.verb == "escalate" for event in events)),

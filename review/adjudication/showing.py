@@ -19,13 +19,14 @@ from review.reveals import JudgeSaid, said_of_item
 
 @dataclass(frozen=True, slots=True)
 class CaseShown:
-    """A case with its texts. ``decisions`` and ``adjudicated`` are by metric; ``said`` is empty until nothing is open
-    and something was adjudicated."""
+    """A case with its texts. ``decisions`` and ``adjudicated`` are by metric. It is ``over`` when nothing is open and
+    something was adjudicated; until then nobody is named and ``said`` is empty."""
 
     case: Case
     metrics: tuple[tuple[int, CardMetric], ...]
     decisions: Mapping[int, Sequence[Override]]
     adjudicated: Mapping[int, Override]
+    over: bool
     said: Mapping[int, JudgeSaid]
     claims: tuple[Claim, ...]
     passages: tuple[Passage, ...] | None
@@ -51,7 +52,8 @@ def show_case(item: ReviewItem, user: User, language: str) -> CaseShown:
         case=case,
         metrics=tuple(zip([row.metric_id for row in rows], card_metrics(rows, language, item), strict=True)),
         decisions=decisions,
-        adjudicated=adjudicated if over else {},
+        adjudicated=adjudicated,
+        over=over,
         said=said,
         claims=claims_on_card(item, judged=False),
         passages=passages_of(item.answer) if item.answer.retrieves else None,

@@ -83,13 +83,15 @@ class MetricCase:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """A flag or an escalation that nobody has ruled on. ``removes``: upheld, it takes the answer out of all means."""
+    """A flag or an escalation (``asks``) that nobody has ruled on. ``removes``: upheld, it takes the
+    answer out of all means."""
 
     event_id: int
     kind: str
     comment: str
     language: str
     own: bool
+    asks: bool
     removes: bool
 
 
@@ -148,15 +150,16 @@ def metric_case(
     standing: Override | None,
     said: JudgeSaid | None,
     user_id: int,
+    named: bool,
     entered: Mapping[str, str] = MappingProxyType({}),
 ) -> MetricCase:
-    """A metric of the case; ``said`` is given only once it was decided."""
+    """A metric of the case; ``said`` is given, and reviewers are ``named``, only once all of it was decided."""
     rows = [row for row in case.ratings if row.metric_id == metric_id]
     names = letters(case.ratings)
     asked = replace(metric, verdicts=(), parts=())  # a lead gives the figure itself
     return MetricCase(
         field=metric_field(asked, entered.get("value", "")),
-        voices=tuple(_voice(row, names, named=standing is not None) for row in rows),
+        voices=tuple(_voice(row, names, named=named) for row in rows),
         seen=decisions[-1].seq if decisions else 0,
         standing=_decided(standing),
         standing_by=standing.by.get_username() if standing else "",
@@ -178,6 +181,7 @@ def raised(event: ItemEvent, user_id: int, removing: frozenset[str]) -> Raised:
         comment=event.comment,
         language=language_of(event.comment),
         own=event.assignment.reviewer_id == user_id,
+        asks=event.verb == "escalate",
         removes=event.verb == "flag" and event.kind in removing,
     )
 

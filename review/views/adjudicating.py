@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext
 from django.views.decorators.http import require_POST, require_safe
 
+from evaluation.accounts.models import User
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
 from evaluation.sentences.categories import category_name
@@ -20,8 +22,8 @@ from review.adjudication.cases import open_cases
 from review.adjudication.deciding import adjudicate, rule_on
 from review.adjudication.showing import show_case
 from review.figures.removed import REMOVING
-from review.forms.adjudication import read_verdicts
-from review.models.queues import ReviewItem
+from review.forms.adjudication import Verdict, read_verdicts
+from review.models.queues import QueueMetric, ReviewItem
 from review.pages.adjudication import (
     WHY,
     AdjudicationPage,
@@ -68,23 +70,22 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         if not verdicts:
             raise Refused("nothing_decided")
-        for row in metrics:
-            if (one := verdicts.get(row.metric.name)) is not None:
-                adjudicate(
-                    item.answer,
-                    row.metric,
-                    value=one.value,
-                    label=one.label,
-                    reason=one.reason,
-                    seen=one.seen,
-                    by=person(request),
-                )
+        _adjudicate(item, metrics, verdicts, person(request))
     except Refused as refused:
         entered = {name: {"value": one.entered, "reason": one.reason} for name, one in verdicts.items()}
         error = in_words(refused, [row.metric for row in metrics])
         return _page(request, item, entered=entered, error=error, status=409)
     messages.success(request, gettext("Decided. Your value counts from now on; the ratings stay."))
     return redirect("adjudication-case", item.pk)
+
+
+@transaction.atomic
+def _adjudicate(item: ReviewItem, metrics: Sequence[QueueMetric], verdicts: Mapping[str, Verdict], by: User) -> None:
+    """All of the verdicts or none."""
+    for row in metrics:
+        if (one := verdicts.get(row.metric.name)) is not None:
+            value, label, reason, seen = one.value, one.label, one.reason, one.seen
+            adjudicate(item.answer, row.metric, value=value, label=label, reason=reason, seen=seen, by=by)
 
 
 @login_required
@@ -133,6 +134,7 @@ def _page(
                 shown.adjudicated.get(metric_id),
                 shown.said.get(metric_id),
                 me.pk,
+                shown.over,
                 entered.get(metric.name, {}),
             )
             for metric_id, metric in shown.metrics

@@ -1,0 +1,86 @@
+"""What a lead sees of a case and stores by its forms: all of a form or nothing, nobody named before everything is
+decided, and an escalation that is answered by deciding."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.accounts.roles import Role
+from review.adjudication.cases import open_cases
+from review.given import Given
+from review.models.queues import ReviewItem, ReviewQueue
+from review.models.ratings import Override
+from review.queues.leases import next_assignment
+from review.queues.leaving import escalate
+from review.ratings import submit
+from tests.factories import make_queue, make_scored_run, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def lead_of(queue: ReviewQueue) -> Client:
+    client = Client(headers={"accept-language": "en"})
+    client.force_login(make_user(Role.LEAD, queue.project, username="the-lead"))
+    return client
+
+
+def escalated() -> tuple[ReviewQueue, ReviewItem]:
+    queue = make_queue(make_scored_run(values=[3]))
+    taken = next_assignment(queue, queue.members.get().reviewer)
+    assert taken
+    escalate(taken, "What is meant?")
+    return queue, taken.item
+
+
+def decide(client: Client, item: ReviewItem, **fields: object) -> str:
+    seen = {"seen:correctness": 0, "seen:faithfulness": 0}
+    sent = client.post(reverse("adjudication-decide", args=[item.pk]), seen | fields, follow=True)
+    return sent.content.decode()
+
+
+def test_an_escalation_is_answered_by_deciding_every_value() -> None:
+    queue, item = escalated()
+    lead = lead_of(queue)
+    page = decide(lead, item, **{"value:correctness": 2, "reason:correctness": "The fee is wrong."})
+    assert "<b>2</b> the-lead: <q>The fee is wrong.</q>" in page  # what was decided is seen at once
+    assert "Give it back to the queue" in page
+    assert [case.item for case in open_cases(queue.items.all())] == [item]
+    page = decide(lead, item, **{"value:faithfulness": 4, "reason:faithfulness": "It keeps to the text."})
+    assert "Give it back to the queue" not in page
+    assert open_cases(queue.items.all()) == []
+    item.refresh_from_db()
+    assert item.state == ReviewItem.State.DONE
+
+
+def test_an_escalation_can_go_back_to_the_queue() -> None:
+    queue, item = escalated()
+    event = item.assignments.get().events.get(verb="escalate")
+    lead_of(queue).post(reverse("ruling", args=[event.pk]), {"ruling": "uphold", "reason": "Read the guideline."})
+    item.refresh_from_db()
+    assert (item.state, open_cases(queue.items.all())) == (ReviewItem.State.OPEN, [])
+
+
+def test_of_a_form_with_a_mistake_nothing_is_stored_and_everything_comes_back() -> None:
+    queue, item = escalated()
+    entered = {"value:correctness": 2, "reason:correctness": "The fee is wrong.", "value:faithfulness": 4}
+    page = decide(lead_of(queue), item, **entered)
+    assert not Override.objects.exists()
+    assert "The fee is wrong.</textarea>" in page
+
+
+def test_nobody_is_named_and_the_judge_not_shown_while_anything_is_open() -> None:
+    queue = make_queue(make_scored_run(values=[3], reason="JUDGE SAYS"), 2, reviews_needed=2, reveal="never")
+    names = [str(member.reviewer) for member in queue.members.all()]
+    for member, value in zip(queue.members.all(), (1, 5), strict=True):
+        while (taken := next_assignment(queue, member.reviewer)) is not None:
+            given = {name: Given(value=value) for name in ("correctness", "faithfulness")}
+            submit(taken, given, idempotency_key="k", by=member.reviewer)
+    item, lead = queue.items.order_by("pk")[0], lead_of(queue)
+    page = decide(lead, item, **{"value:correctness": 2, "reason:correctness": "The fee is wrong."})
+    assert [name for name in names if name in page] == []
+    assert ">Judge</dt>" not in page
+    page = decide(lead, item, **{"value:faithfulness": 4, "reason:faithfulness": "It keeps to the text."})
+    assert [name for name in names if name in page] == names
+    assert page.count(">Judge</dt>") == 2
