@@ -49,6 +49,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "config.unwritable.UnwritableMiddleware",
     "config.too_often.TooOftenMiddleware",
+    "config.way_back.WayBackMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"

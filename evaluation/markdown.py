@@ -19,7 +19,8 @@ _HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
 
 
 def render(text: str) -> SafeString:
-    """Safe HTML of an answer or guideline: no scripts, images, styles, relative links or schemes but http(s)."""
+    """Safe HTML of an answer or guideline: no scripts, images, styles, relative links or schemes but http(s). A table
+    that is too wide scrolls by itself."""
     parser = _parser()
     tokens = parser.parse(text)
     _flatten_headings(tokens)
@@ -32,6 +33,7 @@ def render(text: str) -> SafeString:
         url_schemes={"http", "https"},
         link_rel="noopener noreferrer nofollow",
     )
+    clean = clean.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
     return mark_safe(clean)  # noqa: S308  -- nh3 has just reduced it to the tags above
 
 

@@ -19,7 +19,8 @@ from review.pages import numbers
 from review.pages.again import value_text
 from review.pages.choices import WHY_NOT, MetricField, metric_field
 from review.pages.claims import numbered_html
-from review.pages.review_card import FLAGS, PassageView, Text, text
+from review.pages.passages import PassageView
+from review.pages.review_card import FLAGS, Text, text
 from review.queues.card import CardMetric, Passage
 from review.queues.claims import Claim
 from review.reveals import JudgeSaid

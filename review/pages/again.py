@@ -15,8 +15,9 @@ from review.models.queues import Assignment, ReviewQueue
 from review.models.ratings import Rating
 from review.pages import numbers
 from review.pages.choices import MetricField, metric_field
+from review.pages.passages import PassageView, passages
 from review.pages.reveal import reason_choices
-from review.pages.review_card import PassageView, Text, numbered, passages, text
+from review.pages.review_card import Text, numbered, text
 from review.parts import parts_given
 from review.queues.card import Card
 
@@ -55,7 +56,7 @@ class AgainField:
 
 @dataclass(frozen=True, slots=True)
 class AgainPage:
-    """The form. ``form_key`` makes two submits of it one decision."""
+    """The form. ``form_key`` makes two submits of it one decision; ``stands`` is the newest rating it begins with."""
 
     assignment_id: int
     queue_id: int
@@ -66,6 +67,7 @@ class AgainPage:
     contexts: tuple[PassageView, ...] | None
     fields: tuple[AgainField, ...]
     form_key: str
+    stands: int
     error: str
 
 
@@ -125,6 +127,7 @@ def again_page(
         contexts=passages(card),
         fields=tuple(fields),
         form_key=form_key or uuid.uuid4().hex,
+        stands=max(rating.pk for rating in standing.values()),
         error=error,
     )
 

@@ -23,7 +23,8 @@ from review.pages import finding_names, numbers
 from review.pages.choices import MetricField, metric_field
 from review.pages.history import Line, history_lines
 from review.pages.marked import Piece, Span, pieces
-from review.pages.review_card import PassageView, Text, text
+from review.pages.passages import PassageView
+from review.pages.review_card import Text, text
 from review.queues.card import CardMetric, card_metric
 
 STATUS = {"failed": _("failed"), "not_applicable": _("not applicable")}

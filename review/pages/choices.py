@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -12,6 +12,7 @@ from evaluation.markdown import language_of
 from evaluation.scales import Scale, ScaleKind
 from review.given import PartGiven, WhyNot
 from review.pages.claims import verdict_title
+from review.pages.passages import PassageView
 from review.queues.card import CardMetric
 
 WHY_NOT = {
@@ -39,7 +40,7 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class PartField:
     """A part to be decided: its field, its number, and the verdicts with the chosen one. An added part has a field for
-    its ``text``, ``passage`` is the number of the passage that it is."""
+    its ``text``, ``passage`` is the number of the passage that it is, ``shown`` that passage where it is read here."""
 
     name: str
     number: int
@@ -49,6 +50,7 @@ class PartField:
     approximate: bool
     added: bool
     choices: tuple[Choice, ...]
+    shown: PassageView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,12 @@ def metric_field(
         parts=_parts(metric, decided, blank) if metric.verdicts else (),
         legend=_verdicts(metric, ""),
     )
+
+
+def with_passages(field: MetricField, contexts: Sequence[PassageView]) -> MetricField:
+    """The field with each passage to be decided shown where it is decided."""
+    by_number = {one.number: one for one in contexts}
+    return replace(field, parts=tuple(replace(part, shown=by_number.get(part.passage or 0)) for part in field.parts))
 
 
 def _parts(metric: CardMetric, decided: Sequence[PartGiven], blank: int) -> tuple[PartField, ...]:

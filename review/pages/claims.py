@@ -78,7 +78,7 @@ def claim_views(claims: Iterable[Claim]) -> tuple[ClaimView, ...]:
 def numbered_html(text: str, claims: Sequence[Claim]) -> SafeString:
     """The answer as safe HTML with each claim's number behind it, and the claim marked where no other markup begins or
     ends inside it. Where the numbers cannot be kept apart from the text, the answer stands without them."""
-    placed = [c for c in claims if c.start is not None and c.end is not None and c.number < _MOST]
+    placed = [c for c in claims if _is_placed(c, text) and c.number < _MOST]
     plain = render(text)
     if not placed or _PRIVATE.search(text):
         return plain
@@ -105,6 +105,11 @@ def quoted_pieces(text: str, number: int, claims: Iterable[Claim]) -> tuple[Piec
         if c.judge and c.judge.passage == number and c.judge.quote_start is not None and c.judge.quote_end is not None
     ]
     return pieces(text, spans)
+
+
+def _is_placed(claim: Claim, text: str) -> bool:
+    """Whether the claim has a place inside the text; verdicts made elsewhere may name one behind its end."""
+    return claim.start is not None and claim.end is not None and 0 <= claim.start < claim.end <= len(text)
 
 
 def _state(claim: Claim) -> str:

@@ -17,7 +17,8 @@ from review.forms.rating import CANNOT_JUDGE
 from review.keymap import KeyAction
 from review.pages.choices import MetricField, metric_field
 from review.pages.keys import Keys
-from review.pages.review_card import PassageView, Text, text
+from review.pages.passages import PassageView
+from review.pages.review_card import Text, text
 from review.practice.feedback import Levels, Told, tally, told
 from review.practice.items import FAMILY, METRICS, PracticeItem, practice_items
 from review.practising import Practice

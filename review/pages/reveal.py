@@ -22,7 +22,8 @@ from review.pages import numbers
 from review.pages.choices import MetricField, metric_field
 from review.pages.claims import ClaimView, claim_views, verdict_title
 from review.pages.keys import Keys
-from review.pages.review_card import Pace, PassageView, Text, numbered, pace, passages, text
+from review.pages.passages import PassageView, passages
+from review.pages.review_card import Pace, Text, numbered, pace, text
 from review.queues.card import Card, CardMetric
 from review.queues.progress import OwnProgress
 from review.reveals import JudgeSaid

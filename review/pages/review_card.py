@@ -20,10 +20,11 @@ from evaluation.sentences.categories import category_name
 from review.forms.rating import entered, entered_parts, entered_why
 from review.given import FlagKind
 from review.pages import numbers
-from review.pages.choices import MetricField, metric_field
-from review.pages.claims import ClaimView, claim_views, numbered_html, quoted_pieces, raw_pieces
+from review.pages.choices import MetricField, metric_field, with_passages
+from review.pages.claims import ClaimView, claim_views, numbered_html, raw_pieces
 from review.pages.keys import Keys
 from review.pages.marked import Piece
+from review.pages.passages import PassageView, passages
 from review.queues.card import Card, CardMetric
 from review.queues.claims import CLAIM_METRIC
 from review.queues.progress import OwnProgress
@@ -47,19 +48,6 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class PassageView:
-    """A retrieved passage by its number. ``pieces`` are its text with the words that decide claims marked, where the
-    judge may be seen; ``link`` leads to its document."""
-
-    number: int
-    source: str
-    text: str
-    language: str
-    link: str
-    pieces: tuple[Piece, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Pace:
     """The person's own part of the queue, and nobody else's."""
 
@@ -76,7 +64,7 @@ class ReviewPage:
     the draft: item and rubric. ``form`` is the hash of what is asked for, the same on all cards of a queue, so that
     what depends on nothing else is rendered once in a while. ``lease_seconds`` is how long the item stays reserved.
     The guideline is open on the person's first item of the queue, the expected answer where any criterion is held
-    against it."""
+    against it. ``contexts_in_parts``: the passages are read where they are decided, and not listed once more."""
 
     assignment_id: int
     queue_id: int
@@ -91,6 +79,7 @@ class ReviewPage:
     references: tuple[Text, ...]
     references_open: bool
     contexts: tuple[PassageView, ...] | None
+    contexts_in_parts: bool
     claims: tuple[ClaimView, ...]
     system: str
     judge: tuple[JudgeLine, ...]
@@ -134,6 +123,18 @@ def review_page(
     """The screen with what was entered so far; after a refused submit with the error and the same ``form_key``. With
     ``ahead`` it is the one that follows the item in hand."""
     values, parts, why = entered(draft), entered_parts(draft), entered_why(draft)
+    contexts = passages(card)
+    fields = tuple(
+        metric_field(
+            metric,
+            values.get(metric.name, ""),
+            missing=metric.name in missing,
+            why_not=why.get(metric.name, ""),
+            decided=parts.get(metric.name, ()),
+        )
+        for metric in card.metrics
+    )
+    in_parts = next((field.name for field in fields if any(part.passage for part in field.parts)), "")
     return ReviewPage(
         assignment_id=card.id,
         queue_id=card.queue_id,
@@ -147,20 +148,12 @@ def review_page(
         raw=raw_pieces(card.answer, card.claims),
         references=tuple(plain(reference) for reference in card.references),
         references_open=any(metric.by_reference for metric in card.metrics),
-        contexts=passages(card),
+        contexts=contexts,
+        contexts_in_parts=bool(in_parts),
         claims=claim_views(card.claims) if card.judge is not None or not _asks_for_claims(card) else (),
         system=card.system,
         judge=judge_lines(card),
-        fields=tuple(
-            metric_field(
-                metric,
-                values.get(metric.name, ""),
-                missing=metric.name in missing,
-                why_not=why.get(metric.name, ""),
-                decided=parts.get(metric.name, ()),
-            )
-            for metric in card.metrics
-        ),
+        fields=tuple(with_passages(field, contexts or ()) if field.name == in_parts else field for field in fields),
         comment=str(draft.get("comment", "")),
         suggestion=str(draft.get("suggestion", "")),
         form_key=form_key or uuid.uuid4().hex,
@@ -184,23 +177,6 @@ def _asks_for_claims(card: Card) -> bool:
 def numbered(card: Card) -> Text:
     """The answer with the numbers of its claims."""
     return Text(card.answer, numbered_html(card.answer, card.claims), language_of(card.answer))
-
-
-def passages(card: Card) -> tuple[PassageView, ...] | None:
-    """The passages, with the judge's deciding words where the card holds them."""
-    if card.contexts is None:
-        return None
-    return tuple(
-        PassageView(
-            one.number,
-            one.source,
-            one.text,
-            language_of(one.text),
-            one.link,
-            quoted_pieces(one.text, one.number, card.claims),
-        )
-        for one in card.contexts
-    )
 
 
 def judge_lines(card: Card) -> tuple[JudgeLine, ...]:

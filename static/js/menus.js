@@ -7,6 +7,10 @@
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
-    open().forEach((menu) => { menu.open = false; menu.querySelector("summary").focus({ preventScroll: true }); });
+    open().forEach((menu) => {
+      const inside = menu.contains(document.activeElement);
+      menu.open = false;
+      if (inside) menu.querySelector("summary").focus({ preventScroll: true });
+    });
   });
 })();

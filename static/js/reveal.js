@@ -27,11 +27,14 @@
     if (performance.now() - shown < SETTLE) event.preventDefault();
   });
   document.addEventListener("keydown", (event) => {
-    if (event.isComposing || event.keyCode === 229 || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.isComposing || event.keyCode === 229 || event.altKey) return;
+    const enter = event.code === "Enter" || event.code === "NumpadEnter";
+    const fromField = enter && (event.ctrlKey || event.metaKey);
+    if ((event.ctrlKey || event.metaKey) && !fromField) return;
     if (event.code === "Escape" && typing(event.target)) { event.target.blur(); return; }
-    if (event.code === "Enter" || event.code === "NumpadEnter") {
+    if (enter) {
       if (event.repeat) { event.preventDefault(); return; }
-      if (event.target.matches("button, a, summary, textarea")) return;
+      if (!fromField && event.target.matches("button, a, summary, textarea")) return;
       event.preventDefault();
       if (performance.now() - shown >= SETTLE) form.requestSubmit(changed() && change ? change : keep);
       return;

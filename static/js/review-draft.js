@@ -4,6 +4,7 @@
 (() => {
   "use strict";
   const SOON = 120;
+  const AGAIN = 15000;
   const form = () => document.getElementById("rating");
   const BOOKKEEPING = new Set(["csrfmiddlewaretoken", "form_key", "active_ms"]);
   let timer = 0;
@@ -33,11 +34,14 @@
         if (reply.ok && !changed) forget(store);
         if (reply.ok) watch();
         if (!reply.ok) changed = true;
+        if (reply.status === 403) document.dispatchEvent(new CustomEvent("concord:unsaved", { detail: 403 }));
+        if (reply.status >= 500) timer = setTimeout(save, AGAIN);
       })
       .catch((error) => {
         if (error.name === "AbortError" || !form() || form().dataset.store !== store) return;
         changed = true;
         say(unsaved);
+        timer = setTimeout(save, AGAIN);
         document.dispatchEvent(new CustomEvent("concord:unsaved"));
       })
       .finally(() => { underway = null; });
@@ -47,11 +51,15 @@
     try { kept = JSON.parse(localStorage.getItem(form().dataset.store)); } catch { kept = null; }
     if (!Array.isArray(kept)) return;
     const given = new Map(kept);
-    [...form().elements].forEach((field) => {
-      if (!field.name || BOOKKEEPING.has(field.name)) return;
+    for (let i = 0; i < form().elements.length; i += 1) { // grows: a filled line for a missed claim brings the next one
+      const field = form().elements[i];
+      if (!field.name || BOOKKEEPING.has(field.name)) continue;
       if (field.type === "radio" || field.type === "checkbox") field.checked = given.get(field.name) === field.value;
-      else if (field.type !== "hidden" && given.has(field.name)) field.value = given.get(field.name);
-    });
+      else if (field.type !== "hidden" && given.has(field.name)) {
+        field.value = given.get(field.name);
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+      }
+    }
     say(form().dataset.restored);
     changed = true;
     form().dispatchEvent(new Event("change", { bubbles: true }));

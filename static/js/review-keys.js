@@ -8,13 +8,19 @@
   const typing = (target) => target.matches("textarea, select, input:not([type=radio], [type=checkbox])");
   const tell = (name, detail) => document.dispatchEvent(new CustomEvent(`concord:${name}`, { detail }));
   const send = (id) => { const other = document.getElementById(id); if (other && other.getAttribute("action")) other.requestSubmit(); };
+  let back = null; // what had the focus before a key opened a window: Escape leads there again
   const toggle = (key) => {
     const found = document.querySelector(`details[data-key="${key}"]`);
     if (!found) return;
     found.open = !found.open;
     const first = found.querySelector("textarea, input");
-    if (found.open && first) first.focus({ preventScroll: true });
+    if (found.open && first) { back = document.activeElement; first.focus({ preventScroll: true }); }
     if (found.open && !first) found.scrollIntoView({ block: "nearest" });
+  };
+  const leave = (field) => {
+    if (back || !field.closest("[data-menu]")) field.blur(); // a menu that was opened by hand gets the focus itself
+    back?.focus({ preventScroll: true });
+    back = null;
   };
   const raw = () => {
     const button = document.querySelector("[data-raw]");
@@ -58,10 +64,18 @@
     form().toggleAttribute("data-keys-off", box.checked);
   });
   document.addEventListener("keydown", (event) => {
-    if (!form() || event.isComposing || event.keyCode === 229 || event.ctrlKey || event.altKey || event.metaKey) return;
-    if (event.code === "Escape" && typing(event.target)) { event.target.blur(); return; }
-    if (document.querySelector("dialog[open]")) return;
+    if (!form() || event.isComposing || event.keyCode === 229 || event.altKey) return;
     const enter = event.code === "Enter" || event.code === "NumpadEnter";
+    if (enter && (event.ctrlKey || event.metaKey) && !document.querySelector("dialog[open]")) {
+      // Sends what one is in, from inside a field too: the comment with the rating, or the question to the lead.
+      event.preventDefault();
+      const inside = event.target.form?.id ? event.target.form : form();
+      if (!event.repeat) inside.requestSubmit();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey) return;
+    if (event.code === "Escape" && (typing(event.target) || event.target.closest(".popup > div"))) { leave(event.target); return; }
+    if (document.querySelector("dialog[open]")) return;
     const digit = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
     // Why one cannot judge may be left open: no reason begins with a digit, so a digit rates the next criterion.
     const why = event.target.matches("[data-why]");

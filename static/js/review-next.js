@@ -3,11 +3,13 @@
 (() => {
   "use strict";
   const SENT = new Set(["rating", "skip", "flag", "escalate"]);
+  const SOON = 5000;
   const PARTS = ["header.top", "main", ".bar", "#help"];
   const form = () => document.getElementById("rating");
   let ahead = null; // { path, page }
   let busy = false;
   let waiting = null; // the form to be sent again when there is a connection
+  let timer = 0;
 
   const parse = (text) => new DOMParser().parseFromString(text, "text/html");
   const fetchAhead = () => {
@@ -69,28 +71,42 @@
       const next = ahead;
       show(parse(await reply.text()));
       ahead = next;
+    } else if (reply.status === 403 && !document.dispatchEvent(new CustomEvent("concord:renew", { detail: sent, cancelable: true }))) {
+      notices([]); // somebody logged in again in another window: it is sent with what this one needs now
+    } else if (reply.status < 500) {
+      notices([form().dataset.refused]);
     } else {
-      throw new Error(String(reply.status));
+      later(sent, form().dataset.failing);
     }
+  };
+  // No browser tells when a server is back, so it is asked now and then; a decision that arrives twice is one.
+  const later = (sent, says) => {
+    waiting = sent;
+    notices([says]);
+    clearTimeout(timer);
+    timer = setTimeout(again, SOON);
   };
   const send = (sent) => {
     if (busy) return;
     busy = true;
+    waiting = null;
+    clearTimeout(timer);
     const body = new FormData(sent);
     document.dispatchEvent(new CustomEvent("concord:sending"));
     fetch(sent.action, { method: "POST", body, headers: { Accept: "application/json" } })
-      .then((reply) => { waiting = null; return taken(sent.id, reply); })
-      .catch(() => { waiting = sent.id; notices([form().dataset.offline]); })
+      .then((reply) => taken(sent.id, reply))
+      .catch(() => later(sent.id, form().dataset.offline))
       .finally(() => { busy = false; });
   };
+  const again = () => { const other = waiting && document.getElementById(waiting); if (other) send(other); };
 
   document.addEventListener("submit", (event) => {
     if (event.defaultPrevented || !SENT.has(event.target.id)) return;
     event.preventDefault();
     send(event.target);
   });
-  document.addEventListener("concord:again", (event) => { const again = document.getElementById(event.detail); if (again) send(again); });
-  window.addEventListener("online", () => { const again = waiting && document.getElementById(waiting); if (again) send(again); });
+  document.addEventListener("concord:again", (event) => { waiting = event.detail; again(); });
+  window.addEventListener("online", again);
   window.addEventListener("popstate", () => window.location.reload());
   window.addEventListener("pageshow", (event) => { if (event.persisted) window.location.reload(); });
   fetchAhead();

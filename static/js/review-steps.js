@@ -108,9 +108,27 @@
     go(wrong >= 0 ? wrong : Math.max(missing(), 0), false);
   };
 
+  // One line for a missed claim is there; once it is used, the next one follows.
+  const MOST_ADDED = 20;
+  const another = (text) => {
+    const line = text.closest("[data-added]");
+    const lines = [...line.parentElement.querySelectorAll("[data-added]")];
+    if (!text.value.trim() || line !== lines.at(-1) || lines.length >= MOST_ADDED) return;
+    const next = line.cloneNode(true);
+    next.querySelectorAll("input").forEach((input) => {
+      input.name = input.name.replace(/\d+$/, (place) => String(Number(place) + 1));
+      if (input.type === "text") input.value = ""; else input.checked = false;
+    });
+    line.after(next);
+  };
+
   const mine = (event) => form() && (event.target.form === form() || form().contains(event.target));
   document.addEventListener("change", (event) => { if (mine(event)) refresh(); });
-  document.addEventListener("input", (event) => { if (mine(event)) refresh(); });
+  document.addEventListener("input", (event) => {
+    if (!mine(event)) return;
+    if (event.target.matches(".parts [data-added] input[type=text]")) another(event.target);
+    refresh();
+  });
   document.addEventListener("click", (event) => {
     if (!form()) return;
     const step = event.target.closest("[data-step]");

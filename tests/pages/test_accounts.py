@@ -26,6 +26,23 @@ def test_logging_in_never_leads_to_another_site(client: Client) -> None:
     assert client.post("/login/", data).headers["Location"] == "/"
 
 
+@pytest.mark.parametrize(
+    ("page", "back"),
+    [
+        ("http://testserver/items/3/", "/items/3/"),
+        ("http://testserver/runs/?state=failed", "/runs/%3Fstate%3Dfailed"),
+        ("https://evil.example/items/3/", "/"),
+        ("", "/"),
+    ],
+)
+def test_after_a_form_sent_too_late_one_comes_back_to_the_page_of_the_form(
+    client: Client, page: str, back: str
+) -> None:
+    address = reverse("review-finalise", args=[3])  # takes forms alone: nobody can be led there
+    answer = client.post(address, {"decision": "keep"}, headers={"Referer": page} if page else {})
+    assert answer.headers["Location"] == f"/login/?next={back}"
+
+
 def test_a_wrong_password_is_said_in_words(client: Client) -> None:
     page = client.post("/login/", {"username": "nobody", "password": "wrong"})
     assert 'role="alert"' in page.content.decode()

@@ -74,6 +74,8 @@ def test_markdown_keeps_what_answers_need() -> None:
     assert '<a href="https://a.example/b" rel="noopener noreferrer nofollow">a source</a>' in html
     assert html.count("<li>") == 2
     assert "<td>1</td>" in html
+    assert '<div class="scroll" tabindex="0"><table>' in html  # a wide one scrolls by itself, by keyboard too
+    assert "</table></div>" in html
 
 
 @pytest.mark.django_db

@@ -8,9 +8,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from review.models.queues import Assignment, Draft, ReviewItem
+from evaluation.runs.models import Context
+from evaluation.scores.models import Finding, Score
+from review.models.queues import Assignment, Draft, ReviewItem, ReviewQueue
 from review.models.ratings import Rating
-from tests.factories import make_queue, make_scored_run
+from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -159,6 +161,41 @@ def test_a_flag_needs_a_kind(world: World) -> None:
     assert world.assignment.state == State.FLAGGED
     lead = world.client("lead").get(reverse("queue", args=[world.queue.pk])).content.decode()
     assert "outdated" in lead
+
+
+def test_a_verdict_made_elsewhere_may_name_a_place_behind_the_end_of_the_answer() -> None:
+    run = make_scored_run(make_answer_set(make_question_set(make_project(), 1)), values=[1], metrics=["claim_support"])
+    score = Score.objects.get(run=run)
+    for place, (start, end) in enumerate(((4, 11), (900, 920), (3, 900))):
+        Finding.objects.create(score=score, kind="claim", position=place, text=f"C{place}.", start=start, end=end)
+    queue = make_queue(run, 1, metrics=["claim_support"])
+    page = opened(queue)
+    assert '<mark class="claim neutral">capital</mark><sup class="k">2</sup>' in page  # of "The capital is city 1."
+    assert [f"C{place}." in page for place in range(3)] == [True, True, True]
+
+
+def test_passages_are_read_where_they_are_decided_and_not_listed_again() -> None:
+    answers = make_answer_set(make_question_set(make_project(), 1))
+    answer = answers.answers.get()
+    Context.objects.create(answer=answer, position=1, chunk_id="c2", text="The second passage.", source="rules")
+    run = make_scored_run(answers, values=[1], metrics=["context_precision", "citation_coverage", "correctness"])
+    metrics = ["correctness", "citation_coverage", "context_precision"]
+    page = opened(make_queue(run, 1, metrics=metrics))
+    parts = page.split('data-parts="citation_coverage"')[1].split("</section>")[0]
+    for number, text in ((1, answer.text), (2, "The second passage.")):
+        assert page.count(f'id="passage-{number}"') == 1
+        decided = parts.split(f'id="passage-{number}"')[1]
+        assert text in decided.split(f'name="part:citation_coverage:{number}"')[0]
+    assert page.count("The second passage.") == 1
+    assert page.count('href="#passage-2"') == 1  # from the second criterion that asks for it
+    assert opened(make_queue(run, 1, metrics=["correctness"])).count("The second passage.") == 1
+
+
+def opened(queue: ReviewQueue) -> str:
+    """The page of the first item in the hands of the queue's first reviewer."""
+    client = Client()
+    client.force_login(queue.members.order_by("pk")[0].reviewer)
+    return client.get(reverse("review-next", args=[queue.pk]), follow=True).content.decode()
 
 
 def test_when_all_is_rated_the_page_says_so() -> None:

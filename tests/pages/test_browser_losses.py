@@ -1,0 +1,224 @@
+"""What could get lost on the reviewer's screens, in a real browser: words typed into forms without a draft, a log-in in
+another window, a server that fails for a while, a session that ends at the reveal, text under the bar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.sessions.models import Session
+
+from evaluation.scores.models import Finding, Score
+from review.models.queues import ItemEvent, ReviewQueue
+from review.models.ratings import Rating, RatingPart
+from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
+from tests.pages.browser import PHONE, Visit, visit
+from tests.pages.test_browser_protocol import person, queue_of, rate
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+SIDEWAYS = (844, 390)
+ZOOMED = (320, 256)  # 1280 x 1024 at 400%
+
+
+@pytest.fixture
+def queue(settings: Any) -> ReviewQueue:
+    """A queue of four answers."""
+    settings.DEBUG = True  # static files are served from where they are
+    return queue_of(4)
+
+
+def log_in(page: Any, name: str) -> None:
+    """Fill the form of the log-in page and send it."""
+    page.fill("main input[name=username]", name)
+    page.fill("main input[name=password]", "a good password")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+def test_escape_leads_out_of_a_comment_and_enter_submits_then(
+    queue: ReviewQueue, browser: Any, live_server: Any
+) -> None:
+    with visit(browser, live_server.url, person(queue)) as found:
+        press = found.page.keyboard.press
+        found.open(f"/review/{queue.pk}/")
+        here = found.path
+        press("2")
+        press("c")
+        found.page.keyboard.type("fine")
+        press("Escape")
+        press("Enter")
+        found.moves_from(here, or_shows="#reveal")
+        found.page.wait_for_timeout(500)
+        found.go("Enter")
+        here = found.path
+        press("2")
+        press("c")
+        found.page.keyboard.type("s and Enter are text")
+        press("Control+Enter")  # from inside the field
+        found.moves_from(here, or_shows="#reveal")
+        found.page.wait_for_timeout(500)
+        press("e")
+        press("3")
+        found.page.locator("details.extra > summary").click()
+        found.page.locator(".comparison textarea").fill("a level more")
+        found.go("Control+Enter")
+        here = found.path
+        press("e")
+        found.page.keyboard.type("What is a fee?")
+        press("Control+Enter")
+        found.moves_from(here)
+        assert found.complaints == []
+    said = Rating.objects.filter(phase="initial").order_by("pk").values_list("comment", flat=True)
+    assert list(said) == ["fine", "s and Enter are text"]
+    assert Rating.objects.filter(phase="final").order_by("pk").values_list("value", "comment")[1] == (3, "a level more")
+    assert ItemEvent.objects.get(verb="escalate").comment == "What is a fee?"
+
+
+def test_a_log_in_in_another_window_costs_nothing(queue: ReviewQueue, browser: Any, live_server: Any) -> None:
+    me = person(queue)
+    with visit(browser, live_server.url, me) as found:
+        found.open(f"/review/{queue.pk}/")
+        here = found.path
+        Session.objects.all().delete()
+        other = found.page.context.new_page()
+        other.goto(f"{live_server.url}/login/")
+        log_in(other, me.username)
+        other.close()
+        found.page.keyboard.press("4")
+        found.told_of_the_draft("saved")  # with the new session's token
+        found.page.keyboard.press("Enter")
+        found.moves_from(here, or_shows="#reveal")
+    assert Rating.objects.get().value == 4
+
+
+def test_a_rating_that_the_server_could_not_take_is_sent_again_by_itself(
+    queue: ReviewQueue, browser: Any, live_server: Any
+) -> None:
+    with visit(browser, live_server.url, person(queue)) as found:
+        found.open(f"/review/{queue.pk}/")
+        here = found.path
+        failing: list[Any] = []
+
+        def fail(route: Any) -> None:
+            failing.append(route)
+            route.fulfill(status=503, body="")
+
+        found.page.route("**/submit/", fail, times=1)
+        found.page.keyboard.press("4")
+        found.page.keyboard.press("Enter")
+        said = found.page.get_attribute("#rating", "data-failing")
+        found.page.locator("#messages", has_text=said).wait_for()
+        assert len(failing) == 1
+        assert not Rating.objects.exists()
+        found.moves_from(here, or_shows="#reveal")
+        refused: list[Any] = []
+        found.page.wait_for_timeout(500)
+        found.go("Enter")
+        found.page.route("**/skip/", lambda route: (refused.append(route), route.fulfill(status=404, body="")))
+        found.page.keyboard.press("s")
+        said = found.page.get_attribute("#rating", "data-refused")
+        found.page.locator("#messages", has_text=said).wait_for()
+        found.page.wait_for_timeout(5500)
+        assert len(refused) == 1  # what is refused is not asked for again
+    assert Rating.objects.get(phase="initial").value == 4
+
+
+def test_a_change_survives_a_session_that_ends_at_the_reveal(
+    queue: ReviewQueue, browser: Any, live_server: Any
+) -> None:
+    me = person(queue)
+    with visit(browser, live_server.url, me, language="ko") as found:
+        found.open(f"/review/{queue.pk}/")
+        rate(found, "1")
+        item = found.path
+        found.page.keyboard.press("e")
+        found.page.keyboard.press("3")
+        found.page.check('input[name="reason:correctness"] >> nth=0')
+        found.page.locator("details.extra > summary").click()
+        found.page.locator(".comparison textarea").fill("제가 놓쳤습니다")
+        Session.objects.all().delete()
+        found.page.evaluate("document.activeElement.blur()")
+        found.go("Enter")
+        assert found.path == f"/login/?next={item}"  # not what the form was sent to: that cannot be opened
+        log_in(found.page, me.username)
+        found.settle()
+        assert found.path == item
+        found.page.wait_for_timeout(500)
+        found.go("Enter")  # the change, as it was before
+    final = Rating.objects.get(phase="final")
+    assert (final.value, final.comment, bool(final.reason_code)) == (3, "제가 놓쳤습니다", True)
+
+
+def test_a_question_to_the_lead_survives_a_crash_and_is_gone_once_asked(
+    queue: ReviewQueue, browser: Any, live_server: Any
+) -> None:
+    with visit(browser, live_server.url, person(queue)) as found:
+        found.open(f"/review/{queue.pk}/")
+        here = found.path
+        found.page.keyboard.press("e")
+        found.page.keyboard.type("이 규정이 아직 유효한가요?")
+        found.page.close()
+        found.watch(found.page.context.new_page())
+        found.open(here)
+        assert found.page.input_value("#escalate-comment") == "이 규정이 아직 유효한가요?"
+        found.page.keyboard.press("e")
+        found.page.keyboard.press("Control+Enter")
+        found.moves_from(here)
+        kept = found.page.evaluate("Object.keys(localStorage).filter((name) => name.startsWith('concord.kept.'))")
+        assert kept == []
+    assert ItemEvent.objects.get(verb="escalate").comment == "이 규정이 아직 유효한가요?"
+
+
+def test_missed_claims_get_a_line_each(settings: Any, browser: Any, live_server: Any) -> None:
+    settings.DEBUG = True
+    run = make_scored_run(make_answer_set(make_question_set(make_project(), 1)), values=[1], metrics=["claim_support"])
+    Finding.objects.create(score=Score.objects.get(run=run), kind="claim", position=0, text="One.", verdict="supported")
+    queue = make_queue(run, 1, metrics=["claim_support"], reveal="never")
+    with visit(browser, live_server.url, person(queue)) as found:
+        found.open(f"/review/{queue.pk}/")
+        here = found.path
+        found.page.keyboard.press("1")
+        lines = found.page.locator("[data-added]")
+        for place, text in enumerate(("Two.", "Three.")):
+            lines.nth(place).locator("input[type=text]").fill(text)
+            lines.nth(place).locator("input[type=radio]").nth(2 * place).check()
+        assert lines.count() == 3
+        found.told_of_the_draft("saved")
+        found.page.reload()
+        found.settle()
+        assert [line.input_value() for line in lines.locator("input[type=text]").all()] == ["Two.", "Three.", ""]
+        found.page.evaluate("document.activeElement.blur()")
+        found.page.keyboard.press("Enter")
+        found.moves_from(here)
+        assert found.complaints == []
+    parts = RatingPart.objects.order_by("pk").values_list("text", "verdict")
+    assert list(parts) == [("One.", "supported"), ("Two.", "supported"), ("Three.", "unsupported")]
+
+
+def reading_room(found: Visit) -> float:
+    """The share of the screen's height that neither head nor bar ever lie over."""
+    return float(
+        found.page.evaluate(
+            """() => {
+              const lies = (one) => ["sticky", "fixed"].includes(getComputedStyle(one).position);
+              const over = [...document.querySelectorAll("header.top, .bar")].filter(lies);
+              return 1 - over.reduce((sum, one) => sum + one.getBoundingClientRect().height, 0) / innerHeight;
+            }"""
+        )
+    )
+
+
+@pytest.mark.parametrize("size", [PHONE, SIDEWAYS, ZOOMED], ids=["phone", "sideways", "zoomed"])
+def test_hard_answers_can_be_read_on_any_screen(
+    settings: Any, browser: Any, live_server: Any, size: tuple[int, int]
+) -> None:
+    settings.DEBUG = True
+    cells = " | ".join(["아주긴내용입니다" * 3] * 8)
+    text = f"| {cells} |\n|{'---|' * 8}\n| {cells} |\n\n```\n{'x' * 300}\n```\n\nhttps://a.example/{'a' * 300}"
+    answers = make_answer_set(make_question_set(make_project(), 1), texts=[text])
+    queue = make_queue(make_scored_run(answers), 1)
+    me = person(queue)
+    with visit(browser, live_server.url, me, size=size, language="ko") as found:
+        found.open(f"/review/{queue.pk}/")
+        assert found.page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        assert reading_room(found) >= 0.4
