@@ -18,6 +18,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.core.signals import request_finished, request_started
 
 from evaluation.accounts.models import User
+from tests.pages.layout import too_close, wrong_when_zoomed
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 COLOURS = ["color-contrast", "link-in-text-block"]  # the rules whose outcome a colour scheme can change
@@ -193,12 +194,13 @@ def session_of(user: User) -> str:
 
 
 def wrong_with(found: Visit, name: str) -> list[str]:
-    """What is wrong with a page that is open: complaints, overflow in either size, violations of accessibility as it is
-    open, and of the rules about colour in the other size in the dark."""
+    """What is wrong with a page that is open: complaints, overflow in either size and at 400 %, violations of
+    accessibility as it is open, and of the rules about colour in the other size in the dark."""
     check = pytest.importorskip("axe_core_python.sync_playwright").Axe().run
     page = found.page
     here = (page.viewport_size["width"], page.viewport_size["height"])
     said = _overflow(found, name) + _violations(check(page, options={"resultTypes": ["violations"]}), name)
+    said += too_close(page, name) + wrong_when_zoomed(page, name)
     page.set_viewport_size(dict(zip(("width", "height"), PHONE if here == WIDE else WIDE, strict=True)))
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")  # no colour on its way to the other
     dark = check(page, options={"resultTypes": ["violations"], "runOnly": COLOURS})
