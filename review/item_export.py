@@ -189,7 +189,9 @@ def _label_studio(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
     """A JSON list of tasks, one at a time; without judge, system or predictions."""
     yield b"["
     for number, record in enumerate(item_records(queue, only)):
-        yield (b",\n" if number else b"\n") + json.dumps(task(_task_data(record)), ensure_ascii=False).encode()
+        yield (b",\n" if number else b"\n") + json.dumps(
+            task(_task_data(record), record.answer_id), ensure_ascii=False
+        ).encode()
     yield b"\n]\n"
 
 

@@ -70,7 +70,7 @@ def import_ratings(
             file = read_ratings(data, name, scales=scales)
         else:
             file = read_label_studio(data, name, scales=scales, annotators=annotators)
-        rows = placed_rows(run, file, metrics, display_name(name))
+        rows, remarks = placed_rows(run, file, metrics, display_name(name))
         human = store_ratings(run, [p for p in rows if p.row.origin.rater is Rater.HUMAN], sampled)
         judge = store_judge_scores(run, [p for p in rows if p.row.origin.rater is Rater.JUDGE])
         digest = hashlib.sha256(data).hexdigest()
@@ -86,5 +86,5 @@ def import_ratings(
         unchanged=len(rows) - human - judge.stored,
         defined=defined,
         authors=tuple(sorted({p.row.origin.author for p in rows})),
-        remarks=file.remarks,
+        remarks=(*file.remarks, *remarks),
     )

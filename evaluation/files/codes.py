@@ -112,6 +112,7 @@ LABEL_STUDIO: Mapping[str, tuple[str, ...]] = {
     "control_twice": ("name",),
     "result_unreadable": ("type",),
     "annotations_cancelled": ("rows",),
+    "tasks_of_other_answers": ("rows",),
 }
 
 REMARKS: Mapping[str, tuple[str, ...]] = {

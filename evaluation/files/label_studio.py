@@ -1,8 +1,8 @@
 """Label Studio: a labelling interface and tasks out, annotations back in as ratings.
 
-Tasks carry the ids of question and sample in ``data``; controls are named by their metric, ``cannot_judge`` is a
-choice of each, and a text area ``comment`` (or ``METRIC_comment``) holds the reason. Formats: Label Studio's export as
-JSON, and its labelling configuration.
+Tasks carry the ids of question and sample in ``data``, and a key of the answer that tells nothing else; controls are
+named by their metric, ``cannot_judge`` is a choice of each, and a text area ``comment`` (or ``METRIC_comment``) holds the
+reason. Formats: Label Studio's export as JSON, and its labelling configuration.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from evaluation.canonical import content_hash
 from evaluation.files.problems import Problems
 from evaluation.files.rating_origin import Origin, Phase, Rater
 from evaluation.files.rating_rows import RatingFile, RatingRow, refuse_duplicates
@@ -72,9 +73,14 @@ def _options(control: Control) -> list[tuple[str, str]]:
     return [(f"{level:g}", f"{level:g} · {text}" if text else f"{level:g}") for level, text in texts]
 
 
-def task(data: Mapping[str, Any]) -> dict[str, Any]:
+def task(data: Mapping[str, Any], answer_id: int) -> dict[str, Any]:
     """A task without predictions: whoever labels it has not seen the judge."""
-    return {"data": dict(data)}
+    return {"data": {**data, "answer_key": answer_key(answer_id)}}
+
+
+def answer_key(answer_id: int) -> str:
+    """Sixteen characters for an answer. Not its id: ids of one system's answers follow each other."""
+    return content_hash(["answer", answer_id])[:16]
 
 
 def read_annotations(
@@ -107,6 +113,7 @@ class _About:
     sample: int
     blind: bool
     line: int
+    answer_key: str
 
 
 @dataclass(slots=True)
@@ -129,7 +136,8 @@ class _Reader:
             return []
         predictions = node.entries.get("predictions")
         blind = predictions is None or not predictions.elements
-        about = _About(question_id, int(sample.value) if sample else 0, blind, node.line)
+        key = _text(data.entries.get("answer_key")) if data else ""
+        about = _About(question_id, int(sample.value) if sample else 0, blind, node.line, key)
         annotations = node.entries.get("annotations")
         if annotations is None or annotations.kind is not Kind.LIST:
             self.problems.add("not_list", node.line, f"{path}.annotations", found=_kind(annotations))
@@ -222,6 +230,7 @@ class _Reader:
             origin=Origin(Rater.HUMAN, author, Phase.INITIAL, about.blind, None, moment),
             metadata={},
             line=about.line,
+            answer_key=about.answer_key,
         )
 
 

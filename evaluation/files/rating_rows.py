@@ -30,7 +30,7 @@ class RatingRow:
     ``value`` (or ``label``, for classes) is on the metric's scale. Without one, ``failure`` is a reason code with its
     detail: ``scale: 7`` (a judge off the scale), ``reported: ...`` (a judge's null), ``cannot_judge: ...`` (a
     person's). Neither value nor failure: the metric's formula gives the value from ``parts``. ``reason`` is the
-    rater's text as it stands.
+    rater's text as it stands. ``answer_key`` names the answer itself where the row came back from a task of ours.
     """
 
     question_id: str
@@ -44,6 +44,7 @@ class RatingRow:
     origin: Origin
     metadata: Mapping[str, Any]
     line: int
+    answer_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def refuse_duplicates(rows: Sequence[RatingRow | PairRow], problems: Problems) -
     """One rater says one thing about one answer, metric and phase: of two values nobody could say which counts."""
     first: dict[tuple[object, ...], RatingRow | PairRow] = {}
     for row in rows:
-        about = (row.question_id, row.sample) if isinstance(row, RatingRow) else ("", row.pair_id)
+        about = (row.question_id, row.sample, row.answer_key) if isinstance(row, RatingRow) else ("", row.pair_id)
         key = (*about, row.metric, row.origin.rater, row.origin.author, row.origin.phase)
         earlier = first.setdefault(key, row)
         if earlier is not row:

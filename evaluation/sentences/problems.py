@@ -144,6 +144,9 @@ LABEL_STUDIO = {
     "control_twice": _("“%(name)s” is answered twice in one annotation."),
     "result_unreadable": _("A result of type %(type)s cannot be read: one choice, a rating or a number is expected."),
     "annotations_cancelled": _("%(rows)s annotations were skipped by their annotators and are left out."),
+    "tasks_of_other_answers": _(
+        "%(rows)s ratings are about answers of other runs and are left out here; import the file into those runs too."
+    ),
 }
 
 REMARKS = {

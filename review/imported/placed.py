@@ -10,6 +10,7 @@ from enum import StrEnum
 from django.utils import timezone
 
 from evaluation.errors import InvalidFile, Problem
+from evaluation.files.label_studio import answer_key
 from evaluation.files.rating_rows import RatingFile, RatingRow
 from evaluation.judging.formulas import FORMULAS, figure_from_parts
 from evaluation.questions.difference import composed
@@ -40,10 +41,13 @@ class Placed:
     moment: datetime
 
 
-def placed_rows(run: Run, file: RatingFile, metrics: Mapping[str, MetricDefinition], shown: str) -> list[Placed]:
-    """Each rating with its answer. One query.
+def placed_rows(
+    run: Run, file: RatingFile, metrics: Mapping[str, MetricDefinition], shown: str
+) -> tuple[list[Placed], list[Problem]]:
+    """Each rating with its answer, and remarks. One query.
 
-    A row with parts alone gets its value from its metric's formula.
+    A row with parts alone gets its value from its metric's formula. Rows from tasks of ours about answers of other runs
+    are left out, which is remarked: a queue may be drawn from several.
 
     :raises InvalidFile: for rows that name no answer of the run, or several; with parts alone for a metric without a
         formula; and for pairs.
@@ -55,8 +59,10 @@ def placed_rows(run: Run, file: RatingFile, metrics: Mapping[str, MetricDefiniti
     problems = [Problem("pairs_not_here", shown, pair.line, "pair_id") for pair in file.pairs[:1]]
     placed: list[Placed] = []
     now = timezone.now()
-    for row in map(_completed, file.ratings):
-        found = _answer_of(row, answers, samples)
+    keys = {answer_key(pk): pk for pk in answers.values()} if any(row.answer_key for row in file.ratings) else {}
+    ours = [row for row in file.ratings if not row.answer_key or row.answer_key in keys]
+    for row in map(_completed, ours):
+        found = keys[row.answer_key] if row.answer_key else _answer_of(row, answers, samples)
         if isinstance(found, Problem):
             problems.append(Problem(found.code, shown, row.line, found.field, found.params))
         elif row.value is None and row.label is None and not row.failure:
@@ -65,7 +71,8 @@ def placed_rows(run: Run, file: RatingFile, metrics: Mapping[str, MetricDefiniti
             placed.append(Placed(row, found, metrics[row.metric], _aware(row.origin.created) or now))
     if problems:
         raise InvalidFile(problems)
-    return placed
+    others = len(file.ratings) - len(ours)
+    return placed, [Problem("tasks_of_other_answers", shown, params={"rows": others})] if others else []
 
 
 def _completed(row: RatingRow) -> RatingRow:

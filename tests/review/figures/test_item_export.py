@@ -16,12 +16,14 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.accounts.models import User
+from evaluation.messages import explain
 from evaluation.runs.models import Answer, Run
 from evaluation.scoring.definitions import definitions
 from review.item_export import FORMATS, export_items
 from review.models.queues import ReviewQueue
 from review.models.ratings import Exposure, Rating
 from review.overrides import override
+from review.queues.making import make_queue as new_queue
 from review.queues.sharing import Sharing
 from review.rating_files import import_ratings
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
@@ -156,7 +158,15 @@ def test_label_studio_tasks_come_back_as_ratings(run: Run, queue: ReviewQueue, t
     tasks = json.loads(b"".join(export_items(queue, "label_studio").chunks))
     assert len(tasks) == 8
     assert set(tasks[0]) == {"data"}
-    assert set(tasks[0]["data"]) == {"question_id", "sample", "question", "references", "answer", "contexts"}
+    assert set(tasks[0]["data"]) == {
+        "question_id",
+        "sample",
+        "question",
+        "references",
+        "answer",
+        "contexts",
+        "answer_key",
+    }
     for number, one in enumerate(tasks):
         result = {"from_name": "correctness", "to_name": "answer", "type": "choices"}
         result["value"] = {"choices": [str(1 + number % 5)]}  # type: ignore[assignment]
@@ -172,6 +182,29 @@ def test_label_studio_tasks_come_back_as_ratings(run: Run, queue: ReviewQueue, t
     )
     assert out.getvalue().startswith("0 ratings")
     assert b'name="correctness"' in b"".join(export_items(queue, "label_studio_config").chunks)
+
+
+def test_label_studio_ratings_of_a_queue_over_two_runs_go_to_the_answers_they_are_about() -> None:
+    questions = make_question_set(specs=3)
+    runs = [make_scored_run(make_answer_set(questions, texts=[said])) for said in ("one", "other")]
+    queue = new_queue(
+        runs, reviewers=[make_user("reviewer", questions.project)], metrics=["correctness"], strategy="all"
+    )
+    tasks = json.loads(b"".join(export_items(queue, "label_studio").chunks))
+    assert len(tasks) == 6
+    for one in tasks:  # 2 for the one system's answers, 5 for the other's
+        value = {"choices": ["2" if one["data"]["answer"] == "one" else "5"]}
+        result = {"from_name": "correctness", "to_name": "answer", "type": "choices", "value": value}
+        one["annotations"] = [{"completed_by": 4, "result": [result]}]
+    for run, value in zip(runs, (2, 5), strict=True):
+        done = import_ratings(run, json.dumps(tasks).encode(), "done.json", annotators={})
+        assert (done.human, [(one.code, one.params["rows"]) for one in done.remarks]) == (
+            3,
+            [("tasks_of_other_answers", 3)],
+        )
+        assert "3 ratings are about answers of other runs" in explain(done.remarks[0])
+        found = Rating.objects.filter(answer__answer_set=run.answer_set).values_list("value", flat=True)
+        assert list(found) == [value] * 3
 
 
 def test_a_named_queue_keeps_the_columns_of_people_who_left(run: Run) -> None:
