@@ -222,10 +222,10 @@ def _label_config(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
     yield labelling_config(controls).encode()
 
 
-_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 FORMATS: dict[str, tuple[str, str, Callable[[ReviewQueue, User | None], Iterator[bytes]]]] = {
     "csv": (".csv", "text/csv; charset=utf-8", _csv),
-    "xlsx": (".xlsx", _XLSX, _xlsx),
+    "xlsx": (".xlsx", XLSX, _xlsx),
     "jsonl": (".jsonl", "application/x-ndjson", _jsonl),
     "label_studio": (".json", "application/json", _label_studio),
     "label_studio_config": (".xml", "application/xml", _label_config),

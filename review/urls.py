@@ -64,6 +64,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("pairs/<int:pk>/", pairs.pair_set, name="pairs"),
     path("pairs/<int:pk>/rate/", pairs.pair_rate, name="pairs-rate"),
     path("pairs/<int:pk>/prefer/", pairs.pair_prefer, name="pairs-prefer"),
+    path("pairs/<int:pk>/export/", pairs.pair_export, name="pairs-export"),
     path("pairs/<int:pk>/close/", pairs.pair_close, name="pairs-close"),
     path("review/<int:pk>/", reviewing.next_item, name="review-next"),
     path("items/<int:pk>/", reviewing.item, name="review-item"),

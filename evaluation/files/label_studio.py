@@ -1,8 +1,8 @@
 """Label Studio: a labelling interface and tasks out, annotations back in as ratings.
 
 Tasks carry the ids of question and sample in ``data``, and a key of the answer that tells nothing else; controls are
-named by their metric, ``cannot_judge`` is a choice of each, and a text area ``comment`` (or ``METRIC_comment``) holds the
-reason. Formats: Label Studio's export as JSON, and its labelling configuration.
+named by their metric, ``cannot_judge`` is a choice of each, and a text area ``comment`` (or ``METRIC_comment``) holds
+the reason. Formats: Label Studio's export as JSON, and its labelling configuration.
 """
 
 from __future__ import annotations

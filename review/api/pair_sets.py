@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404
+from django.http import Http404, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation import access
-from evaluation.accounts.exports import take_figures
+from evaluation.accounts.exports import take_export, take_figures
 from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.api.pages import Pages
@@ -25,7 +25,8 @@ from review.api.people import people_named
 from review.api.shapes import LARGEST_ID, TOO_OFTEN, NothingBody, optional_text, row_id
 from review.forms.pairs import LARGEST, LONGEST_NAME
 from review.models.pairs import Pair, PairSet
-from review.pairing.figures import figures_for
+from review.pairing.exporting import FORMATS, export_pairs
+from review.pairing.figures import figures_for, refuse_early
 from review.pairing.making import close_pairs, make_pairs, reopen_pairs
 from review.pairing.preferring import LEAST, MOST, Card, card_of, prefer
 
@@ -195,6 +196,38 @@ class PairFiguresView(Endpoint):
         take_figures(person(request))
         figures = figures_for(found, person(request), resampling=resampling)
         return Response({name: one.to_dict() for name, one in figures.items()})
+
+
+class PairExportQuery(StrictSerializer):
+    """The format of the file."""
+
+    format = serializers.ChoiceField(choices=list(FORMATS), required=False, default="jsonl")
+
+
+class PairExportView(Endpoint):
+    """The preferences of a comparison as a file."""
+
+    serializer_class = NothingBody
+    query = ("format",)
+
+    @extend_schema(
+        parameters=[PairExportQuery],
+        responses={
+            (200, "application/x-ndjson"): OpenApiTypes.STR,
+            (200, "text/csv"): OpenApiTypes.STR,
+            429: TOO_OFTEN,
+        },
+    )
+    def get(self, request: Request, pk: int) -> StreamingHttpResponse:
+        """One row for each preference that counts. A lead who rates too has to rate all pairs first."""
+        found, asked = pair_set_for_lead(request.user, pk), PairExportQuery(data=request.query_params.dict())
+        asked.is_valid(raise_exception=True)
+        refuse_early(found, person(request))
+        take_export(person(request))
+        made = export_pairs(found, asked.validated_data["format"])
+        response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
+        response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
+        return response
 
 
 class ClosePairsView(Endpoint):

@@ -58,6 +58,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("pair-sets/<int:pk>/next/", pair_sets.NextPairView.as_view(), name="api-pairs-next"),
     path("pair-sets/<int:pk>/prefer/", pair_sets.PreferView.as_view(), name="api-pairs-prefer"),
     path("pair-sets/<int:pk>/figures/", pair_sets.PairFiguresView.as_view(), name="api-pairs-figures"),
+    path("pair-sets/<int:pk>/export/", pair_sets.PairExportView.as_view(), name="api-pairs-export"),
     path("pair-sets/<int:pk>/close/", pair_sets.ClosePairsView.as_view(), name="api-pairs-close"),
     path("pair-sets/<int:pk>/reopen/", pair_sets.ReopenPairsView.as_view(), name="api-pairs-reopen"),
     path("answers/<int:pk>/override/", overrides.OverrideView.as_view(), name="api-answer-override"),

@@ -9,11 +9,13 @@ from django.forms import Form
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
+from evaluation.judging.pairwise import METRIC
 from evaluation.markdown import language_of, render
 from evaluation.runs.costs import Spending
 from review.models.pairs import PairSet
 from review.pages import numbers
 from review.pages.costs import cost_of_calls
+from review.pages.pair_voices import Done, PairVoices
 from review.pairing.figures import PairFigures, Preferred
 from review.pairing.preferring import Card
 
@@ -144,17 +146,25 @@ class PairSetPage:
     verdict: str
     tables: tuple[MetricTable, ...]
     withheld: str
+    people: tuple[Done, ...]
+    pairs: tuple[PairVoices, ...]
+    back: str
+    on: str
 
 
 def pair_set_page(
     found: PairSet,
     figures: Mapping[str, PairFigures],
     spent: Mapping[str, Spending],
+    people: tuple[Done, ...],
     *,
     member: bool,
     withheld: str = "",
+    pairs: tuple[PairVoices, ...] = (),
+    back: str = "",
+    on: str = "",
 ) -> PairSetPage:
-    """The page of a comparison for its leads; ``spent`` is by judge."""
+    """The page of a comparison for its leads; ``spent`` is by judge, ``pairs`` are those of this page of them."""
     systems = list(found.pairs.order_by().values_list("system_a", "system_b").distinct()[:2])
     one = systems[0] if len(systems) == 1 else ("", "")
     tables = tuple(_table(each, spent) for each in figures.values())
@@ -162,14 +172,18 @@ def pair_set_page(
     return PairSetPage(
         pk=found.pk,
         name=found.name,
-        system_a=one[0] or gettext("A"),
-        system_b=one[1] or gettext("B"),
+        system_a=one[0],
+        system_b=one[1],
         size=found.pairs.count(),
         open=found.closed_at is None,
         member=member,
         verdict=_verdict(first.experts, one[0] or gettext("A"), one[1] or gettext("B")) if first else "",
         tables=tables,
         withheld=withheld,
+        people=people,
+        pairs=pairs,
+        back=back,
+        on=on,
     )
 
 
@@ -189,7 +203,7 @@ def _table(figures: PairFigures, spent: Mapping[str, Spending]) -> MetricTable:
     alpha = (figures.among_experts or {}).get("krippendorff_alpha_interval")
     several = len(figures.raters)
     return MetricTable(
-        name=figures.metric,
+        name=gettext("Preference") if figures.metric == METRIC else figures.metric,
         rows=tuple(rows),
         raters=ngettext("%(count)d person", "%(count)d people", several) % {"count": several},
         among=_among(alpha),

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
 from evaluation.accounts.models import User
 from evaluation.errors import Refused
@@ -72,7 +72,7 @@ def pair_figures(found: PairSet, *, resampling: Resampling | None = None) -> dic
     """The figures of every metric of the set, by name. Intervals of agreement only with ``resampling``."""
     groups = _groups(found)
     by_metric: dict[str, list[Preference]] = {}
-    for row in _counting(found):
+    for row in counting(found):
         by_metric.setdefault(row.metric, []).append(row)
     return {metric: _figures(metric, rows, groups, resampling) for metric, rows in sorted(by_metric.items())}
 
@@ -80,19 +80,27 @@ def pair_figures(found: PairSet, *, resampling: Resampling | None = None) -> dic
 def figures_for(found: PairSet, reader: User, *, resampling: Resampling | None = None) -> dict[str, PairFigures]:
     """The figures for a lead.
 
-    :raises Refused: ``pairs_left``, while the reader rates in the comparison too and has pairs left: nobody reads first
-        what others said.
+    :raises Refused: what :func:`refuse_early` refuses.
+    """
+    refuse_early(found, reader)
+    return pair_figures(found, resampling=resampling)
+
+
+def refuse_early(found: PairSet, reader: User) -> None:
+    """Nobody reads what others said before having said everything.
+
+    :raises Refused: ``pairs_left``, while the reader rates in the comparison too and has pairs left.
     """
     rates = found.closed_at is None and found.members.filter(reviewer=reader).exists()
     if rates and card_of(found, reader) is not None:
         raise Refused("pairs_left")
-    return pair_figures(found, resampling=resampling)
 
 
-def _counting(found: PairSet) -> list[Preference]:
+def counting(found: PairSet) -> QuerySet[Preference]:
+    """The preferences that count, each of its origin's newest round, in the order of the pairs."""
     newer = Preference.objects.filter(origin=OuterRef("origin"), round__gt=OuterRef("round"))
     rows = Preference.objects.filter(~Exists(newer), pair__pair_set=found)
-    return list(rows.select_related("rater").order_by("pair__position", "id"))
+    return rows.select_related("rater").order_by("pair__position", "id")
 
 
 def _groups(found: PairSet) -> dict[Hashable, Hashable]:
@@ -113,12 +121,12 @@ def _figures(
     for row in rows:
         if row.by_judge:
             judges.setdefault(row.author, []).append(row)
-    ratings = [Rating(row.pair_id, _who(row), value) for row, value in people]
+    ratings = [Rating(row.pair_id, who(row), value) for row, value in people]
     among = compare_experts(ratings, SCALE, groups=groups, resampling=resampling).to_dict() if ratings else {}
     return PairFigures(
         metric=metric,
         experts=_preferred(means, groups, sum(1 for row in rows if not row.by_judge and row.value is None)),
-        raters=tuple(sorted({_who(row) for row, _ in people})),
+        raters=tuple(sorted({who(row) for row, _ in people})),
         among_experts=among,
         judges={name: _judged(said, groups) for name, said in sorted(judges.items())},
         disagreeing_orders={name: _disagreeing(said) for name, said in judges.items()},
@@ -126,7 +134,8 @@ def _figures(
     )
 
 
-def _who(row: Preference) -> str:
+def who(row: Preference) -> str:
+    """The user name of a person, else the author's label."""
     return row.rater.username if row.rater else row.author
 
 

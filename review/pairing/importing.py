@@ -30,7 +30,8 @@ class Imported:
 
 
 def import_pairs(project: Project, content: bytes, file_name: str, name: str, *, by: User | None = None) -> Imported:
-    """Read the file into the set of that name, made where it is not there; the same row twice is one row.
+    """Read the file into the set of that name, made where it is not there; the same row twice is one row, and one that
+    says something else than before counts instead of it.
 
     :raises InvalidFile: for a bad row, a row without ``pair_id``, and a pair whose texts differ from those it has;
         nothing is stored then.
@@ -43,8 +44,7 @@ def import_pairs(project: Project, content: bytes, file_name: str, name: str, *,
         found, _ = PairSet.objects.get_or_create(project=project, name=name, defaults={"created_by": by})
         pairs, made = _pairs(found, file.pairs, file_name)
         rows = {row.origin: row for row in (_preference(pairs[one.pair_id], one) for one in file.pairs)}
-        known = set(Preference.objects.filter(origin__in=rows).values_list("origin", flat=True))
-        fresh = [row for origin, row in rows.items() if origin not in known]
+        fresh = _fresh(found, rows)
         Preference.objects.bulk_create(fresh, batch_size=1000)
         audit.record(by, "pairs_imported", found, pairs=made, preferences=len(fresh))
     return Imported(
@@ -81,6 +81,18 @@ def _pairs(found: PairSet, rows: tuple[PairRow, ...], file_name: str) -> tuple[M
     fresh = [pair for name, pair in wanted.items() if name not in existing]
     Pair.objects.bulk_create(fresh, batch_size=500)
     return {pair.external_id: pair for pair in found.pairs.all()}, len(fresh)
+
+
+def _fresh(found: PairSet, rows: Mapping[str, Preference]) -> list[Preference]:
+    """The rows, by origin, that say something new; each in the round after what was said before."""
+    before = {row.origin: row for row in Preference.objects.filter(pair__pair_set=found).order_by("round")}
+    fresh = []
+    for origin, row in rows.items():
+        known = before.get(origin)
+        if known is None or (known.value, known.failure, known.reason) != (row.value, row.failure, row.reason):
+            row.round = known.round + 1 if known else 0
+            fresh.append(row)
+    return fresh
 
 
 def _texts(pair: Pair) -> tuple[str, ...]:

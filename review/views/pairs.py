@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.db.models import Count, Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation import access
+from evaluation.accounts.exports import take_export
 from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.errors import Refused
@@ -17,13 +23,17 @@ from evaluation.messages import explain_refusal
 from evaluation.runs.models import Run
 from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.forms.pairs import NewPairsForm, PreferenceForm
-from review.models.pairs import PairSet
+from review.models.pairs import PairSet, Preference
+from review.pages.pair_voices import Done, done_by, pair_voices
 from review.pages.pairs import NewPairsPage, PairListPage, PairRow, RatePage, pair_set_page
-from review.pairing.figures import figures_for
+from review.pairing.exporting import FORMATS, export_pairs
+from review.pairing.figures import counting, figures_for, refuse_early
 from review.pairing.judging import spending_by_judge
 from review.pairing.making import close_pairs, make_pairs, reopen_pairs
 from review.pairing.preferring import card_of, last_rated, prefer
 from review.views.people import person
+
+PAIRS_ON_A_PAGE = 25
 
 
 @login_required
@@ -80,8 +90,49 @@ def pair_set(request: HttpRequest, pk: int) -> HttpResponse:
         figures = figures_for(found, me)
     except Refused as refused:
         withheld = explain_refusal(refused)
-    page = pair_set_page(found, figures, spending_by_judge(found), member=member, withheld=withheld)
+    shown = _pairs_shown(found, request.GET.get("page", "")) if figures else {}
+    page = pair_set_page(
+        found, figures, spending_by_judge(found), _people(found), member=member, withheld=withheld, **shown
+    )
     return render(request, "review/pair_set.html", {"page": page})
+
+
+def _people(found: PairSet) -> tuple[Done, ...]:
+    rated = Preference.objects.filter(pair__pair_set=found, rater__isnull=False).order_by().values_list("rater")
+    members = [member.reviewer for member in found.members.select_related("reviewer")]
+    return done_by(members, dict(rated.annotate(pairs=Count("pair", distinct=True))))
+
+
+def _pairs_shown(found: PairSet, wanted: str) -> dict[str, Any]:
+    """A page of the pairs with what was said of them."""
+    pages = Paginator(found.pairs.order_by("position"), PAIRS_ON_A_PAGE)
+    here = pages.get_page(wanted)
+    pairs = list(here)
+    return {
+        "pairs": pair_voices(pairs, list(counting(found).filter(pair__in=pairs))),
+        "back": f"?page={here.number - 1}#pairs" if here.has_previous() else "",
+        "on": f"?page={here.number + 1}#pairs" if here.has_next() else "",
+    }
+
+
+@login_required
+@require_safe
+def pair_export(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The preferences as a file, for leads who have nothing left to compare in it."""
+    me = person(request)
+    found, wanted = pair_set_for_lead(me, pk), request.GET.get("format", "csv")
+    if wanted not in FORMATS:
+        raise Http404
+    try:
+        refuse_early(found, me)
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+        return redirect("pairs", found.pk)
+    take_export(me)
+    made = export_pairs(found, wanted)
+    response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
+    response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
+    return response
 
 
 @login_required

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
+import openpyxl
 import pytest
+from django.test import Client
 from django.urls import reverse
 
-from review.models.pairs import PairMember, PairSet, Preference
+from review.models.pairs import Pair, PairMember, PairSet, Preference
+from review.pairing.importing import import_pairs
 from tests.factories import make_answer_set, make_scored_run
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
+QUERIES = 17  # of the page of a comparison, however many pairs there are
 
 
 @pytest.fixture
@@ -98,3 +104,61 @@ def test_a_lead_who_rates_too_sees_neither_systems_nor_values_before_the_last_pa
     assert "alpha" not in page
     lead.post(reverse("pairs-prefer", args=[pk]), said)
     assert "alpha" in lead.get(reverse("pairs", args=[pk])).content.decode()
+
+
+def test_a_lead_reads_every_preference_with_its_reason_and_how_far_everybody_is(
+    world: World, django_assert_num_queries: Any
+) -> None:
+    pair = world.pair_set.pairs.get()
+    said = {"pair": pair.pk, "value": "2", "reason": "=cmd; the other one invents"}
+    world.client("member").post(reverse("pairs-prefer", args=[world.pair_set.pk]), said)
+    kept = Preference.objects.get()
+    lead = Client(headers={"accept-language": "en"})
+    lead.force_login(world.people["lead"])
+    path = reverse("pairs", args=[world.pair_set.pk])
+    page = lead.get(path).content.decode()
+    assert ("A much better" if kept.value == -2 else "B much better") in page
+    assert "the other one invents</q>" in page
+    assert "Because of A." in page
+    assert f"{world.people['member'].username} 1 / 1" in page
+    with django_assert_num_queries(QUERIES):
+        lead.get(path)
+    for number in range(30):
+        Pair.objects.create(pair_set=world.pair_set, external_id=f"x{number}", position=number + 2, question_text="Q?")
+    with django_assert_num_queries(QUERIES):
+        assert 'rel="next"' in lead.get(path).content.decode()
+    assert lead.get(path, {"page": "2"}).content.decode().count("Both answers") == 6  # 31 pairs, 25 on a page
+
+
+@pytest.mark.parametrize(("name", "default"), [("pairs-export", "csv"), ("api-pairs-export", "jsonl")])
+def test_preferences_are_exported_with_reasons_and_come_back_as_they_were(
+    world: World, name: str, default: str
+) -> None:
+    pair, lead, path = world.pair_set.pairs.get(), world.client("lead"), reverse(name, args=[world.pair_set.pk])
+    said = {"pair": pair.pk, "value": "2", "reason": "=cmd; 다른 쪽은 지어냈습니다"}
+    world.client("member").post(reverse("pairs-prefer", args=[world.pair_set.pk]), said)
+    files = {kind: b"".join(lead.get(path, {"format": kind}).streaming_content) for kind in ("csv", "xlsx", "jsonl")}
+    assert f'"pairs-{world.pair_set.pk}.{default}"' in lead.get(path).headers["Content-Disposition"]
+    assert files["csv"].startswith(b"\xef\xbb\xbf")
+    (row,) = csv.DictReader(io.StringIO(files["csv"].decode("utf-8-sig")))
+    assert (row["system_a"], row["answer_a"], row["reason"]) == (
+        "alpha",
+        "Because of A.",
+        "'=cmd; 다른 쪽은 지어냈습니다",
+    )
+    sheet = openpyxl.load_workbook(io.BytesIO(files["xlsx"])).active
+    assert sheet is not None
+    assert [cell.value for cell in sheet[2]][11] == "'=cmd; 다른 쪽은 지어냈습니다"
+    done = import_pairs(world.project, files["jsonl"], "pairs.jsonl", "copy")
+    assert (done.pairs, done.human) == (1, 1)
+    copy = Preference.objects.get(pair__pair_set__name="copy")
+    kept = Preference.objects.get(pair=pair)
+    assert (copy.value, copy.reason, copy.author) == (kept.value, kept.reason, world.people["member"].username)
+
+
+def test_a_lead_who_rates_too_exports_nothing_before_the_last_pair(world: World) -> None:
+    PairMember.objects.create(pair_set=world.pair_set, reviewer=world.people["lead"])
+    lead, pk = world.client("lead"), world.pair_set.pk
+    assert lead.get(reverse("pairs-export", args=[pk])).url == reverse("pairs", args=[pk])
+    assert lead.get(reverse("api-pairs-export", args=[pk])).status_code == 409
+    assert lead.get(reverse("pairs-export", args=[pk]), {"format": "docx"}).status_code == 404

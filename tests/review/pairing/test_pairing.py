@@ -141,6 +141,15 @@ def test_a_file_of_preferences_becomes_a_set_once() -> None:
     assert (figures.judges["ragchecker@1"].mean, figures.judges["ragchecker@1"].failed) == (-0.25, 1)
 
 
+def test_a_preference_that_the_next_file_gives_differently_counts_instead() -> None:
+    project = make_project()
+    import_pairs(project, lines(row("p1", -1, "kim"), row("p2", 2, "kim")), "pairs.jsonl", "imported")
+    done = import_pairs(project, lines(row("p1", 1, "kim"), row("p2", 2, "kim")), "pairs.jsonl", "imported")
+    assert (done.pairs, done.human, done.unchanged) == (0, 1, 1)
+    assert pair_figures(PairSet.objects.get())["preference"].experts.mean == 1.5  # of 1 and 2
+    assert Preference.objects.count() == 3  # what was said first stays
+
+
 def test_a_pair_that_changes_and_a_row_without_one_refuse_the_file() -> None:
     project = make_project()
     with pytest.raises(InvalidFile) as refused:

@@ -1,0 +1,83 @@
+"""What was preferred in a comparison as a file: one row for each preference that counts, with its reason. JSON Lines is
+the form that ``import_pairs`` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from evaluation.errors import UnknownName
+from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
+from review.item_export import XLSX, ItemsFile
+from review.models.pairs import PairSet, Preference
+from review.pairing.figures import counting, who
+
+HEADER = (
+    "pair_id", "question", "reference_answer", "system_a", "answer_a", "system_b", "answer_b",
+    "metric", "rater", "author", "value", "reason", "created",
+)  # fmt: skip
+
+
+def export_pairs(found: PairSet, format_name: str) -> ItemsFile:
+    """The preferences in a format.
+
+    :raises UnknownName: for a format that is not among :data:`FORMATS`.
+    """
+    if format_name not in FORMATS:
+        raise UnknownName("format", format_name, list(FORMATS))
+    media_type, write = FORMATS[format_name]
+    return ItemsFile(f"pairs-{found.pk}.{format_name}", media_type, write(found))
+
+
+def _rows(found: PairSet) -> Iterator[dict[str, Any]]:
+    for row in counting(found).select_related("pair").iterator(chunk_size=500):
+        pair = row.pair
+        yield {
+            "pair_id": pair.external_id,
+            "question": pair.question_text,
+            "reference_answer": pair.reference,
+            "answer_a": {"system": pair.system_a, "answer": pair.text_a},
+            "answer_b": {"system": pair.system_b, "answer": pair.text_b},
+            "metric": row.metric,
+            "rater": "judge" if row.by_judge else "human",
+            "author": who(row),
+            "value": row.value,
+            "reason": _why(row),
+            "created": row.created_at.isoformat(),
+        }
+
+
+def _why(row: Preference) -> str:
+    return row.reason if row.value is not None else row.failure
+
+
+def _table(found: PairSet) -> tuple[tuple[str, ...], Iterator[list[Cell]]]:
+    return HEADER, (_cells(row) for row in _rows(found))
+
+
+def _cells(row: dict[str, Any]) -> list[Cell]:
+    sides: dict[str, str] = {}
+    for side in ("a", "b"):
+        answer = row[f"answer_{side}"]
+        sides |= {f"system_{side}": answer["system"], f"answer_{side}": answer["answer"]}
+    flat = row | sides
+    return [flat[name] for name in HEADER]
+
+
+def _csv(found: PairSet) -> Iterator[bytes]:
+    return csv_chunks(*_table(found))
+
+
+def _xlsx(found: PairSet) -> Iterator[bytes]:
+    yield xlsx_bytes({"pairs": _table(found)})
+
+
+def _jsonl(found: PairSet) -> Iterator[bytes]:
+    return (line.encode() for line in json_lines(_rows(found)))
+
+
+FORMATS: dict[str, tuple[str, Callable[[PairSet], Iterator[bytes]]]] = {
+    "csv": ("text/csv; charset=utf-8", _csv),
+    "xlsx": (XLSX, _xlsx),
+    "jsonl": ("application/x-ndjson", _jsonl),
+}
