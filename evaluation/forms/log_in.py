@@ -15,6 +15,9 @@ THROTTLED = "throttled"
 class LogInForm(AuthenticationForm):
     """Name and password; says how long to wait after too many attempts."""
 
+    # Django's own text has both particles in Korean ("이름와/과").
+    error_messages = {**AuthenticationForm.error_messages, "invalid_login": _("Name or password is wrong.")}
+
     def get_invalid_login_error(self) -> forms.ValidationError:
         """Why the log-in failed, without telling whether the name exists."""
         minutes = minutes_to_wait(self.cleaned_data.get("username", ""), self.request)

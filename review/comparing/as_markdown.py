@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from django.utils.translation import gettext as _
 
 from review.comparing.difference import RunDifference
-from review.comparing.said import sentences
+from review.comparing.said import p_text, sentences
 from review.comparing.versions import differing_versions
 from review.comparing.whole import Comparison
 from review.comparison.paired import PairedDifference
@@ -63,9 +63,10 @@ def _difference(one: RunDifference) -> Iterator[str]:
     yield "#### " + title % {"run": one.run_id, "baseline": one.baseline_id}
     yield ""
     rows = [(f"**{_('overall')}**", *_paired(one.overall), NOTHING, _corrected(one.corrected))]
-    for line in one.metrics:
-        p_holm = NOTHING if line.p_holm is None else f"{line.p_holm:.3f}"
-        rows.append((escaped(line.name), *_paired(line.paired), p_holm, _corrected(line.corrected)))
+    rows += [
+        (escaped(line.name), *_paired(line.paired), p_text(line.p_holm), _corrected(line.corrected))
+        for line in one.metrics
+    ]
     header = (_("figure"), _("difference"), _("95% interval"), "p", _("p, Holm"), _("corrected difference"))
     yield from table(header, rows)
 
@@ -74,7 +75,7 @@ def _paired(one: PairedDifference | None) -> tuple[str, str, str]:
     if one is None:
         return NOTHING, NOTHING, NOTHING
     interval = NOTHING if one.low is None or one.high is None else f"{one.low:+.3f} – {one.high:+.3f}"
-    return f"{one.value:+.3f}", interval, NOTHING if one.p_value is None else f"{one.p_value:.3f}"
+    return f"{one.value:+.3f}", interval, p_text(one.p_value)
 
 
 def _corrected(figure: Figure) -> str:

@@ -11,6 +11,13 @@ from review.comparison.gate import Resource
 from review.comparison.verdict import Verdict
 
 
+def p_text(value: float | None) -> str:
+    """A p-value with three digits; none is nought."""
+    if value is None:
+        return "–"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def sentences(one: RunDifference) -> list[str]:
     """Both sentences, the runs named by their numbers; without one that has nothing to say."""
     names = {

@@ -8,8 +8,10 @@ from django.utils.translation import gettext as _
 
 from review.comparing.difference import RunDifference
 from review.comparing.order import Order
+from review.comparing.said import p_text
 from review.comparing.versions import differing_versions
 from review.comparing.whole import Comparison
+from review.comparison.mcnemar import McNemar
 from review.comparison.paired import PairedDifference
 from review.management.results_tables import short
 from review.management.systems_tables import systems_sheets
@@ -61,16 +63,14 @@ def _difference(one: RunDifference) -> Sheet:
         *(_("figure"), _("difference"), _("95% interval"), "p", _("p, Holm"), _("better"), _("worse"), _("equal")),
         *(_("detectable"), _("gained / lost"), _("corrected difference"), _("flags")),
     )
-    gained = f"{one.passes.gained} / {one.passes.lost} (p {one.passes.p_value:.3f})" if one.passes else NOTHING
+    overall = (*_paired(one.overall, None), _gained(one.passes), _corrected(one.corrected), ", ".join(one.differs))
     rows = [
-        (_("overall"), *_paired(one.overall, None), gained, _corrected(one.corrected), ", ".join(one.differs)),
+        (_("overall"), *overall),
         *(
             (
                 metric.name,
                 *_paired(metric.paired, metric.p_holm),
-                f"{metric.passes.gained} / {metric.passes.lost} (p {metric.passes.p_value:.3f})"
-                if metric.passes
-                else NOTHING,
+                _gained(metric.passes),
                 _corrected(metric.corrected),
                 ", ".join(metric.differs),
             )
@@ -80,12 +80,16 @@ def _difference(one: RunDifference) -> Sheet:
     return Sheet(title, header, rows)
 
 
+def _gained(passes: McNemar | None) -> str:
+    return f"{passes.gained} / {passes.lost} (p {p_text(passes.p_value)})" if passes else NOTHING
+
+
 def _paired(one: PairedDifference | None, p_holm: float | None) -> tuple[str, ...]:
     if one is None:
         return (NOTHING,) * 8
     interval = NOTHING if one.low is None else f"{one.low:+.3f} – {one.high:+.3f}"
     return (
-        *(f"{one.value:+.3f}", interval, number(one.p_value), number(p_holm)),
+        *(f"{one.value:+.3f}", interval, p_text(one.p_value), p_text(p_holm)),
         *(str(one.wins), str(one.losses), str(one.ties), number(one.detectable)),
     )
 

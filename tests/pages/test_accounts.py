@@ -44,8 +44,11 @@ def test_after_a_form_sent_too_late_one_comes_back_to_the_page_of_the_form(
 
 
 def test_a_wrong_password_is_said_in_words(client: Client) -> None:
-    page = client.post("/login/", {"username": "nobody", "password": "wrong"})
-    assert 'role="alert"' in page.content.decode()
+    page = client.post("/login/", {"username": "nobody", "password": "wrong"}, headers={"Accept-Language": "ko"})
+    said = page.content.decode()
+    assert 'role="alert"' in said
+    assert "이름 또는 비밀번호가 맞지 않습니다." in said
+    assert "와/과" not in said  # Django's own text has both particles
 
 
 def test_logging_out_needs_a_form(client: Client) -> None:

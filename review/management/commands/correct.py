@@ -85,4 +85,4 @@ def _last(figure: Figure) -> str:
     """What is missing, or how the figure was made and what a reader should know of it."""
     if figure.withheld:
         return why_withheld(figure)
-    return "; ".join(part for part in (str(figure.extra.get("method", "")), *notes(figure)) if part)
+    return " · ".join(part for part in (str(figure.extra.get("method", "")), *notes(figure)) if part)
