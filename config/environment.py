@@ -151,6 +151,7 @@ def database(var: Path) -> dict[str, Any]:
         else {"ENGINE": "django.db.backends.sqlite3", "NAME": str(var / "concord.sqlite3")}
     )
     if config["ENGINE"].endswith("sqlite3"):
+        config["ENGINE"] = "config.sqlite3"
         config["OPTIONS"] = {
             # Deferred transactions lose to "database is locked" under two writers; immediate ones wait.
             "transaction_mode": "IMMEDIATE",
@@ -158,6 +159,7 @@ def database(var: Path) -> dict[str, Any]:
             # Without recursive triggers INSERT OR REPLACE would walk past the append-only triggers.
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA recursive_triggers=ON;",
         }
+        config["TEST"] = {"NAME": ":memory:"}  # Django's own default, which test runners know by the engine's name
         if url == "" or config["NAME"] not in {":memory:", ""}:
             Path(config["NAME"]).parent.mkdir(parents=True, exist_ok=True)
     else:

@@ -35,16 +35,19 @@ State = Assignment.State
 
 
 @login_required
+@never_cache
 @require_safe
 def next_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """To the item the person should rate now, or to a page that says why there is none."""
+    """The item the person should rate now, without a second request for it (the screen's script puts its own address
+    into the address bar), or a page that says why there is none."""
     queue = queue_for_rating(request.user, pk)
     try:
         assignment = next_assignment(queue, person(request))
     except Refused as refused:
         return render(request, "review/waiting.html", {"page": waiting_page(queue, None, explain_refusal(refused))})
     if assignment is not None:
-        return redirect("review-item", assignment.pk)
+        shown = card(assignment, get_language() or "en")
+        return _screen(request, shown, queue, draft=dict(shown.draft))
     me = person(request)
     own = own_progress(queue, me)
     page = waiting_page(queue, own, undo=undoable(queue, me, own))

@@ -109,5 +109,6 @@
   window.addEventListener("online", again);
   window.addEventListener("popstate", () => window.location.reload());
   window.addEventListener("pageshow", (event) => { if (event.persisted) window.location.reload(); });
+  if (form()) window.history.replaceState({}, "", form().dataset.item); // where the queue's address showed it
   fetchAhead();
 })();

@@ -58,7 +58,7 @@ class Browser:
         """Fetch an item and rate it by REST."""
         headers = {"Authorization": f"Bearer {self.keys['token']}", "Content-Type": "application/json"}
         with self.timed("next JSON"):
-            card = json.loads(_answer(self.site, "POST", f"/api/v1/review-queues/{queue}/next/", "{}", headers)[0])
+            card = json.loads(_answer(self.site, "POST", f"/api/v1/review-queues/{queue}/next/", "{}", headers))
         form = {"values": VALUES, "idempotency_key": secrets.token_hex(8), "active_ms": 30_000}
         with self.timed("submit JSON"):
             _answer(self.site, "POST", f"/api/v1/items/{card['id']}/submit/", json.dumps(form), headers)
@@ -67,16 +67,16 @@ class Browser:
         """Fetch an item and rate it by the page."""
         headers = {"Cookie": f"sessionid={self.keys['session']}; csrftoken={'c' * 32}"}
         with self.timed("next HTML"):
-            place = _answer(self.site, "GET", f"/review/{queue}/", "", headers)[1]
-            page = _answer(self.site, "GET", place, "", headers)[0].decode()
-        key = re.search(r'name="form_key" value="(\w+)"', page)
+            page = _answer(self.site, "GET", f"/review/{queue}/", "", headers).decode()
+        place, key = re.search(r'data-item="(\S+)"', page), re.search(r'name="form_key" value="(\w+)"', page)
+        assert place, page[:500]
         assert key, page[:500]
         form = (
             f"csrfmiddlewaretoken={'c' * 32}&form_key={key[1]}&value:correctness=3&value:faithfulness=4&active_ms=30000"
         )
         headers["Content-Type"] = "application/x-www-form-urlencoded"
         with self.timed("submit HTML"):
-            _answer(self.site, "POST", f"{place}submit/", form, headers)
+            _answer(self.site, "POST", f"{place[1]}submit/", form, headers)
 
     def bare(self, method: str, number: int) -> None:
         """The view that does nothing but one statement."""
@@ -113,14 +113,14 @@ class Server:
 
 def _answer(
     connection: http.client.HTTPConnection, method: str, path: str, body: str, headers: dict[str, str]
-) -> tuple[bytes, str]:
-    """Content and place of an answer; anything but success or a redirect ends the bench."""
+) -> bytes:
+    """The content of an answer; anything but success or a redirect ends the bench."""
     connection.request(method, path, body or None, headers)
     response = connection.getresponse()
     content = response.read()
     if response.status not in {200, 302}:
         raise RuntimeError(f"{method} {path}: {response.status} {content[:500]!r}")
-    return content, response.headers.get("Location", "")
+    return content
 
 
 def measured(

@@ -38,9 +38,15 @@ def judged(world: World) -> float:
     return score.value
 
 
-def test_next_leads_to_the_item_in_hand(world: World) -> None:
-    response = world.client("member").get(reverse("review-next", args=[world.queue.pk]))
-    assert response.headers["Location"] == reverse("review-item", args=[world.assignment.pk])
+def test_next_is_the_item_in_hand_as_it_is_at_its_own_address(world: World) -> None:
+    client = world.client("member")
+    there, own = reverse("review-next", args=[world.queue.pk]), reverse("review-item", args=[world.assignment.pk])
+    first, second = (client.get(address) for address in (there, own))
+    once_each = r'(csrfmiddlewaretoken|form_key|next)" value="[^"]*"'
+    pages = [re.sub(once_each, "", response.content.decode()) for response in (first, second)]
+    assert pages[0] == pages[1]
+    assert f'data-item="{own}"' in pages[0]
+    assert "no-store" in first.headers["Cache-Control"]  # going back must not show an item that was passed on
 
 
 def test_a_rating_goes_on_to_the_next_item(world: World) -> None:
@@ -140,7 +146,7 @@ def test_skipping_passes_on_and_can_be_taken_back(world: World) -> None:
 def test_undo_opens_the_last_rating_again_and_the_next_one_supersedes_it(world: World) -> None:
     client, same = world.client("member"), judged(world)
     submit(client, world.assignment, values(same, same))
-    following = client.get(client.get(reverse("review-next", args=[world.queue.pk])).headers["Location"])
+    following = client.get(reverse("review-next", args=[world.queue.pk]))
     assert reverse("review-undo", args=[world.assignment.pk]) in following.content.decode()
     client.post(reverse("review-undo", args=[world.assignment.pk]))
     page = client.get(reverse("review-item", args=[world.assignment.pk])).content.decode()

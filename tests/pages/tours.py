@@ -29,7 +29,7 @@ NO_PAGES = {
     "queue-preview": "a part of the form of a queue",
     "queue-export": "a file",
     "run-report": "a file",
-    "review-next": "leads to an item",
+    "review-next": "the card of review-item at another address",
     "review-ahead": "the card of review-item, fetched beforehand",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from django.core.cache import cache
@@ -18,7 +18,7 @@ from tests.review.api.clients import members
 
 pytestmark = pytest.mark.django_db
 NEXT_JSON, SUBMIT_JSON = 12, 9
-REDIRECT, PAGE, SUBMIT_HTML = 12, 8, 11
+NEXT_HTML, PAGE, SUBMIT_HTML = 17, 8, 11
 
 
 def queue_of(items: int) -> ReviewQueue:
@@ -54,17 +54,26 @@ def test_an_item_as_a_page_asks_as_often_whatever_the_queue_holds(items: int) ->
     client = Client()
     client.force_login(members(queue)[0].user)
     rated(client, queue)  # what is kept between requests
-    assert rated(client, queue) == [REDIRECT, PAGE, SUBMIT_HTML]
+    assert rated(client, queue) == [NEXT_HTML, PAGE, SUBMIT_HTML]
 
 
 def rated(client: Client, queue: ReviewQueue) -> list[int]:
-    """Rate the next item by its page; the queries of the redirect, the page and the submit."""
-    places: list[str] = []
+    """Rate the next item by its page; the queries of the next item, of its own page and of the submit."""
     pages: list[str] = []
-    to_it = counted(lambda: places.append(client.get(reverse("review-next", args=[queue.pk])).headers["Location"]))
-    shown = counted(lambda: pages.append(client.get(places[0]).content.decode()))
-    key = re.search(r'name="form_key" value="(\w+)"', pages[0])
-    assert key
-    form = {"form_key": key[1], "value:correctness": "3", "value:faithfulness": "4"}
-    submitted = counted(lambda: client.post(f"{places[0]}submit/", form))
-    return [to_it, shown, submitted]
+    taken = counted(lambda: pages.append(client.get(reverse("review-next", args=[queue.pk])).content.decode()))
+    form = {
+        "value:correctness": "3",
+        "value:faithfulness": "4",
+        "form_key": found(r'name="form_key" value="(\w+)"', pages),
+    }
+    place = found(r'data-item="(\S+)"', pages)
+    shown = counted(lambda: client.get(place))
+    submitted = counted(lambda: client.post(f"{place}submit/", form))
+    return [taken, shown, submitted]
+
+
+def found(pattern: str, pages: Sequence[str]) -> str:
+    """What the last page has there."""
+    match = re.search(pattern, pages[-1])
+    assert match
+    return match[1]

@@ -1,0 +1,58 @@
+"""Django's SQLite, whose writers take turns.
+
+SQLite lets one write at a time, and a writer that finds another asks again after 1, 2, 5, ... 100 ms: while several
+sleep, whoever has just finished writes again. Here the next writer waits at a lock on a file beside the database, where
+the system wakes it at once, so that no more than one at a time asks SQLite. It holds that lock only until its
+transaction has begun, and loses it with its process. Writers that know of no turns (a shell, a backup) are waited for
+as ever.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db.backends.sqlite3 import base
+
+NOTICED = 1.0  # seconds; a shorter wait in line is not taken off SQLite's timeout
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection whose transactions begin in turn. ``timeout`` of its options is for line and database together."""
+
+    def _start_transaction_under_autocommit(self) -> None:
+        came = time.monotonic()
+        with self._turn():
+            if (waited := time.monotonic() - came) < NOTICED:
+                super()._start_transaction_under_autocommit()
+                return
+            timeout = self.settings_dict["OPTIONS"]["timeout"]
+            self._wait_at_most(max(0.0, timeout - waited))
+            try:
+                super()._start_transaction_under_autocommit()
+            finally:
+                self._wait_at_most(timeout)
+
+    def _wait_at_most(self, seconds: float) -> None:
+        self.connection.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Alone with the question whether one may write. Where the file cannot be opened (in a folder that is
+        read-only), writers meet at SQLite itself."""
+        if self.is_in_memory_db():
+            yield
+            return
+        try:
+            line = os.open(f"{self.settings_dict['NAME']}-turn", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError:
+            yield
+            return
+        try:
+            fcntl.flock(line, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(line)
