@@ -129,7 +129,7 @@ def _example_queue(run: Run, lead: User) -> ReviewQueue:
 
 def _rate(item: ReviewItem, queue: ReviewQueue, user: User, slot: int, values: Mapping[str, Given]) -> None:
     assignment = Assignment.objects.create(
-        item=item, reviewer=user, slot=slot, lease_until=lease_end(queue), opened_at=Now()
+        item=item, queue=queue, reviewer=user, slot=slot, lease_until=lease_end(queue), opened_at=Now()
     )
     held = loaded(assignment.pk)
     if submit(held, values, idempotency_key=f"demo-{held.pk}", by=user, active_ms=48_000).reveal:

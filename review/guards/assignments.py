@@ -19,7 +19,7 @@ _ITEM = "review_reviewitem i WHERE i.id = NEW.item_id"
 _OUT_OF_SCOPE = (
     "NOT EXISTS (SELECT 1 FROM review_reviewitem i JOIN review_reviewqueue q ON q.id = i.queue_id "
     "JOIN review_queuemember m ON m.queue_id = q.id AND m.reviewer_id = NEW.reviewer_id "
-    "WHERE i.id = NEW.item_id AND q.state = 'open' AND (NOT i.reserved OR EXISTS "
+    "WHERE i.id = NEW.item_id AND q.id = NEW.queue_id AND q.state = 'open' AND (NOT i.reserved OR EXISTS "
     "(SELECT 1 FROM review_reservation r WHERE r.item_id = i.id AND r.reviewer_id = NEW.reviewer_id)))"
 )
 
@@ -73,9 +73,9 @@ ASSIGNMENTS = [
     Guard(
         name="assignment_stays",
         table=_TABLE,
-        on="UPDATE OF item_id, reviewer_id",
-        when="NEW.item_id <> OLD.item_id OR NEW.reviewer_id <> OLD.reviewer_id",
-        says="an assignment keeps its item and its reviewer",
+        on="UPDATE OF item_id, queue_id, reviewer_id",
+        when="NEW.item_id <> OLD.item_id OR NEW.queue_id <> OLD.queue_id OR NEW.reviewer_id <> OLD.reviewer_id",
+        says="an assignment keeps its item, its queue and its reviewer",
     ),
     Guard(
         name="assignment_moves",

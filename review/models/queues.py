@@ -213,8 +213,9 @@ class Reminder(Row):
 
 class Assignment(Row):
     """An item in one reviewer's hands. ``slot`` counts the reviewers of the item from 1; the unique constraint on
-    live slots is what keeps two people from colliding. ``fence`` counts its leases. What needs a look at other rows,
-    such as how many assignments an item may have, is kept by :mod:`review.guards`."""
+    live slots is what keeps two people from colliding. ``fence`` counts its leases. ``queue`` is the item's, said here
+    again because a person's own part of a queue is looked up with every item. What needs a look at other rows, such as
+    how many assignments an item may have, is kept by :mod:`review.guards`."""
 
     class State(models.TextChoices):
         LEASED = "leased", _("open")
@@ -228,6 +229,7 @@ class Assignment(Row):
     GONE = ("skipped", "expired", "flagged")
 
     item = models.ForeignKey(ReviewItem, on_delete=models.PROTECT, related_name="assignments")
+    queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="assignments")
     slot = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.LEASED)
@@ -265,8 +267,8 @@ class Assignment(Row):
             models.CheckConstraint(condition=Q(fence__gte=1), name="fence_counts_from_one"),
         ]
         indexes = [
-            models.Index(fields=["reviewer", "state"], name="assignments_of_reviewer"),
-            models.Index(fields=["reviewer", "submitted_at"], name="last_rated_of_reviewer"),
+            models.Index(fields=["reviewer", "queue", "state"], name="own_in_queue_by_state"),
+            models.Index(fields=["reviewer", "queue", "submitted_at"], name="own_in_queue_by_time"),
         ]
 
     def __str__(self) -> str:

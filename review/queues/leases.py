@@ -190,10 +190,11 @@ def _take(item: ReviewItem, queue: ReviewQueue, member: Any, *, again: bool) -> 
 
 def _leased_first(item: ReviewItem, member: Any, slot: int, until: datetime) -> Assignment:
     """A lease of an item the person never had."""
-    ((pk,),) = LEASE.rows(item=item.pk, reviewer=member.reviewer_id, slot=slot, until=until, now=member.now)
+    ((pk,),) = LEASE.rows(item=item.pk, queue=item.queue_id, reviewer=member.reviewer_id, slot=slot, until=until, now=member.now)
     assignment = Assignment(
         pk=pk,
         created_at=member.now,
+        queue_id=item.queue_id,
         reviewer_id=member.reviewer_id,
         slot=slot,
         lease_until=until,

@@ -78,7 +78,7 @@ MEMBER = Statement(
 LEASED = Statement(
     """
 SELECT {a}, {i}, {w}, {s}, {d} FROM {HELD} {SHOWN} {DRAFT}
-WHERE a.reviewer_id = %(reviewer)s AND a.state = 'leased' AND i.queue_id = %(queue)s AND i.state = 'open'
+WHERE a.reviewer_id = %(reviewer)s AND a.queue_id = %(queue)s AND a.state = 'leased' AND i.state = 'open'
 ORDER BY a.id LIMIT 1
 """,
     a=Assignment,
@@ -131,8 +131,8 @@ WHERE a.item_id = %(item)s AND a.state NOT IN ('skipped', 'expired', 'flagged')
 """)
 
 LEASE = Statement("""
-INSERT INTO review_assignment (created_at, item_id, reviewer_id, slot, state, lease_until, fence, opened_at)
-VALUES (%(now)s, %(item)s, %(reviewer)s, %(slot)s, 'leased', %(until)s, 1, %(now)s) RETURNING id
+INSERT INTO review_assignment (created_at, item_id, queue_id, reviewer_id, slot, state, lease_until, fence, opened_at)
+VALUES (%(now)s, %(item)s, %(queue)s, %(reviewer)s, %(slot)s, 'leased', %(until)s, 1, %(now)s) RETURNING id
 """)
 
 SERVED = Statement(
@@ -212,16 +212,15 @@ ORDER BY m.version DESC LIMIT 1
 )
 
 #: What a person has done in each of the queues: rated, skipped, flagged, and the median of the milliseconds looked at
-#: each of the last hundred items, for a reviewer waits for it with every item, however many there were. An item's queue
-#: is looked up by itself: as a join, either database may take to walking the whole queue.
+#: each of the last hundred items, for a reviewer waits for it with every item, however many there were.
 OWN_PROGRESS = Statement(
     """
 WITH done AS MATERIALIZED (
-  SELECT {QUEUE} AS queue_id,
+  SELECT a.queue_id,
     SUM(CASE WHEN a.state IN ('submitted', 'revealed', 'finished') THEN 1 ELSE 0 END) AS rated,
     SUM(CASE WHEN a.state = 'skipped' THEN 1 ELSE 0 END) AS skipped,
     SUM(CASE WHEN a.state = 'flagged' THEN 1 ELSE 0 END) AS flagged
-  FROM review_assignment a WHERE a.reviewer_id = %(user)s GROUP BY 1)
+  FROM review_assignment a WHERE a.reviewer_id = %(user)s AND a.queue_id IN %(queues)s GROUP BY a.queue_id)
 SELECT d.queue_id, d.rated, d.skipped, d.flagged, (
   SELECT AVG(looked) FROM (
     SELECT looked, COUNT(looked) OVER () AS n, ROW_NUMBER() OVER (ORDER BY looked IS NULL, looked) AS place FROM (
@@ -229,12 +228,11 @@ SELECT d.queue_id, d.rated, d.skipped, d.flagged, (
         SELECT MAX(t.active_ms) FROM review_rating t WHERE t.assignment_id = l.id AND t.phase = 'initial') AS looked
       FROM (
         SELECT a.id FROM review_assignment a
-        WHERE a.reviewer_id = %(user)s AND a.submitted_at IS NOT NULL AND {QUEUE} = d.queue_id
+        WHERE a.reviewer_id = %(user)s AND a.queue_id = d.queue_id AND a.submitted_at IS NOT NULL
         ORDER BY a.submitted_at DESC LIMIT 100) l) measured) placed
   WHERE place IN ((n + 1) / 2, (n + 2) / 2))
-FROM done d WHERE d.queue_id IN %(queues)s
-""",
-    QUEUE="(SELECT i.queue_id FROM review_reviewitem i WHERE i.id = a.item_id)",
+FROM done d
+"""
 )
 
 #: Of each queue, how many items are kept for somebody, and how many of the others were withdrawn. SQLite does not look
@@ -256,12 +254,11 @@ WHERE r.reviewer_id = %(user)s AND i.occasion = 1 AND i.state <> 'withdrawn' GRO
 #: What a person rated last in a queue.
 LAST_RATED = Statement(
     """
-SELECT {a} FROM {HELD}
-WHERE a.reviewer_id = %(user)s AND a.submitted_at IS NOT NULL AND i.queue_id = %(queue)s
+SELECT {a} FROM review_assignment a
+WHERE a.reviewer_id = %(user)s AND a.queue_id = %(queue)s AND a.submitted_at IS NOT NULL
 ORDER BY a.submitted_at DESC, a.id DESC LIMIT 1
 """,
     a=Assignment,
-    HELD=_HELD,
 )
 
 

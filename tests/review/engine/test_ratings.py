@@ -340,7 +340,9 @@ def test_the_database_itself_refuses_a_second_reviewer_in_a_slot() -> None:
     queue = one_item_queue(reviewers=2)
     held = held_by(queue, people(queue)[0])
     with pytest.raises(IntegrityError), transaction.atomic():
-        Assignment.objects.create(item=held.item, reviewer=people(queue)[1], slot=held.slot, lease_until=Now())
+        Assignment.objects.create(
+            item=held.item, queue=queue, reviewer=people(queue)[1], slot=held.slot, lease_until=Now()
+        )
 
 
 def test_the_database_itself_refuses_a_reveal_before_the_rating() -> None:

@@ -178,7 +178,7 @@ def assignment_of(queue: ReviewQueue, answer: Answer, person: User, run: Run, *,
     if item.reserved:
         Reservation.objects.create(item=item, reviewer=person)
     made = Assignment.objects.create(
-        item=item, reviewer=person, slot=item.assignments.count() + 1, lease_until=timezone.now()
+        item=item, queue=queue, reviewer=person, slot=item.assignments.count() + 1, lease_until=timezone.now()
     )
     moved(made, Assignment.State.SUBMITTED)
     return made

@@ -50,7 +50,13 @@ class World:
 
     def lease(self, person: int, slot: int, **fields: Any) -> str:
         """SQL that leases Anna's item to a person."""
-        row = {"state": "leased", "fence": 1, "submitted_at": None, "item_id": self.held.item_id} | fields
+        row = {
+            "state": "leased",
+            "fence": 1,
+            "submitted_at": None,
+            "item_id": self.held.item_id,
+            "queue_id": self.queue.pk,
+        } | fields
         return insert(
             "review_assignment",
             {"reviewer_id": self.people[person].pk, "slot": slot, "lease_until": NOW, "created_at": NOW} | row,
@@ -186,10 +192,17 @@ def test_the_fence_rises_with_each_lease_and_never_else(world: World) -> None:
     execute(move(world.held, "state = 'leased', fence = 2"))
 
 
-def test_an_assignment_keeps_its_item_and_its_reviewer(world: World) -> None:
-    refused(move(world.held, f"reviewer_id = {world.people[1].pk}"), "keeps its item and its reviewer")
+def test_an_assignment_keeps_its_item_its_queue_and_its_reviewer(world: World) -> None:
+    refused(move(world.held, f"reviewer_id = {world.people[1].pk}"), "keeps its item, its queue and its reviewer")
     other = world.queue.items.exclude(pk=world.held.item_id).first()
-    refused(move(world.held, f"item_id = {other.pk}"), "keeps its item and its reviewer")
+    refused(move(world.held, f"item_id = {other.pk}"), "keeps its item, its queue and its reviewer")
+    queue = make_queue(world.run, reviewers=world.people)
+    refused(move(world.held, f"queue_id = {queue.pk}"), "keeps its item, its queue and its reviewer")
+
+
+def test_an_assignment_is_of_its_items_queue(world: World) -> None:
+    other = make_queue(world.run, reviewers=world.people)
+    refused(world.lease(1, 2, queue_id=other.pk), "only members of an open queue get")
 
 
 def test_a_lease_takes_one_decision(world: World) -> None:
