@@ -30,6 +30,11 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_SITE_URL": (str, "", "Address of the site, such as `https://concord.example`, for links in mails."),
     "CONCORD_REMIND_HOURS": (list, ["72", "24"], "Hours before a queue's deadline at which reviewers are reminded."),
     "CONCORD_VAR": (str, "", "Folder for the embedded database and generated files; empty uses `var/`."),
+    "CONCORD_PREPARED_STATEMENTS": (
+        bool,
+        True,
+        "PostgreSQL keeps prepared what reviewers wait for; off behind a pooler that shares connections by transaction.",
+    ),
     "CONCORD_DISPATCHER": (str, "django_q", "Who wakes workers: `django_q`, or `local` (the calling process works)."),
     "CONCORD_WORKERS": (int, 2, "Worker processes of one cluster."),
     "CONCORD_WEB_PROCESSES": (int, 0, "Processes of the web server of `serve`; 0: one a core, at most four."),
@@ -164,6 +169,8 @@ def database(var: Path) -> dict[str, Any]:
             Path(config["NAME"]).parent.mkdir(parents=True, exist_ok=True)
     else:
         config["CONN_HEALTH_CHECKS"] = True
+        # Of how many uses a statement is prepared; Django's own statements never are, their values stand in the text.
+        config.setdefault("OPTIONS", {})["prepare_threshold"] = 3 if read("CONCORD_PREPARED_STATEMENTS") else None
     # Opening SQLite reads the whole schema with its triggers; closing its last connection writes the log back.
     config["CONN_MAX_AGE"] = 60
     return config

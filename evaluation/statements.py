@@ -3,7 +3,8 @@ thousand.
 
 The ORM takes half a millisecond to two to put such a statement together, each time anew, and both databases answer it
 in a tenth of that (docs/performance.md). What both do not say alike has a name here: ``{NOW}`` is the database's time,
-and ``locks`` names the table whose rows stay locked until the transaction ends, as all of SQLite does anyway.
+and ``locks`` names the table whose rows stay locked until the transaction ends, as all of SQLite does anyway. A
+PostgreSQL server keeps them prepared for each connection (``CONCORD_PREPARED_STATEMENTS``).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Statement:
     def rows(self, **values: Any) -> list[tuple[Any, ...]]:
         """What it finds: models (``None`` where an outer join found none), fields, and the other columns."""
         prepared = self._prepare()
-        with connection.cursor() as cursor:
+        with _cursor() as cursor:
             cursor.execute(*_with_values(prepared.text, values))
             return [prepared.row(list(row)) for row in cursor.fetchall()]
 
@@ -56,7 +57,7 @@ class Statement:
 
     def run(self, **values: Any) -> int:
         """Change rows; how many."""
-        with connection.cursor() as cursor:
+        with _cursor() as cursor:
             cursor.execute(*_with_values(self._prepare().text, values))
             return int(cursor.rowcount)
 
@@ -126,6 +127,18 @@ class _Prepared:
             else:
                 found.append(model.from_db(connection.alias, names, row[start:end]))
         return (*found, *row[self.width :])
+
+
+def _cursor() -> Any:
+    """A cursor; on PostgreSQL one whose values go beside the statement, as Django's own do not, for only such a
+    statement can be kept prepared."""
+    if connection.vendor != "postgresql":
+        return connection.cursor()
+    from psycopg import Cursor  # takes as long to import as a small command takes
+
+    connection.ensure_connection()
+    database: Any = connection  # as a cursor of its own would be made, but for its class
+    return database._prepare_cursor(Cursor(database.connection))
 
 
 def _with_values(text: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -26,13 +26,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _start_transaction_under_autocommit(self) -> None:
         came = time.monotonic()
         with self._turn():
+            begin = super()._start_transaction_under_autocommit  # type: ignore[misc]  # left out of the stubs
             if (waited := time.monotonic() - came) < NOTICED:
-                super()._start_transaction_under_autocommit()
+                begin()
                 return
             timeout = self.settings_dict["OPTIONS"]["timeout"]
             self._wait_at_most(max(0.0, timeout - waited))
             try:
-                super()._start_transaction_under_autocommit()
+                begin()
             finally:
                 self._wait_at_most(timeout)
 

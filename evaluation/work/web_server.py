@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 
-THREADS = 4  # of each process: some wait for the database while one works
+THREADS = 2  # of each process: one waits for the database or the network while the other works
 PORT_TAKEN = "Port %s is in use. End what runs there, or name another one: PORT=8001."
 MOST_PROCESSES = 4  # unless the setting names more: each takes up to 200 MB
 
