@@ -33,7 +33,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_PREPARED_STATEMENTS": (
         bool,
         True,
-        "PostgreSQL keeps prepared what reviewers wait for; off behind a pooler that shares connections by transaction.",
+        "PostgreSQL keeps prepared what reviewers wait for; off behind a pooler that shares connections.",
     ),
     "CONCORD_DISPATCHER": (str, "django_q", "Who wakes workers: `django_q`, or `local` (the calling process works)."),
     "CONCORD_WORKERS": (int, 2, "Worker processes of one cluster."),

@@ -190,11 +190,14 @@ def _take(item: ReviewItem, queue: ReviewQueue, member: Any, *, again: bool) -> 
 
 def _leased_first(item: ReviewItem, member: Any, slot: int, until: datetime) -> Assignment:
     """A lease of an item the person never had."""
-    ((pk,),) = LEASE.rows(item=item.pk, queue=item.queue_id, reviewer=member.reviewer_id, slot=slot, until=until, now=member.now)
+    queue = item.queue_id
+    ((pk,),) = LEASE.rows(
+        item=item.pk, queue=queue, reviewer=member.reviewer_id, slot=slot, until=until, now=member.now
+    )
     assignment = Assignment(
         pk=pk,
         created_at=member.now,
-        queue_id=item.queue_id,
+        queue_id=queue,
         reviewer_id=member.reviewer_id,
         slot=slot,
         lease_until=until,

@@ -165,8 +165,9 @@ def test_a_flag_needs_a_kind(world: World) -> None:
     client.post(flag, {"kind": "bad_reference", "flag_comment": "outdated"})
     world.assignment.refresh_from_db()
     assert world.assignment.state == State.FLAGGED
-    lead = world.client("lead").get(reverse("queue", args=[world.queue.pk])).content.decode()
-    assert "outdated" in lead
+    case = reverse("adjudication-case", args=[world.assignment.item_id])
+    assert case in world.client("lead").get(reverse("queue", args=[world.queue.pk])).content.decode()
+    assert "outdated" in world.client("lead").get(case).content.decode()
 
 
 def test_a_verdict_made_elsewhere_may_name_a_place_behind_the_end_of_the_answer() -> None:
