@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
@@ -77,7 +78,10 @@ def claim_views(claims: Iterable[Claim]) -> tuple[ClaimView, ...]:
 
 def numbered_html(text: str, claims: Sequence[Claim]) -> SafeString:
     """The answer as safe HTML with each claim's number behind it, and the claim marked where no other markup begins or
-    ends inside it. Where the numbers cannot be kept apart from the text, the answer stands without them."""
+    ends inside it. Where the numbers cannot be kept apart from the text, the answer stands without them. An empty
+    answer is said to be empty: nothing at all would look like a fault of the page."""
+    if not text.strip():
+        return format_html('<p class="quiet" lang="{}">{}</p>', get_language() or "en", gettext("The answer is empty."))
     placed = [c for c in claims if _is_placed(c, text) and c.number < _MOST]
     plain = render(text)
     if not placed or _PRIVATE.search(text):

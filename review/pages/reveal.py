@@ -44,7 +44,8 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class PartCompared:
-    """A part with both verdicts; empty where one of the two did not judge it."""
+    """A part with both verdicts; empty where one of the two did not judge it. ``passage`` is the number of the passage
+    that it is, told by its source rather than by the system's own key."""
 
     number: int
     text: str
@@ -52,6 +53,7 @@ class PartCompared:
     own: str
     judge: str
     same: bool
+    passage: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ def reveal_page(
     ``decided`` its verdicts on parts."""
     metrics = {metric.name: metric for metric in card.metrics}
     first = {name: given.parts for name, given in card.given.items()}
-    compare = partial(_comparison, entered=entered, decided={**first, **decided})
+    sources = {one.number: one.source for one in card.contexts or ()}
+    compare = partial(_comparison, entered=entered, decided={**first, **decided}, sources=sources)
     furthest = sorted(said, key=lambda one: -one.distance)
     compared = [compare(one, metrics[one.metric.name]) for one in furthest]
     return RevealPage(
@@ -142,7 +145,9 @@ def reason_choices(chosen: str) -> tuple[tuple[str, str, bool], ...]:
     return tuple((reason.value, str(title), reason.value == chosen) for reason, title in REASONS.items())
 
 
-def _parts(one: JudgeSaid, metric: CardMetric, given: Sequence[PartGiven]) -> tuple[PartCompared, ...]:
+def _parts(
+    one: JudgeSaid, metric: CardMetric, given: Sequence[PartGiven], sources: Mapping[int, str]
+) -> tuple[PartCompared, ...]:
     """Both verdicts on every part that either of the two judged."""
     own = {part.number: part.verdict for part in given if part.number}
     rows = []
@@ -150,9 +155,10 @@ def _parts(one: JudgeSaid, metric: CardMetric, given: Sequence[PartGiven]) -> tu
         # A nugget's name stands before its alternatives; the judge's row has the name alone.
         judge = next((v for text_, v in one.parts if part.text == text_ or part.text.startswith(f"{text_} / ")), "")
         mine = own.get(part.number, "")
-        rows.append((part.number, part.text, mine, judge))
+        passage = None if part.context is None else part.context + 1
+        rows.append((part.number, sources.get(passage or 0) or part.text, mine, judge, passage))
     added = [part for part in given if not part.number]
-    rows += [(number, part.text, part.verdict, "") for number, part in enumerate(added, start=len(rows) + 1)]
+    rows += [(number, part.text, part.verdict, "", None) for number, part in enumerate(added, start=len(rows) + 1)]
     return tuple(
         PartCompared(
             number,
@@ -161,12 +167,15 @@ def _parts(one: JudgeSaid, metric: CardMetric, given: Sequence[PartGiven]) -> tu
             verdict_title(mine) if mine else "–",
             verdict_title(judge) if judge else "–",
             mine == judge,
+            passage,
         )
-        for number, what, mine, judge in rows
+        for number, what, mine, judge, passage in rows
     )
 
 
-def _comparison(one: JudgeSaid, metric: CardMetric, entered: Entered, decided: Decided) -> Comparison:
+def _comparison(
+    one: JudgeSaid, metric: CardMetric, entered: Entered, decided: Decided, sources: Mapping[int, str]
+) -> Comparison:
     scale, said, own = one.metric.read_scale(), one.said, one.own
     first = (
         "" if own is None else field_text({"value": own.value, "label": own.label, "cannot_judge": own.cannot_judge})
@@ -186,7 +195,7 @@ def _comparison(one: JudgeSaid, metric: CardMetric, entered: Entered, decided: D
         far=one.distance >= MOVED or math.isinf(one.distance),
         chart=_chart(one),
         field=metric_field(metric, kept.get("value", "") or first, decided=decided.get(metric.name, ()), blank=0),
-        parts=_parts(one, metric, decided.get(metric.name, ())) if metric.verdicts else (),
+        parts=_parts(one, metric, decided.get(metric.name, ()), sources) if metric.verdicts else (),
         reasons=reason_choices(kept.get("reason", "")),
         comment=kept.get("comment", ""),
     )

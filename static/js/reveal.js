@@ -41,7 +41,10 @@
     }
     if (typing(event.target) || event.repeat || form.hasAttribute("data-keys-off")) return;
     if (keys[event.code] === "change") {
-      const details = form.querySelector('details[data-key="change"]');
+      // The key leads to the first criterion in difference, pressed again to the next one.
+      const all = [...form.querySelectorAll('details[data-key="change"]')];
+      const here = all.findIndex((one) => one.open && one.closest("[data-comparison]").contains(document.activeElement));
+      const details = all[(here + 1) % all.length];
       if (!details) return;
       event.preventDefault();
       details.open = true;

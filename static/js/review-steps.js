@@ -9,12 +9,13 @@
   let current = 0;
 
   const cannot = (field) => field.querySelector("[data-cannot]");
+  // The parts to be decided: those that are offered and the missed ones that were written down.
+  const written = (part) => "part" in part.dataset || part.querySelector("input[type=text]").value.trim();
+  const partsIn = (field) => [...partsOf(field).querySelectorAll("[data-part], [data-added]")].filter(written);
+  const undecided = (field) => partsIn(field).find((part) => !part.querySelector("input:checked"));
   const decided = (field) => {
-    const all = [...partsOf(field).querySelectorAll("[data-part]")];
-    const done = all.filter((part) => part.querySelector("input:checked")).length;
-    const added = [...partsOf(field).querySelectorAll("[data-added]")].filter((part) => part.querySelector("input[type=text]").value.trim());
-    const addedDone = added.filter((part) => part.querySelector("input:checked")).length;
-    return { done: done + addedDone, all: all.length + added.length };
+    const all = partsIn(field);
+    return { done: all.filter((part) => part.querySelector("input:checked")).length, all: all.length };
   };
   const value = (field) => {
     const refused = cannot(field);
@@ -43,12 +44,10 @@
       if (count) { const { done, all } = decided(field); count.textContent = `${done}/${all} ${form().dataset.decided}`; }
     });
   };
-  const openPart = (field) => {
-    const parts = [...partsOf(field).querySelectorAll("[data-part]")];
-    return parts.find((part) => !part.querySelector("input:checked")) || parts[0] || partsOf(field).querySelector("[data-added]");
-  };
+  const openPart = (field) => undecided(field) || partsIn(field)[0] || partsOf(field).querySelector("[data-added]");
   const focusPart = (part) => {
-    (part.querySelector("input:checked") || part.querySelector("input")).focus({ preventScroll: true });
+    const field = part.querySelector("input:checked") || (written(part) && part.querySelector("input[type=radio]")) || part.querySelector("input");
+    field.focus({ preventScroll: true });
     part.scrollIntoView({ block: "nearest" });
   };
   const go = (index, focus = true) => {
@@ -79,7 +78,7 @@
   const onPart = (part) => {
     const field = fields().find((one) => one.dataset.metric === part.closest("[data-parts]").dataset.parts);
     current = fields().indexOf(field);
-    const later = [...partsOf(field).querySelectorAll("[data-part]")].find((one) => !one.querySelector("input:checked"));
+    const later = undecided(field);
     if (later) { go(current, false); focusPart(later); } else if (value(field)) advance();
   };
   const digit = (key) => {

@@ -152,6 +152,24 @@ def test_claims_are_decided_and_a_dispute_adjudicated_by_keyboard(
     assert (decided.value, decided.kind, decided.judge_seen) == (4, "adjudication", False)
 
 
+def test_the_key_of_the_reveal_goes_from_one_difference_to_the_next(
+    settings: Any, browser: Any, live_server: Any
+) -> None:
+    settings.DEBUG = True
+    answers = make_answer_set(make_question_set(make_project(), 1))
+    queue = make_queue(make_scored_run(answers, values=[3]), 1, reveal="always")  # two metrics
+    with visit(browser, live_server.url, person(queue)) as found:
+        found.open(f"/review/{queue.pk}/")
+        found.page.keyboard.press("4")
+        rate(found, "4")
+        for level in ("5", "3"):
+            found.page.keyboard.press("e")
+            found.page.keyboard.press(level)
+        found.go("Enter")
+        assert found.complaints == []
+    assert sorted(Rating.objects.filter(phase="final").values_list("value", flat=True)) == [3, 5]
+
+
 def test_a_session_that_ends_while_typing_is_renewed_in_place(
     queue: ReviewQueue, browser: Any, live_server: Any
 ) -> None:

@@ -12,6 +12,7 @@ from evaluation.runs.models import Context
 from evaluation.scores.models import Finding, Score
 from review.models.queues import Assignment, Draft, ReviewItem, ReviewQueue
 from review.models.ratings import Rating
+from review.queues.leases import next_assignment
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
 from tests.pages.world import World, make_world
 
@@ -196,6 +197,30 @@ def test_passages_are_read_where_they_are_decided_and_not_listed_again() -> None
     assert page.count("The second passage.") == 1
     assert page.count('href="#passage-2"') == 1  # from the second criterion that asks for it
     assert opened(make_queue(run, 1, metrics=["correctness"])).count("The second passage.") == 1
+
+
+def test_an_empty_answer_is_said_to_be_empty() -> None:
+    run = make_scored_run(make_answer_set(make_question_set(make_project(), 1), texts=[" \n"]))
+    assert "The answer is empty." in opened(make_queue(run, 1))
+    run = make_scored_run(make_answer_set(make_question_set(make_project(), 1), texts=["."]))
+    assert "The answer is empty." not in opened(make_queue(run, 1))
+
+
+def test_the_reveal_tells_passages_by_their_source_and_leads_to_them() -> None:
+    answers = make_answer_set(make_question_set(make_project(), 1))
+    run = make_scored_run(answers, values=[0], metrics=["context_precision"])
+    queue = make_queue(run, 1, metrics=["context_precision"], reveal="always")
+    me = queue.members.get().reviewer
+    assignment = next_assignment(queue, me)
+    assert assignment is not None
+    client = Client()
+    client.force_login(me)
+    data = {"part:context_precision:1": "relevant", "form_key": "k"}
+    page = client.post(reverse("review-submit", args=[assignment.pk]), data, follow=True).content.decode()
+    row = page.split('<table class="part-table">')[1].split("</table>")[0]
+    assert ">atlas</span>" in row
+    assert 'href="#passage-1"' in row
+    assert "c1" not in row  # the system's own key tells a reviewer nothing
 
 
 def opened(queue: ReviewQueue) -> str:
