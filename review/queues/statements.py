@@ -223,13 +223,13 @@ WITH done AS MATERIALIZED (
   FROM review_assignment a WHERE a.reviewer_id = %(user)s AND a.queue_id IN %(queues)s GROUP BY a.queue_id)
 SELECT d.queue_id, d.rated, d.skipped, d.flagged, (
   SELECT AVG(looked) FROM (
-    SELECT looked, COUNT(looked) OVER () AS n, ROW_NUMBER() OVER (ORDER BY looked IS NULL, looked) AS place FROM (
-      SELECT (
-        SELECT MAX(t.active_ms) FROM review_rating t WHERE t.assignment_id = l.id AND t.phase = 'initial') AS looked
-      FROM (
+    SELECT looked, COUNT(*) OVER () AS n, ROW_NUMBER() OVER (ORDER BY looked) AS place FROM (
+      SELECT MAX(t.active_ms) AS looked FROM (
         SELECT a.id FROM review_assignment a
         WHERE a.reviewer_id = %(user)s AND a.queue_id = d.queue_id AND a.submitted_at IS NOT NULL
-        ORDER BY a.submitted_at DESC LIMIT 100) l) measured) placed
+        ORDER BY a.submitted_at DESC LIMIT 100) l
+      JOIN review_rating t ON t.assignment_id = l.id AND t.phase = 'initial' AND t.active_ms IS NOT NULL
+      GROUP BY l.id) measured) placed
   WHERE place IN ((n + 1) / 2, (n + 2) / 2))
 FROM done d
 """
