@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from evaluation.runs.models import Answer
-from evaluation.scores.models import Score
+from evaluation.scores.models import MetricDefinition, Score
 from review.models.queues import ItemEvent
 from review.models.ratings import Override, Rating
 
@@ -33,14 +33,15 @@ SHOWN_EVENTS = (EventKind.FLAG, EventKind.ESCALATE, EventKind.SKIP, EventKind.UN
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of the history. ``metric`` is empty for what concerns the whole item. ``status`` is the score's, or
+    """One line of the history. ``metric`` is ``None`` for what concerns the whole item. ``status`` is the score's, or
     ``cannot_judge``; ``code`` a failure's reason, a change's reason code or a flag's kind; ``text`` the explanation,
-    reason or comment. ``blind`` is ``None`` where it means nothing. ``run_id`` is set for scores."""
+    reason or comment. ``blind`` is ``None`` where it means nothing. ``run_id`` is set for scores, ``user_id`` for what
+    a person of ours said."""
 
     at: datetime
     kind: EventKind
     who: str
-    metric: str = ""
+    metric: MetricDefinition | None = None
     value: float | None = None
     label: str | None = None
     status: str = ""
@@ -48,6 +49,7 @@ class Event:
     text: str = ""
     blind: bool | None = None
     run_id: int | None = None
+    user_id: int | None = None
 
 
 def history(answer: Answer) -> list[Event]:
@@ -64,7 +66,7 @@ def _scores(answer: Answer) -> Iterator[Event]:
             at=row.created_at,
             kind=EventKind.SCORE,
             who=str(row.judge_version) if row.judge_version else row.author,
-            metric=row.metric.name,
+            metric=row.metric,
             value=row.value,
             label=row.label,
             status=row.status,
@@ -80,8 +82,9 @@ def _ratings(answer: Answer) -> Iterator[Event]:
         yield Event(
             at=row.created_at,
             kind=EventKind(row.phase),
-            who=row.reviewer.get_username() if row.reviewer else row.author,
-            metric=row.metric.name,
+            who=row.reviewer.known_as if row.reviewer else row.author,
+            user_id=row.reviewer_id,
+            metric=row.metric,
             value=row.value,
             label=row.label,
             status="cannot_judge" if row.cannot_judge else "",
@@ -96,8 +99,9 @@ def _overrides(answer: Answer) -> Iterator[Event]:
         yield Event(
             at=row.created_at,
             kind=EventKind(row.kind),
-            who=row.by.get_username(),
-            metric=row.metric.name,
+            who=row.by.known_as,
+            user_id=row.by_id,
+            metric=row.metric,
             value=row.value,
             label=row.label,
             text=row.reason,
@@ -111,7 +115,8 @@ def _item_events(answer: Answer) -> Iterator[Event]:
         yield Event(
             at=row.created_at,
             kind=EventKind(row.verb),
-            who=row.assignment.reviewer.get_username(),
+            who=row.assignment.reviewer.known_as,
+            user_id=row.assignment.reviewer_id,
             code=row.kind,
             text=row.comment,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import models
@@ -19,6 +21,9 @@ ROLE_CHOICES = [
 ]
 
 
+_HANGUL = re.compile("[가-힣]+")
+
+
 class User(AbstractUser):
     """A person. Rights come from role grants; ``is_superuser`` is the site's administrator."""
 
@@ -33,6 +38,13 @@ class User(AbstractUser):
     class Meta:
         verbose_name = _("user")
         verbose_name_plural = _("users")
+
+    @property
+    def known_as(self) -> str:
+        """What others read: the full name, a Korean one in its order, else the user name."""
+        if _HANGUL.fullmatch(self.last_name) and _HANGUL.fullmatch(self.first_name):
+            return f"{self.last_name}{self.first_name}"
+        return self.get_full_name() or self.get_username()
 
 
 class FailedLogin(Row):

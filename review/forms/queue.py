@@ -196,7 +196,7 @@ class QueueForm(forms.Form):
         choices: dict[str, list[tuple[str, str]]] = {
             "runs": [(str(one.pk), str(one)) for one in others],
             "metrics": [(m.name, m.title.get(language) or m.name) for m in metrics],
-            "reviewers": [(str(one.pk), one.get_full_name() or one.get_username()) for one in people],
+            "reviewers": [(str(one.pk), one.known_as) for one in people],
         }
         for name, options in choices.items():
             field = self.fields[name]

@@ -163,7 +163,7 @@ def metric_case(
         voices=tuple(_voice(row, names, named=named) for row in rows),
         seen=decisions[-1].seq if decisions else 0,
         standing=_decided(standing),
-        standing_by=standing.by.get_username() if standing else "",
+        standing_by=standing.by.known_as if standing else "",
         standing_why=standing.reason if standing else "",
         judge=_judge(said),
         apart=metric_id in case.apart,
@@ -206,7 +206,7 @@ def texts(values: Sequence[str]) -> tuple[Text, ...]:
 
 def _voice(row: Rating, names: Mapping[int, str], *, named: bool) -> Voice:
     letter = gettext("Reviewer %(letter)s") % {"letter": names[row.reviewer_id or 0]}
-    person = row.reviewer.get_username() if named and row.reviewer else letter
+    person = row.reviewer.known_as if named and row.reviewer else letter
     why = next((str(title) for code, title in WHY_NOT.items() if code.value == row.reason_code), "")
     value = gettext("cannot judge") if row.cannot_judge else value_text(row)
     return Voice(

@@ -15,6 +15,7 @@ from review.models.queues import Assignment, ReviewQueue
 from review.models.ratings import Rating
 from review.pages import numbers
 from review.pages.choices import MetricField, metric_field
+from review.pages.links import answer_href
 from review.pages.passages import PassageView, passages
 from review.pages.reveal import reason_choices
 from review.pages.review_card import Text, numbered, text
@@ -24,7 +25,8 @@ from review.queues.card import Card
 
 @dataclass(frozen=True, slots=True)
 class PastRating:
-    """A line of the list. ``values`` are title and value as they stand."""
+    """A line of the list. ``values`` are title and value as they stand; ``override`` leads to where an assigned expert
+    can still decide once the queue is closed."""
 
     assignment_id: int
     question: str
@@ -34,6 +36,7 @@ class PastRating:
     values: tuple[tuple[str, str], ...]
     may_reopen: bool
     decided: bool
+    override: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ def past_rating(
     """A line of the list."""
     queue, question = assignment.item.queue, assignment.item.answer.question.text
     decided = bool(standing) and all(one.metric_id in closed for one in standing.values())
+    is_open = queue.state == ReviewQueue.State.OPEN
     return PastRating(
         assignment_id=assignment.pk,
         question=question,
@@ -84,10 +88,9 @@ def past_rating(
         queue_name=queue.name,
         at=assignment.submitted_at,
         values=tuple((str(one.metric.title.get(language) or name), value_text(one)) for name, one in standing.items()),
-        may_reopen=assignment.state == Assignment.State.FINISHED
-        and queue.state == ReviewQueue.State.OPEN
-        and not decided,
+        may_reopen=assignment.state == Assignment.State.FINISHED and is_open and not decided,
         decided=decided,
+        override="" if is_open or decided else answer_href(assignment.item.answer_id, assignment.item.run_id),
     )
 
 

@@ -102,6 +102,7 @@ class AnswerPage:
     metrics: tuple[MetricView, ...]
     history: tuple[Line, ...]
     may_override: bool
+    may_view: bool
     other_runs: tuple[tuple[int, str], ...]
     refusal: Refusal | None
 
@@ -118,13 +119,15 @@ class AnswerFacts:
     other_runs: Sequence[Run]
 
 
-def answer_page(facts: AnswerFacts, *, may_override: bool, refusal: Refusal | None = None) -> AnswerPage:
-    """The page of an answer."""
+def answer_page(
+    facts: AnswerFacts, *, may_override: bool, may_view: bool = True, refusal: Refusal | None = None
+) -> AnswerPage:
+    """The page of an answer; ``may_view``: the reader may open its run."""
     answer, run = facts.answer, facts.run
     question = answer.question.read()
     language = get_language() or "en"
     findings = [finding for score in facts.scores for finding in score.findings.all()]
-    by_name = {metric.name: metric for metric in facts.values.metrics.values()}
+    runs = {one.pk: str(one) for one in (run, *facts.other_runs)} if facts.other_runs else {}
     return AnswerPage(
         answer_id=answer.pk,
         run_id=run.pk,
@@ -140,8 +143,9 @@ def answer_page(facts: AnswerFacts, *, may_override: bool, refusal: Refusal | No
         keywords=_keywords(question),
         contexts=_contexts(answer) if answer.retrieves else None,
         metrics=tuple(_metric(one, facts, language, refusal) for one in facts.values.values.values()),
-        history=history_lines(facts.events, by_name, language),
+        history=history_lines(facts.events, runs, language),
         may_override=may_override,
+        may_view=may_view,
         other_runs=tuple((one.pk, str(one)) for one in facts.other_runs),
         refusal=refusal,
     )

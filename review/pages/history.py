@@ -10,7 +10,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.messages import explain_reason
-from evaluation.scores.models import MetricDefinition
 from evaluation.shipping import BASELINE
 from review.given import FlagKind, OverrideReason
 from review.history import Event, EventKind
@@ -34,11 +33,13 @@ KINDS: Mapping[EventKind, tuple[str, str | Promise]] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One event. ``mark`` is the shape of who said it; ``blind`` is ``None`` where it means nothing."""
+    """One event. ``mark`` is the shape of who said it; ``run`` is told where there are several; ``blind`` is ``None``
+    where it means nothing."""
 
     at: datetime
     mark: str
     what: str
+    run: str
     who: str
     metric: str
     value: str
@@ -47,13 +48,13 @@ class Line:
     text: str
 
 
-def history_lines(events: Iterable[Event], metrics: Mapping[str, MetricDefinition], language: str) -> tuple[Line, ...]:
-    """The events in words, newest first."""
-    lines = [_line(event, metrics.get(event.metric), language) for event in events]
-    return tuple(reversed(lines))
+def history_lines(events: Iterable[Event], runs: Mapping[int, str], language: str) -> tuple[Line, ...]:
+    """The events in words, newest first; ``runs`` are the names of those whose scores have to be told apart."""
+    return tuple(reversed([_line(event, runs.get(event.run_id or 0, ""), language) for event in events]))
 
 
-def _line(event: Event, metric: MetricDefinition | None, language: str) -> Line:
+def _line(event: Event, run: str, language: str) -> Line:
+    metric = event.metric
     mark, what = KINDS[event.kind]
     said = event.label if event.value is None else event.value
     value = ""
@@ -61,10 +62,10 @@ def _line(event: Event, metric: MetricDefinition | None, language: str) -> Line:
         value = str(_("cannot judge"))
     elif said is not None:
         value = numbers.on_scale(said, metric.read_scale()) if metric else str(said)
-    title = (metric.title.get(language) or metric.name) if metric else event.metric
+    title = (metric.title.get(language) or metric.name) if metric else ""
     if event.kind is EventKind.SCORE and not event.who:
         mark = "rule"
-    return Line(event.at, mark, str(what), _who(event), title, value, event.blind, _why(event), event.text)
+    return Line(event.at, mark, str(what), run, _who(event), title, value, event.blind, _why(event), event.text)
 
 
 def _why(event: Event) -> str:

@@ -13,7 +13,6 @@ from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
 from review.models.pairs import Pair, Preference
 from review.pages import numbers
-from review.pages.queue_people import name_of
 
 PREFERRED = {
     -2.0: _("A much better"),
@@ -75,13 +74,13 @@ def pair_voices(pairs: Sequence[Pair], said: Sequence[Preference]) -> tuple[Pair
 
 def done_by(people: Sequence[User], rated: Mapping[int, int]) -> tuple[Done, ...]:
     """Everybody named, in the order of names; ``rated`` is by their keys."""
-    return tuple(Done(name_of(one), rated.get(one.pk, 0)) for one in sorted(people, key=name_of))
+    return tuple(Done(one.known_as, rated.get(one.pk, 0)) for one in sorted(people, key=lambda one: one.known_as))
 
 
 def _voice(row: Preference, *, several: bool) -> Voice:
     reason = row.reason if row.value is not None else ""
     return Voice(
-        name=name_of(row.rater) if row.rater else row.author,
+        name=row.rater.known_as if row.rater else row.author,
         judge=row.by_judge,
         metric=row.metric if several else "",
         value=_value(row),

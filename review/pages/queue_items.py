@@ -11,7 +11,6 @@ from review.given import FlagKind
 from review.models.queues import ReviewItem, ReviewQueue
 from review.pages import numbers
 from review.pages.links import answer_href
-from review.pages.queue_people import name_of
 from review.pages.review_card import FLAGS
 from review.queues.questions import DoubtfulQuestion
 
@@ -84,7 +83,7 @@ def queue_items_page(
         pk=queue.pk,
         name=queue.name,
         rows=tuple(_item(item) for item in items),
-        people=tuple((one.pk, name_of(one)) for one in people),
+        people=tuple((one.pk, one.known_as) for one in people),
         waiting=waiting,
         back=back,
         on=on,
@@ -99,7 +98,7 @@ def queue_questions_page(queue: ReviewQueue, found: Sequence[DoubtfulQuestion]) 
 
 def _item(item: ReviewItem) -> ItemRow:
     question = item.answer.question
-    kept = tuple(name_of(one.reviewer) for one in item.reservations.all())
+    kept = tuple(one.reviewer.known_as for one in item.reservations.all())
     held = item.assignments.all()
     return ItemRow(
         pk=item.pk,
@@ -111,7 +110,7 @@ def _item(item: ReviewItem) -> ItemRow:
         needed=item.reviews_needed,
         kept_for=kept,
         nobody=item.reserved and not kept,
-        holders=tuple((name_of(one.reviewer), str(one.get_state_display())) for one in held),
+        holders=tuple((one.reviewer.known_as, str(one.get_state_display())) for one in held),
     )
 
 

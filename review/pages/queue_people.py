@@ -77,7 +77,7 @@ def queue_people_page(
     error: str = "",
 ) -> QueuePeoplePage:
     """The page of a queue's people, in the order of their names and never by a figure."""
-    names = {one.reviewer.pk: name_of(one.reviewer) for one in progress.reviewers}
+    names = {one.reviewer.pk: one.reviewer.known_as for one in progress.reviewers}
     return QueuePeoplePage(
         pk=queue.pk,
         name=queue.name,
@@ -86,21 +86,16 @@ def queue_people_page(
         deadline_field=deadline_field,
         people=tuple(_person(one, paces.get(one.reviewer.pk)) for one in progress.reviewers),
         agreement=tuple(_agreement(one, names.get(one.reviewer_id, "–")) for one in consistencies),
-        newcomers=tuple((one.pk, name_of(one)) for one in newcomers),
+        newcomers=tuple((one.pk, one.known_as) for one in newcomers),
         error=error,
     )
-
-
-def name_of(user: User) -> str:
-    """The full name, else the user name."""
-    return user.get_full_name() or user.get_username()
 
 
 def _person(one: ReviewerProgress, pace: Pace | None) -> PersonRow:
     median = pace.median_seconds if pace else None
     return PersonRow(
         pk=one.reviewer.pk,
-        name=name_of(one.reviewer),
+        name=one.reviewer.known_as,
         rated=one.rated,
         open=one.open,
         skipped=one.skipped,

@@ -9,7 +9,6 @@ from datetime import datetime
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
-from evaluation.accounts.models import User
 from evaluation.markdown import render
 from review.models.queues import QueueMetric, ReviewQueue
 from review.pages.adjudication import CaseRow
@@ -141,13 +140,9 @@ def lead_view(
         progress=progress,
         share=round(100 * progress.share),
         members=tuple(
-            Member(_name(one.reviewer), one.rated, one.open, one.skipped, one.flagged) for one in progress.reviewers
+            Member(one.reviewer.known_as, one.rated, one.open, one.skipped, one.flagged) for one in progress.reviewers
         ),
         disputes=tuple(disputes),
         runs=tuple(runs),
         draws=tuple(draws),
     )
-
-
-def _name(user: User) -> str:
-    return user.get_full_name() or user.get_username()

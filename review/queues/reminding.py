@@ -114,7 +114,7 @@ def reminder_mail(queue: ReviewQueue, user: User) -> EmailMessage:
     left = left_to_rate(queue, user)
     assert queue.deadline is not None  # noqa: S101 -- only queues with a deadline are reminded of
     facts = {
-        "name": user.get_full_name() or user.get_username(),
+        "name": user.known_as,
         "queue": queue.name,
         "count": left,
         "deadline": date_format(timezone.localtime(queue.deadline), "DATETIME_FORMAT"),

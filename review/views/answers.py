@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluation import access
+from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
@@ -101,15 +102,16 @@ def _page(
 ) -> HttpResponse:
     me, run = person(request), _run(found, wanted)
     expose(me, found, "answer page")
+    may_view = access.may(me, found.answer_set.project_id, Action.VIEW)
     facts = AnswerFacts(
         answer=found,
         run=run,
         values=effective_values(run, {found.pk}),
         scores=list(_scores(run, found)),
-        events=_events(request, found),
+        events=_events(me, found, may_view=may_view),
         other_runs=list(_over(found).exclude(pk=run.pk)[:10]),
     )
-    page = answer_page(facts, may_override=may_override(me, found), refusal=refusal)
+    page = answer_page(facts, may_override=may_override(me, found), may_view=may_view, refusal=refusal)
     return render(request, "review/answer.html", {"page": page}, status=status)
 
 
@@ -120,13 +122,12 @@ def _scores(run: Run, found: Answer) -> QuerySet[Score]:
     return rows.prefetch_related("findings").order_by("metric__name", "pk")
 
 
-def _events(request: HttpRequest, found: Answer) -> list[Event]:
+def _events(me: User, found: Answer, *, may_view: bool) -> list[Event]:
     """The history; an expert without a right to runs sees nobody else's ratings."""
     events = history(found)
-    if access.may(request.user, found.answer_set.project_id, Action.VIEW):
+    if may_view:
         return events
-    me = person(request).get_username()
-    return [event for event in events if event.kind not in OTHERS_WORDS or event.who == me]
+    return [event for event in events if event.kind not in OTHERS_WORDS or event.user_id == me.pk]
 
 
 def _refused(request: HttpRequest, found: Answer, decided: Decided, refused: Refused) -> HttpResponse:

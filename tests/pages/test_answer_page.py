@@ -10,10 +10,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
+from evaluation.accounts.models import User
 from evaluation.accounts.roles import Role
 from evaluation.runs.models import Run
+from review.given import Given
+from review.models.queues import ReviewQueue
 from review.models.ratings import Exposure, Override
 from review.pages.marked import Piece, Span, pieces
+from review.ratings import submit
 from review.reporting.making import make_report
 from tests.factories import make_answer_set, make_scored_run, make_user
 from tests.pages.world import World, make_world
@@ -157,3 +161,30 @@ def test_a_run_without_a_name_is_told_by_system_and_day() -> None:
     assert [path for path in pages if named not in client.get(path).content.decode()] == []
     with translation.override("en"):
         assert make_report(run).header.name == named
+
+
+def test_the_history_tells_runs_apart_and_reads_their_metrics_in_words(world: World) -> None:
+    make_scored_run(world.run.answer_set, values=[1 / 3], metrics=["keyword_coverage"], name="second look")
+    User.objects.filter(pk=world.people["lead"].pk).update(last_name="김", first_name="서연")
+    assert override(world, "lead") == 302
+    lead = Client(headers={"accept-language": "en"})
+    lead.force_login(world.people["lead"])
+    history = lead.get(address(world)).content.decode().partition('id="history"')[2]
+    assert "<small>second look</small>" in history
+    assert "<td>Keyword coverage</td>" in history
+    assert "<b>0.33</b>" in history
+    assert "김서연" in history
+
+
+def test_an_expert_finds_overriding_where_the_queue_is_closed_and_no_way_to_a_run_they_may_not_see(
+    world: World,
+) -> None:
+    given = {"correctness": Given(value=3), "faithfulness": Given(value=3)}
+    submit(world.assignment, given, idempotency_key="k", by=world.people["member"])
+    member = world.client("member")
+    assert address(world) not in member.get(reverse("my-ratings")).content.decode()  # rating again comes before
+    ReviewQueue.objects.filter(pk=world.queue.pk).update(state=ReviewQueue.State.CLOSED)
+    assert address(world) in member.get(reverse("my-ratings")).content.decode()
+    page = member.get(address(world)).content.decode()
+    assert f'href="{reverse("run", args=[world.run.pk])}"' not in page
+    assert f'href="{reverse("run", args=[world.run.pk])}"' in world.client("lead").get(address(world)).content.decode()
