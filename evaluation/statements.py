@@ -4,7 +4,7 @@ thousand.
 The ORM takes half a millisecond to two to put such a statement together, each time anew, and both databases answer it
 in a tenth of that (docs/performance.md). What both do not say alike has a name here: ``{NOW}`` is the database's time,
 and ``locks`` names the table whose rows stay locked until the transaction ends, as all of SQLite does anyway. A
-PostgreSQL server keeps them prepared for each connection (``CONCORD_PREPARED_STATEMENTS``).
+PostgreSQL server keeps them prepared for each connection (but see ``CONCORD_POOLER``).
 """
 
 from __future__ import annotations

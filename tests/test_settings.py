@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from config.environment import database
+
 ROOT = Path(__file__).resolve().parents[1]
 STRONG = "a9X-bKq7Wz" * 6
 
@@ -96,3 +98,11 @@ def test_a_mail_server_and_hours_that_cannot_be_read_are_named(tmp_path: Path) -
         assert done.returncode != 0
         assert name in done.stderr
     assert start(tmp_path, EMAIL_URL="smtp+tls://me:secret@mail.example:587").returncode == 0
+
+
+def test_behind_a_pooler_nothing_is_kept_with_a_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://concord@db.example/concord?options=-c%20search_path%3Dours")
+    kept = database(tmp_path)["OPTIONS"]
+    assert kept == {"options": "-c search_path=ours -c jit=off", "prepare_threshold": 3}
+    monkeypatch.setenv("CONCORD_POOLER", "1")
+    assert database(tmp_path)["OPTIONS"] == {"options": "-c search_path=ours"}
