@@ -10,6 +10,7 @@
   let busy = false;
   let waiting = null; // the form to be sent again when there is a connection
   let timer = 0;
+  let at = form() ? form().dataset.item : window.location.pathname; // the address of what is shown
 
   const parse = (text) => new DOMParser().parseFromString(text, "text/html");
   const fetchAhead = () => {
@@ -42,7 +43,9 @@
     document.title = page.title;
     window.scrollTo(0, 0);
     document.dispatchEvent(new CustomEvent("concord:card"));
-    document.getElementById("main").focus({ preventScroll: true });
+    const question = document.querySelector("main h1"); // read aloud to who does not see it
+    question.tabIndex = -1;
+    question.focus({ preventScroll: true });
   };
   const onward = (told) => {
     if (!ahead || ahead.path !== told.next) { window.location.assign(told.next); return; }
@@ -55,6 +58,7 @@
     // The card was made before the last step, so what it says of undoing is one step old.
     if (told.undo) undo.setAttribute("action", told.undo); else undo.removeAttribute("action");
     document.querySelector("[data-undo]").hidden = !told.undo;
+    at = path;
     window.history.pushState({}, "", path);
     notices(told.says);
     fetchAhead();
@@ -107,8 +111,9 @@
   });
   document.addEventListener("concord:again", (event) => { waiting = event.detail; again(); });
   window.addEventListener("online", again);
-  window.addEventListener("popstate", () => window.location.reload());
+  // Back and forward load the page of their item anew; links within the card, to a passage, stay in it.
+  window.addEventListener("popstate", () => { if (window.location.pathname !== at) window.location.reload(); });
   window.addEventListener("pageshow", (event) => { if (event.persisted) window.location.reload(); });
-  if (form()) window.history.replaceState({}, "", form().dataset.item); // where the queue's address showed it
+  if (form() && window.location.pathname !== at) window.history.replaceState({}, "", at); // where the queue's address showed it
   fetchAhead();
 })();

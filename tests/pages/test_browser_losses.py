@@ -197,6 +197,58 @@ def test_missed_claims_get_a_line_each(settings: Any, browser: Any, live_server:
     assert list(parts) == [("One.", "supported"), ("Two.", "supported"), ("Three.", "unsupported")]
 
 
+def test_the_time_somebody_looked_goes_on_after_loading_the_page_again(
+    queue: ReviewQueue, browser: Any, live_server: Any
+) -> None:
+    with visit(browser, live_server.url, person(queue)) as found:
+        found.open(f"/review/{queue.pk}/")
+        for _ in range(3):
+            found.page.wait_for_timeout(1100)
+            found.page.reload()
+            found.settle()
+        rate(found, "4")
+        found.go("Enter")
+        rate(found, "4")  # of the next item it is the time of that item alone
+    spent = Rating.objects.filter(phase="initial").order_by("pk").values_list("active_ms", flat=True)
+    assert spent[0] >= 3000
+    assert spent[1] < 3000
+
+
+def test_links_within_a_card_stay_in_it_and_back_and_forward_show_what_their_address_says(
+    settings: Any, browser: Any, live_server: Any
+) -> None:
+    settings.DEBUG = True
+    queue = make_queue(
+        make_scored_run(make_answer_set(), metrics=["correctness"]), 1, metrics=["correctness"], reveal="never"
+    )
+    with visit(browser, live_server.url, person(queue)) as found:
+        found.open(f"/review/{queue.pk}/")
+        asked = {}
+        for _ in range(2):
+            here = found.path
+            asked[here] = found.page.inner_text("h1")
+            found.page.keyboard.press("3")
+            found.page.keyboard.press("Enter")
+            found.moves_from(here)
+            assert found.page.evaluate("document.activeElement.tagName") == "H1"  # the next question is read aloud
+        asked[found.path] = found.page.inner_text("h1")
+        found.page.evaluate("window.sameDocument = true")
+        found.page.focus("a.skip")  # as a link to a passage does
+        found.page.keyboard.press("Enter")
+        found.settle()
+        assert found.path.endswith("#main")
+        assert found.page.evaluate("window.sameDocument")
+        found.page.go_back()
+        found.settle()
+        assert found.page.evaluate("window.sameDocument")
+        for step in (found.page.go_back, found.page.go_back, found.page.go_forward, found.page.go_forward):
+            step()
+            found.page.wait_for_timeout(300)
+            found.settle()
+            assert found.page.inner_text("h1") == asked[found.path]
+        assert found.complaints == []
+
+
 def reading_room(found: Visit) -> float:
     """The share of the screen's height that neither head nor bar ever lie over."""
     return float(
