@@ -10,6 +10,8 @@ from review.comparing.verdict import RunVerdict, corrected_verdict, judge_only_v
 from review.comparison.gate import Resource
 from review.comparison.verdict import Verdict
 
+NO_OVERALL = "no_overall"  # of a profile whose parts are not summed
+
 
 def p_text(value: float | None) -> str:
     """A p-value with three digits; none is nought."""
@@ -31,6 +33,8 @@ def judge_only_sentence(one: RunDifference, names: dict[str, str]) -> str:
     """What the judge's scores say; ``names`` are those of ``run`` and ``baseline``."""
     overall, found = one.overall, judge_only_verdict(one)
     if overall is None:
+        if one.corrected.withheld == NO_OVERALL:
+            return explain_reason(NO_OVERALL)
         return gettext("The runs have no question of any part of the score in common.")
     if overall.low is None or overall.high is None:
         return gettext("The scores differ in the same way everywhere, so nothing tells how sure that is.")
@@ -43,9 +47,9 @@ def judge_only_sentence(one: RunDifference, names: dict[str, str]) -> str:
 
 def corrected_sentence(one: RunDifference, names: dict[str, str]) -> str:
     """What the experts would have said of both, and what is missing where that is not known; empty where no expert
-    has rated either run."""
+    has rated either run, or there is no overall score."""
     figure, found = one.corrected, corrected_verdict(one)
-    if found.reason == "not_reviewed":
+    if found.reason in ("not_reviewed", NO_OVERALL):
         return ""
     if figure.low is None or figure.high is None:
         why = {"why": explain_reason(found.reason)}

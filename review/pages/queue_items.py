@@ -47,8 +47,10 @@ class QueueItemsPage:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """A question in doubt: how many answers and ratings it has, what its best answer reached, and its flags."""
+    """A question in doubt: how many answers and ratings it has, what its best answer reached, and its flags.
+    ``item_id`` leads to where it can be amended."""
 
+    item_id: int
     question_id: str
     text: str
     language: str
@@ -117,6 +119,7 @@ def _item(item: ReviewItem) -> ItemRow:
 def _question(one: DoubtfulQuestion) -> QuestionRow:
     text = one.question.text
     return QuestionRow(
+        item_id=one.item_id,
         question_id=one.question.external_id,
         text=text,
         language=language_of(text),

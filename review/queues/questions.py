@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from django.db.models import Min
+
 from evaluation.questions.models import Question
 from evaluation.scales import ScaleKind
 from evaluation.scores.models import MetricDefinition
@@ -20,9 +22,11 @@ RIGHT = 0.5  # of the scale: below it no answer to the question counts as right
 @dataclass(frozen=True, slots=True)
 class DoubtfulQuestion:
     """A question with the best its ``answers`` reached (0 to 1 of the scale, over all criteria and reviewers; ``None``
-    where none was rated), how many ``ratings`` that rests on, and its flags by kind."""
+    where none was rated), how many ``ratings`` that rests on, and its flags by kind. ``item_id`` is one of its
+    items."""
 
     question: Question
+    item_id: int
     answers: int
     ratings: int
     best: float | None
@@ -36,19 +40,24 @@ class DoubtfulQuestion:
 
 def doubtful_questions(queue: ReviewQueue) -> list[DoubtfulQuestion]:
     """The questions nobody answered well and the flagged ones: flagged by most people first, then the worst answered.
-    Four queries."""
+    Five queries."""
     metrics = {row.metric_id: row.metric for row in queue.metrics.select_related("metric")}
     shares = _shares(queue, metrics)
     flags = _flags(queue)
     wanted = {question for question, of in shares.items() if _best(of) < RIGHT} | set(flags)
     rows = Question.objects.in_bulk(wanted)
-    found = [_doubtful(rows[pk], shares.get(pk, {}), flags.get(pk, Counter())) for pk in wanted]
+    items = queue.items.filter(answer__question__in=wanted).order_by().values_list("answer__question")
+    first = dict(items.annotate(first=Min("pk")))
+    found = [_doubtful(rows[pk], first[pk], shares.get(pk, {}), flags.get(pk, Counter())) for pk in wanted]
     return sorted(found, key=_doubt)
 
 
-def _doubtful(question: Question, shares: Mapping[int, list[float]], flags: Counter[str]) -> DoubtfulQuestion:
+def _doubtful(
+    question: Question, item_id: int, shares: Mapping[int, list[float]], flags: Counter[str]
+) -> DoubtfulQuestion:
     return DoubtfulQuestion(
         question=question,
+        item_id=item_id,
         answers=len(shares),
         ratings=sum(map(len, shares.values())),
         best=_best(shares) if shares else None,

@@ -1,10 +1,13 @@
-"""How p-values are said."""
+"""How p-values are said, and what a comparison without an overall score says."""
 
 from __future__ import annotations
 
 import pytest
+from django.utils import translation
 
-from review.comparing.said import p_text
+from review.comparing.said import p_text, sentences
+from review.comparing.whole import compare
+from tests.factories import make_answer_set, make_question_set, make_scored_run
 
 
 @pytest.mark.parametrize(
@@ -13,3 +16,13 @@ from review.comparing.said import p_text
 )
 def test_no_p_value_is_nought(value: float | None, expected: str) -> None:
     assert p_text(value) == expected
+
+
+@pytest.mark.django_db
+def test_runs_under_a_profile_without_an_overall_score_are_not_said_to_have_nothing_in_common() -> None:
+    questions = make_question_set(specs=4)
+    runs = [make_scored_run(make_answer_set(questions), values=values) for values in ([1, 2, 3, 4], [3, 5, 4, 5])]
+    found = compare(runs)
+    assert found.differences[0].metrics[0].paired is not None
+    with translation.override("en"):
+        assert sentences(found.differences[0]) == ["The profile has no overall score."]

@@ -118,6 +118,7 @@ def test_a_question_nobody_answered_well_and_a_flagged_one_are_in_doubt(
     assert (found[0].nobody_right, found[1].nobody_right) == (False, True)
     assert found[1].best == pytest.approx(0.125)
     assert (found[1].answers, found[1].ratings) == (1, 2)
+    assert queue.items.get(pk=found[0].item_id).answer == flagged  # from there question and reference are amended
 
 
 def test_another_systems_right_answer_clears_a_question(correctness: MetricDefinition, run: Run) -> None:
