@@ -135,7 +135,7 @@ def _candidates(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
 def _apart_in(items: QuerySet[ReviewItem]) -> QuerySet[Any]:
     """Which of the items have first ratings far apart, or somewhat where the scale has no levels; what was taken back
     since is among them. One pass over the ratings, so that no agreement of others hides an old difference."""
-    of_queue = "assignment__item__queue__adjudicate_from"
+    of_queue = "assignment__queue__adjudicate_from"
     rows = Rating.objects.filter(assignment__item__in=items.order_by(), phase="initial", cannot_judge=False).order_by()
     grouped = rows.values("assignment__item", "metric", "metric__scale", of_queue).annotate(
         gap=Max("value") - Min("value"), labels=Count("label", distinct=True)
