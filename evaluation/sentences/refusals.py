@@ -48,7 +48,7 @@ EMBEDDINGS = {
 }
 
 EVALUATE = {
-    "no_project": _("There is no project yet. Create one first."),
+    "no_project": _("There is no project yet. An administrator adds one in the back office (/admin/)."),
     "project_needed": _("There are several projects (%(names)s). Name the one you mean."),
     "no_question_selected": _("The filters leave no question."),
     "no_answers": _("The system “%(system)s” has no answers to %(questions)s. Import them first."),

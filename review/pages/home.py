@@ -50,7 +50,8 @@ class RunLink:
 @dataclass(frozen=True, slots=True)
 class HomePage:
     """The start page. ``runs`` is ``None`` for people who see no runs; ``empty`` where the projects hold nothing yet,
-    ``member`` whether the person has any role at all, ``evaluates`` whether the commands concern them."""
+    ``member`` whether the person has any role at all, ``evaluates`` whether the commands concern them, ``fresh`` where
+    there is no project to bring anything into."""
 
     queues: tuple[Waiting, ...]
     comparisons: tuple[Comparison, ...]
@@ -60,6 +61,7 @@ class HomePage:
     runs: RunRows | None
     member: bool
     evaluates: bool
+    fresh: bool
 
     @property
     def empty(self) -> bool:
@@ -72,7 +74,7 @@ class HomePage:
         return bool(self.queues or self.comparisons or self.disputed or self.drafts or self.incomplete)
 
 
-def home_page(found: Attention, runs: RunRows | None, *, member: bool, evaluates: bool) -> HomePage:
+def home_page(found: Attention, runs: RunRows | None, *, member: bool, evaluates: bool, fresh: bool) -> HomePage:
     """The page from what needs attention and the newest runs."""
     return HomePage(
         queues=tuple(
@@ -86,6 +88,7 @@ def home_page(found: Attention, runs: RunRows | None, *, member: bool, evaluates
         runs=runs,
         member=member,
         evaluates=evaluates,
+        fresh=fresh,
     )
 
 

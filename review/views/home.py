@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evaluation import access
+from evaluation.accounts.models import Project
 from evaluation.accounts.roles import Action, allowed
 from evaluation.accounts.standing import roles_anywhere
 from evaluation.runs.models import Run
@@ -30,5 +31,7 @@ def home(request: HttpRequest) -> HttpResponse:
     if allowed(roles, Action.VIEW):
         rows = access.visible(Run.objects.select_related(*LISTED), me).order_by("-pk")[:NEWEST]
         runs = run_rows(list(rows), headlines(list(rows)))
-    page = home_page(attention(me), runs, member=bool(roles), evaluates=allowed(roles, Action.EVALUATE))
+    fresh = me.is_superuser and not (runs and runs.rows) and not Project.objects.exists()
+    evaluates = allowed(roles, Action.EVALUATE)
+    page = home_page(attention(me), runs, member=bool(roles), evaluates=evaluates, fresh=fresh)
     return render(request, "review/home.html", {"page": page})

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evaluation.accounts.models import User
 from evaluation.accounts.roles import Role
 from evaluation.sentences.categories import NAMES, category_name
 from review.given import Given
@@ -83,3 +84,16 @@ def test_a_category_has_a_name_in_the_language_of_the_page() -> None:
 def test_the_categories_of_the_examples_have_names() -> None:
     assert {item.category for item in practice_items()} <= set(NAMES)
     assert category_name("Fees") == "Fees"
+
+
+def test_on_a_fresh_site_the_administrator_is_led_to_a_first_project_and_others_are_not() -> None:
+    boss, stranger = Client(), Client()
+    boss.force_login(User.objects.create_superuser("boss"))
+    stranger.force_login(User.objects.create_user("stranger"))
+    add = reverse("admin:evaluation_project_add")
+    assert f'href="{add}"' in boss.get(reverse("home")).content.decode()
+    assert add not in stranger.get(reverse("home")).content.decode()
+    boss.post(add, {"name": "First"})
+    page = boss.get(reverse("home")).content.decode()
+    assert add not in page
+    assert "import_questions" in page
