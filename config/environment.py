@@ -6,6 +6,7 @@ import os
 import secrets
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -27,7 +28,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         "Mail server, such as `smtp+tls://user:password@mail.example:587`; empty: no mails.",
     ),
     "DEFAULT_FROM_EMAIL": (str, "concord@localhost", "Sender of mails."),
-    "CONCORD_SITE_URL": (str, "", "Address of the site, such as `https://concord.example`, for links in mails."),
+    "CONCORD_SITE_URL": (str, "", "Address of the site, as `https://concord.example`: for links in mails and forms."),
     "CONCORD_REMIND_HOURS": (list, ["72", "24"], "Hours before a queue's deadline at which reviewers are reminded."),
     "CONCORD_VAR": (str, "", "Folder for the embedded database and generated files; empty uses `var/`."),
     "CONCORD_POOLER": (
@@ -181,3 +182,17 @@ def database(var: Path) -> dict[str, Any]:
     # Opening SQLite reads the whole schema with its triggers; closing its last connection writes the log back.
     config["CONN_MAX_AGE"] = 60
     return config
+
+
+def origins(site: str) -> list[str]:
+    """The origin of the site's address, empty without one: a site behind a server with TLS sees ``http`` itself, and
+    would refuse every form that a browser says comes from ``https``.
+
+    :raises ImproperlyConfigured: for an address without scheme or host.
+    """
+    if not site:
+        return []
+    parts = urlsplit(site)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        raise ImproperlyConfigured("CONCORD_SITE_URL must be an address such as https://concord.example")
+    return [f"{parts.scheme}://{parts.netloc}"]

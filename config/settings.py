@@ -7,7 +7,7 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from config.environment import BASE_DIR, database, hours, mail, read, refuse_unknown_names, secret_key
+from config.environment import BASE_DIR, database, hours, mail, origins, read, refuse_unknown_names, secret_key
 
 refuse_unknown_names()
 
@@ -181,6 +181,7 @@ globals().update(CONCORD_MAIL)
 DEFAULT_FROM_EMAIL: str = read("DEFAULT_FROM_EMAIL")
 EMAIL_TIMEOUT = 20
 CONCORD_SITE_URL: str = read("CONCORD_SITE_URL")
+CSRF_TRUSTED_ORIGINS = origins(CONCORD_SITE_URL)
 CONCORD_REMIND_HOURS: list[int] = hours("CONCORD_REMIND_HOURS")
 
 PORT: int = read("PORT")

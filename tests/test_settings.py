@@ -7,10 +7,13 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
 
-from config.environment import database
+from config.environment import database, origins
 
 ROOT = Path(__file__).resolve().parents[1]
 STRONG = "a9X-bKq7Wz" * 6
@@ -106,3 +109,24 @@ def test_behind_a_pooler_nothing_is_kept_with_a_connection(tmp_path: Path, monke
     assert kept == {"options": "-c search_path=ours -c jit=off", "prepare_threshold": 3}
     monkeypatch.setenv("CONCORD_POOLER", "1")
     assert database(tmp_path)["OPTIONS"] == {"options": "-c search_path=ours"}
+
+
+def test_the_address_of_the_site_is_the_origin_that_forms_may_come_from() -> None:
+    assert origins("") == []
+    assert origins("https://concord.example:8443/under/") == ["https://concord.example:8443"]
+    for wrong in ("concord.example", "https://", "javascript:alert(1)"):
+        with pytest.raises(ImproperlyConfigured, match="CONCORD_SITE_URL"):
+            origins(wrong)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("site", "status"), [("https://concord.example", 200), ("", 403)])
+def test_behind_a_server_with_tls_one_can_log_in_where_the_address_is_named(
+    site: str, status: int, settings: Any
+) -> None:
+    settings.ALLOWED_HOSTS = ["concord.example"]
+    settings.CSRF_TRUSTED_ORIGINS = origins(site)
+    browser = Client(enforce_csrf_checks=True, headers={"host": "concord.example"})
+    browser.get("/login/")
+    given = {"username": "x", "password": "wrong", "csrfmiddlewaretoken": browser.cookies["csrftoken"].value}
+    assert browser.post("/login/", given, headers={"origin": "https://concord.example"}).status_code == status

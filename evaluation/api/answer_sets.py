@@ -17,7 +17,7 @@ from evaluation.api.endpoints import Endpoint, ListEndpoint, StrictSerializer, p
 from evaluation.api.errors import problem_json
 from evaluation.api.filters import AnswerSetFilter
 from evaluation.api.run_json import RunSummarySerializer, run_summary
-from evaluation.api.uploading import FILE_BODY, ProblemSerializer, UploadEndpoint
+from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, UploadEndpoint
 from evaluation.files.reading import read_answers
 from evaluation.questions.models import QuestionSet
 from evaluation.runs.answer_files import import_answers, score_by_rules
@@ -63,7 +63,7 @@ class AnswerOptions(StrictSerializer):
 class AnswerForm(AnswerOptions):
     """A form with a file of answers."""
 
-    file = serializers.FileField()
+    file = FileOfRows()
 
 
 class ImportedAnswersSerializer(serializers.Serializer[Any]):

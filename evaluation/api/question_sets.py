@@ -20,7 +20,7 @@ from evaluation.api.endpoints import Endpoint, ListEndpoint, StrictSerializer, p
 from evaluation.api.errors import problem_json
 from evaluation.api.filters import ByNameInProject, QuestionFilter
 from evaluation.api.pages import PagesInOrder
-from evaluation.api.uploading import FILE_BODY, ProblemSerializer, UploadEndpoint, project_for
+from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, UploadEndpoint, project_for
 from evaluation.files.reading import read_questions
 from evaluation.questions.importing import Imported, import_question_set, set_name
 from evaluation.questions.models import Question, QuestionSet
@@ -67,7 +67,7 @@ class QuestionSetOptions(StrictSerializer):
 class QuestionSetForm(QuestionSetOptions):
     """A form with a file of questions."""
 
-    file = serializers.FileField()
+    file = FileOfRows()
 
 
 class ImportedSetSerializer(serializers.Serializer[Any]):

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -21,6 +22,11 @@ from evaluation.api.parsers import Body, FileBody, FormWithFile, TooLarge
 
 #: What the schema says of a body that is the file itself.
 FILE_BODY = {"application/json": OpenApiTypes.OBJECT, "text/csv": OpenApiTypes.BINARY}
+
+
+@extend_schema_field(OpenApiTypes.BINARY)  # without it the schema says that the address of a file is sent
+class FileOfRows(serializers.FileField):
+    """The file of a form."""
 
 
 class ProblemSerializer(serializers.Serializer[Any]):

@@ -15,7 +15,7 @@ from evaluation.access import fetch
 from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import StrictSerializer, person
 from evaluation.api.errors import problem_json
-from evaluation.api.uploading import FILE_BODY, ProblemSerializer, UploadEndpoint
+from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, UploadEndpoint
 from evaluation.runs.models import Run
 from review.api.ratings import RatingListView
 from review.api.shapes import row_id
@@ -51,7 +51,7 @@ class RatingFileOptions(StrictSerializer):
 class RatingFileForm(RatingFileOptions):
     """A form with a file of ratings."""
 
-    file = serializers.FileField()
+    file = FileOfRows()
 
 
 class ImportedRatingsSerializer(serializers.Serializer[Any]):

@@ -8,7 +8,7 @@ import zipfile
 from typing import Any
 
 import pytest
-from django.test import override_settings
+from django.test import Client, override_settings
 
 from evaluation.accounts.models import RoleGrant
 from evaluation.questions.models import ImportBatch, Question, QuestionSet
@@ -238,3 +238,10 @@ def test_a_body_in_chunks_is_411_and_not_taken_for_an_empty_one(caller: Caller) 
         "POST", "/api/v1/question-sets/", b"", content_type="application/json", HTTP_TRANSFER_ENCODING="chunked"
     )
     assert response.status_code == 411
+
+
+def test_the_schema_says_that_a_form_brings_the_file_itself(client: Client) -> None:
+    told = client.get("/api/v1/schema/?format=json").json()["components"]["schemas"]
+    forms = {name for name, one in told.items() if "file" in one.get("properties", {}) and name.endswith("Form")}
+    assert forms == {"AnswerForm", "QuestionSetForm", "RatingFileForm"}
+    assert {told[name]["properties"]["file"]["format"] for name in forms} == {"binary"}

@@ -1,0 +1,50 @@
+"""What docs/files.md tells to copy works: both files, the commands, the figure they print, and the names of fields."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from evaluation.files import answer_names, question_fields
+from tests.factories import make_project
+
+PAGE = (Path(__file__).parents[2] / "docs" / "files.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", PAGE, re.S)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_files_and_commands_work_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    settings.CONCORD_DISPATCHER = "local"
+    make_project()
+    blocks = dict(reversed(BLOCKS))  # the first of each kind
+    monkeypatch.chdir(tmp_path)
+    Path("questions.yaml").write_text(blocks["yaml"], encoding="utf-8")
+    Path("answers.jsonl").write_text(blocks["json"], encoding="utf-8")
+    printed, beside = io.StringIO(), io.StringIO()
+    for line in commands("import_") + commands("evaluate --questions"):
+        with pytest.raises(SystemExit, match="100") if "--strict" in line else nullcontext():
+            call_command(*line, stdout=printed, stderr=beside)
+    assert blocks[""].strip() in printed.getvalue()
+    assert beside.getvalue().count("Kept as metadata") == 0
+    assert Path("report.html").stat().st_size > 10_000
+    assert "<testsuites>" in Path("gate.xml").read_text(encoding="utf-8")
+
+
+def commands(start: str) -> list[list[str]]:
+    """The page's commands that begin so, as arguments."""
+    found = re.findall(rf"manage\.py ({start}.*)", PAGE)
+    assert found
+    return [shlex.split(line) for line in found]
+
+
+def test_every_other_name_of_a_field_is_listed() -> None:
+    names = {*question_fields.ID, *question_fields.TEXT, *question_fields.REFERENCE, *question_fields.BUILT_IN_CHECKS}
+    names |= {*answer_names.QUESTION_ID, *answer_names.ANSWER, *answer_names.CONTEXTS, *answer_names.RETRIEVED_IDS}
+    assert {name for name in names if f"`{name}`" not in PAGE} == set()
