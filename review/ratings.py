@@ -229,7 +229,7 @@ def _submitted_before(assignment: Assignment, keys: Sequence[str]) -> Submitted:
 
 
 def _reopen(assignment: Assignment, queue: ReviewQueue, by: User) -> None:
-    mine = Assignment.objects.filter(item__queue=queue, reviewer=by, submitted_at__isnull=False)
+    mine = Assignment.objects.filter(queue=queue, reviewer=by, submitted_at__isnull=False)
     last = mine.order_by("-submitted_at", "-pk").first()
     if last is None or assignment.pk not in mine.values_list("pk", flat=True):
         raise Refused("nothing_to_undo")

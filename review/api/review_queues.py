@@ -147,7 +147,7 @@ class ReopenView(Endpoint):
 
 
 def _held(queue: ReviewQueue, request: Request) -> QuerySet[Assignment]:
-    mine = Assignment.objects.filter(item__queue=queue, reviewer=person(request))
+    mine = Assignment.objects.filter(queue=queue, reviewer=person(request))
     return mine.select_related("item__answer__question")
 
 

@@ -80,7 +80,7 @@ def name_people(queue: ReviewQueue, items: Collection[int], people: Sequence[Use
 def release_all(queue: ReviewQueue, reviewer: User, *, by: User | None) -> int:
     """Give back everything a person has in hand; how many items that were."""
     with transaction.atomic():
-        held = Assignment.objects.filter(item__queue=queue, reviewer=reviewer, state=State.LEASED)
+        held = Assignment.objects.filter(queue=queue, reviewer=reviewer, state=State.LEASED)
         ids = list(held.values_list("pk", flat=True))
         Assignment.objects.filter(pk__in=ids, state=State.LEASED).update(state=State.EXPIRED)
         ItemEvent.objects.bulk_create([ItemEvent(assignment_id=pk, verb="release") for pk in ids])
@@ -91,7 +91,7 @@ def release_all(queue: ReviewQueue, reviewer: User, *, by: User | None) -> int:
 def extend_all(queue: ReviewQueue, reviewer: User, *, by: User | None) -> int:
     """Prolong everything a person has in hand from now on; how many items that were."""
     with transaction.atomic():
-        held = Assignment.objects.filter(item__queue=queue, reviewer=reviewer, state=State.LEASED)
+        held = Assignment.objects.filter(queue=queue, reviewer=reviewer, state=State.LEASED)
         count = held.update(lease_until=lease_end(queue))
         audit.record(by, "queue_extended", queue, reviewer=reviewer.pk, items=count)
     return count

@@ -66,7 +66,7 @@ def assignment_ahead(queue: ReviewQueue, user: User, current: Assignment) -> Ass
 
     def attempt(lost: Sequence[int]) -> Assignment | None:
         member = _member(queue, user)
-        leased = Assignment.objects.filter(item__queue=queue, reviewer=user, state=State.LEASED)
+        leased = Assignment.objects.filter(queue=queue, reviewer=user, state=State.LEASED)
         if member is None or not leased.filter(pk=current.pk).exists():
             return None
         others = leased.exclude(pk=current.pk).select_related(*_SHOWN)

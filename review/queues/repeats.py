@@ -53,7 +53,7 @@ def due_repeats(queue: ReviewQueue, member: QueueMember) -> Iterator[tuple[Revie
     first rating was taken back, or followed by a look at the judge."""
     first = Assignment.objects.filter(
         reviewer=member.reviewer_id,
-        item__queue=queue,
+        queue=queue,
         item__answer=OuterRef("answer"),
         item__occasion=FIRST_OCCASION,
         state__in=RATED,

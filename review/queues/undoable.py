@@ -25,5 +25,5 @@ def undoable(queue: ReviewQueue, user: User, own: OwnProgress) -> int | None:
 
 
 def _last_passed_on(queue: ReviewQueue, user: User) -> ItemEvent | None:
-    gone = Assignment.objects.filter(item__queue=queue, reviewer=user, state__in=[State.SKIPPED, State.FLAGGED])
+    gone = Assignment.objects.filter(queue=queue, reviewer=user, state__in=[State.SKIPPED, State.FLAGGED])
     return ItemEvent.objects.filter(assignment__in=gone, verb__in=PASSED_ON).order_by("-pk").first()
