@@ -276,3 +276,5 @@ def test_hard_answers_can_be_read_on_any_screen(
         found.open(f"/review/{queue.pk}/")
         assert found.page.evaluate("document.documentElement.scrollWidth") <= size[0]
         assert reading_room(found) >= 0.4
+        check = pytest.importorskip("axe_core_python.sync_playwright").Axe().run
+        assert [one["id"] for one in check(found.page)["violations"]] == []  # what scrolls, scrolls by keyboard

@@ -199,6 +199,21 @@ def test_passages_are_read_where_they_are_decided_and_not_listed_again() -> None
     assert opened(make_queue(run, 1, metrics=["correctness"])).count("The second passage.") == 1
 
 
+def test_fields_that_no_form_has_change_nothing(world: World) -> None:
+    """What somebody adds to a form by hand (A9)."""
+    same = judged(world)
+    more = {
+        **{"is_superuser": "on", "role": "lead", "score_final": "5", "reviewer": "1", "phase": "final", "blind": "0"},
+        **{"value:overall": "5", "source": "import", "judge_seen": "1", "queue": "1"},
+    }
+    submit(world.client("member"), world.assignment, values(same, same, **more))
+    facts = ("reviewer", "source", "phase", "blind", "value")
+    member = world.people["member"]
+    assert set(Rating.objects.values_list(*facts)) == {(member.pk, "review", "initial", True, same)}
+    member.refresh_from_db()
+    assert (member.is_superuser, set(member.grants.values_list("role", flat=True))) == (False, {"reviewer"})
+
+
 def test_an_empty_answer_is_said_to_be_empty() -> None:
     run = make_scored_run(make_answer_set(make_question_set(make_project(), 1), texts=[" \n"]))
     assert "The answer is empty." in opened(make_queue(run, 1))
