@@ -26,7 +26,7 @@
       return done === all && (all > 0 || empty) ? `${done}/${all}` : "";
     }
     const number = field.querySelector("input[type=number]");
-    if (number && number.value) return number.value;
+    if (number && number.value) return number.validity.valid ? number.value : "";
     const chosen = field.querySelector("input:checked");
     return chosen ? chosen.closest("label").querySelector("b").textContent : "";
   };
@@ -90,6 +90,13 @@
       if (verdict) { if (cannot(field).checked) cannot(field).checked = false; choose(verdict); onPart(part); }
       return;
     }
+    const number = field.querySelector("input[type=number]");
+    if (number) { // the first digit of the number; the next ones are typed into the field
+      number.value = key;
+      number.dispatchEvent(new Event("input", { bubbles: true }));
+      number.focus({ preventScroll: true });
+      return;
+    }
     const radio = field.querySelector(`input[data-digit="${key}"]`);
     if (radio) { choose(radio); radio.focus({ preventScroll: true }); advance(); }
   };
@@ -102,6 +109,7 @@
   };
   const init = () => {
     if (!form()) return;
+    form().noValidate = true; // a browser cannot point at a number that is wrong on a criterion that is not shown
     refresh();
     const wrong = fields().findIndex((field) => field.hasAttribute("aria-invalid"));
     go(wrong >= 0 ? wrong : Math.max(missing(), 0), false);
@@ -151,6 +159,7 @@
     if (leadsOn) return;
     fields()[open].setAttribute("aria-invalid", "true");
     form().querySelector("[data-announce]").textContent = `${form().dataset.missing} ${fields()[open].dataset.title}`;
+    fields()[open].querySelector("input[type=number]")?.reportValidity();
   });
   document.addEventListener("concord:card", init);
   init();

@@ -170,6 +170,34 @@ def test_the_key_of_the_reveal_goes_from_one_difference_to_the_next(
     assert sorted(Rating.objects.filter(phase="final").values_list("value", flat=True)) == [3, 5]
 
 
+def test_a_number_is_typed_without_reaching_for_its_field(settings: Any, browser: Any, live_server: Any) -> None:
+    settings.DEBUG = True
+    run = make_scored_run(make_answer_set(make_question_set(make_project(), 2)), values=[50], metrics=["ndcg_at_k"])
+    queue = make_queue(run, 1, metrics=["ndcg_at_k", "correctness"], reveal="never")
+    with visit(browser, live_server.url, person(queue)) as found:
+        found.open(f"/review/{queue.pk}/")
+        here = found.path
+        assert found.page.locator("input[type=number]").count() == 1
+        for key in ("0", ".", "2", "5", "Enter"):
+            found.page.keyboard.press(key)
+        assert found.path == here  # one criterion is left, and the screen leads there
+        found.page.keyboard.press("4")
+        found.page.keyboard.press("k")
+        found.page.fill("input[type=number]", "7")  # off the scale
+        found.page.keyboard.press("Escape")
+        found.page.keyboard.press("j")
+        found.page.keyboard.press("Enter")
+        found.settle()
+        assert found.path == here
+        assert found.page.locator("input[type=number]").is_visible()  # where the mistake is
+        assert found.page.evaluate("document.activeElement.type") == "number"
+        found.page.fill("input[type=number]", "0.25")
+        found.page.keyboard.press("Enter")
+        found.moves_from(here)
+        assert found.complaints == []
+    assert sorted(Rating.objects.values_list("value", flat=True)) == [0.25, 4]
+
+
 def test_a_session_that_ends_while_typing_is_renewed_in_place(
     queue: ReviewQueue, browser: Any, live_server: Any
 ) -> None:
