@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.sessions.models import Session
 
+from evaluation.runs.models import Context
 from evaluation.scores.models import Finding, Score
 from review.models.queues import ItemEvent, ReviewQueue
 from review.models.ratings import Rating, RatingPart
@@ -246,6 +247,24 @@ def test_links_within_a_card_stay_in_it_and_back_and_forward_show_what_their_add
             found.page.wait_for_timeout(300)
             found.settle()
             assert found.page.inner_text("h1") == asked[found.path]
+        assert found.complaints == []
+
+
+def test_the_question_stays_in_sight_while_passages_are_decided(settings: Any, browser: Any, live_server: Any) -> None:
+    settings.DEBUG = True
+    answers = make_answer_set(make_question_set(make_project(), 1))
+    for position in range(1, 20):
+        Context.objects.create(answer=answers.answers.get(), position=position, chunk_id="c", text="A passage. " * 40)
+    run = make_scored_run(answers, values=[50], metrics=["context_precision"])
+    queue = make_queue(run, 1, metrics=["context_precision"], reveal="never")
+    with visit(browser, live_server.url, person(queue)) as found:
+        found.open(f"/review/{queue.pk}/")
+        for _ in range(10):
+            found.page.keyboard.press("1")
+        assert found.page.evaluate("window.scrollY") > 1000
+        under = "document.querySelector('header.top').getBoundingClientRect().bottom"
+        top = found.page.evaluate(f"document.querySelector('main h1').getBoundingClientRect().top - {under}")
+        assert 0 <= top < 20
         assert found.complaints == []
 
 
