@@ -17,7 +17,7 @@ from review.models.queues import Assignment, ItemEvent, QueueMember, ReviewItem,
 from review.models.ratings import Rating
 from review.overrides import may_override
 from review.queues.leases import for_whom
-from review.queues.settling import RATED
+from review.queues.settling import PASSED, RATED
 from review.queues.statements import OWN, OWN_SHOWN, QUEUE_FOR_RATING, held
 
 LARGEST_ID = 2**63 - 1
@@ -115,8 +115,12 @@ def ratings_of(user: Person) -> QuerySet[Rating]:
 
 
 def cases_for_lead(user: Person) -> QuerySet[ReviewItem]:
-    """The items of the projects in which the person adjudicates."""
-    return access.visible(ReviewItem.objects.all(), user, Action.ADJUDICATE, path="queue__project_id")
+    """The items of the projects in which the person adjudicates, without those they may yet be given to rate: what
+    others said of these would come before an own rating."""
+    named = QueueMember.objects.filter(queue=OuterRef("queue"), reviewer=user.pk)
+    done = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user.pk, state__in=(*RATED, *PASSED))
+    waiting = Q(Exists(named), ~Exists(done), state=ReviewItem.State.OPEN, queue__state=ReviewQueue.State.OPEN)
+    return access.visible(ReviewItem.objects.exclude(waiting), user, Action.ADJUDICATE, path="queue__project_id")
 
 
 def case_item(user: Person, pk: int | str) -> ReviewItem:

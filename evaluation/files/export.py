@@ -55,6 +55,7 @@ def xlsx_bytes(sheets: Mapping[str, tuple[Sequence[str], Iterable[Sequence[Cell]
     workbook = Workbook(write_only=True)
     for name, (header, rows) in sheets.items():
         sheet = workbook.create_sheet(re.sub(r"[\\/*?:\[\]]", "_", name)[:31])
+        sheet.freeze_panes = "A2"  # the header stays in sight
         sheet.append([_xlsx_cell(title) for title in header])
         for row in rows:
             sheet.append([_xlsx_cell(cell) for cell in row])

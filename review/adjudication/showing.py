@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evaluation.accounts.models import User
 from review.adjudication.cases import Case, case_of
 from review.exposures import expose
-from review.models.queues import ReviewItem
+from review.models.queues import ReviewItem, ReviewQueue
 from review.models.ratings import Override, SuggestedAnswer
 from review.overrides import standing
 from review.queues.card import CardMetric, Passage, card_metrics, passages_of
 from review.queues.claims import Claim, claims_on_card
+from review.queues.settling import PASSED, RATED
 from review.ratings import metrics_of
 from review.reveals import JudgeSaid, said_of_item
 
@@ -20,13 +21,15 @@ from review.reveals import JudgeSaid, said_of_item
 @dataclass(frozen=True, slots=True)
 class CaseShown:
     """A case with its texts. ``decisions`` and ``adjudicated`` are by metric. It is ``over`` when nothing is open and
-    something was adjudicated; until then nobody is named and ``said`` is empty."""
+    something was adjudicated; until then nobody is named and ``said`` is empty. A lead who may yet be given the item
+    (``to_rate``) is not told what others said of it."""
 
     case: Case
     metrics: tuple[tuple[int, CardMetric], ...]
     decisions: Mapping[int, Sequence[Override]]
     adjudicated: Mapping[int, Override]
     over: bool
+    to_rate: bool
     said: Mapping[int, JudgeSaid]
     claims: tuple[Claim, ...]
     passages: tuple[Passage, ...] | None
@@ -35,7 +38,8 @@ class CaseShown:
 
 def show_case(item: ReviewItem, user: User, language: str) -> CaseShown:
     """The case for a lead. Where the judge is shown, that is recorded."""
-    case = case_of(item)
+    to_rate = _still_rates(item, user)
+    case = replace(case_of(item), ratings=()) if to_rate else case_of(item)
     rows = metrics_of(item.queue)
     decisions: dict[int, list[Override]] = {}
     for row in Override.objects.filter(answer=item.answer_id).select_related("by", "metric").order_by("seq"):
@@ -54,8 +58,17 @@ def show_case(item: ReviewItem, user: User, language: str) -> CaseShown:
         decisions=decisions,
         adjudicated=adjudicated,
         over=over,
+        to_rate=to_rate,
         said=said,
         claims=claims_on_card(item, judged=False),
         passages=passages_of(item.answer) if item.answer.retrieves else None,
         suggestions=tuple(texts.values_list("text", flat=True)[:20]),
     )
+
+
+def _still_rates(item: ReviewItem, user: User) -> bool:
+    """Whether the person reviews in the queue, has not come to the item yet, and it still takes ratings."""
+    if (item.state, item.queue.state) != (ReviewItem.State.OPEN, ReviewQueue.State.OPEN):
+        return False
+    done = item.assignments.filter(reviewer=user, state__in=(*RATED, *PASSED)).exists()
+    return not done and item.queue.members.filter(reviewer=user).exists()

@@ -114,6 +114,7 @@ class CasePage:
     metrics: tuple[MetricCase, ...]
     raised: tuple[Raised, ...]
     is_open: bool
+    to_rate: bool
     error: str
 
 

@@ -141,6 +141,7 @@ def _page(
         ),
         raised=tuple(raised(event, me.pk, REMOVING) for event in shown.case.events),
         is_open=shown.case.is_open,
+        to_rate=shown.to_rate,
         error=error,
     )
     return render(request, "review/case.html", {"page": page}, status=status)

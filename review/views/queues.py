@@ -14,7 +14,7 @@ from evaluation import access
 from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.runs.models import Run
-from review.access import leads, queue_for_lead, queue_for_reading, queues_of
+from review.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of
 from review.adjudication.cases import open_cases
 from review.models.queues import QueueMember, ReviewQueue
 from review.pages.adjudication import case_rows
@@ -83,7 +83,7 @@ def _lead(found: ReviewQueue, me: User) -> LeadView:
     runs = dict.fromkeys((one.run_id, str(one.run)) for one in draws)
     return lead_view(
         queue_progress(found),
-        case_rows(open_cases(found.items.all()), me),
+        case_rows(open_cases(cases_for_lead(me).filter(queue=found)), me),
         list(runs),
         [
             gettext("%(strategy)s, seed %(seed)s") % {"strategy": strategy_title(one.strategy), "seed": one.seed}

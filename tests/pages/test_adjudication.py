@@ -84,3 +84,28 @@ def test_nobody_is_named_and_the_judge_not_shown_while_anything_is_open() -> Non
     page = decide(lead, item, **{"value:faithfulness": 4, "reason:faithfulness": "It keeps to the text."})
     assert [name for name in names if name in page] == names
     assert page.count(">Judge</dt>") == 2
+
+
+def test_a_lead_who_has_yet_to_rate_an_answer_is_not_told_what_others_said_of_it() -> None:
+    run = make_scored_run(values=[3])
+    lead, people = make_user(Role.LEAD, run.project), [make_user(Role.REVIEWER, run.project) for _ in range(2)]
+    queue = make_queue(run, [*people, lead], reviews_needed=3, reveal="never")
+    for person, value in zip(people, (1, 5), strict=True):
+        while (taken := next_assignment(queue, person)) is not None:
+            given = {name: Given(value=value, comment="HEARSAY") for name in ("correctness", "faithfulness")}
+            submit(taken, given, idempotency_key="k", by=person)
+    client = Client(headers={"accept-language": "en"})
+    client.force_login(lead)
+    taken = next_assignment(queue, lead)
+    assert taken
+    path = reverse("adjudication-case", args=[taken.item_id])
+    page = client.get(path).content.decode()
+    assert "have not come to this answer yet" in page
+    assert "HEARSAY" not in page
+    lists = [reverse("adjudication"), reverse("queue", args=[queue.pk]), reverse("api-adjudication-list")]
+    told = f"adjudication/{taken.item_id}/", f'"item":{taken.item_id},'
+    assert [url for url in lists if any(one in client.get(url).content.decode() for one in told)] == []
+    own = {name: Given(value=4) for name in ("correctness", "faithfulness")}
+    submit(taken, own, idempotency_key="k", by=lead)
+    assert "HEARSAY" in client.get(path).content.decode()
+    assert [url for url in lists if any(one in client.get(url).content.decode() for one in told)] == lists
