@@ -48,7 +48,11 @@ class Browser:
         self.cpu: Times = defaultdict(list)
 
     def turn(self, queue: int, number: int) -> None:
-        """An item as JSON, an item as HTML, and the bare view beside each."""
+        """An item as JSON, an item as HTML, and the bare view beside each, on connections of this turn: a reviewer's
+        browser comes back after a minute. Which process of the server has a connection is the kernel's choice, and
+        kept ones would stay where they are by chance, all eight with one process in the worst case."""
+        self.site.close()
+        self.floor.close()
         self.as_json(queue)
         self.bare("GET", number)
         self.as_html(queue)
