@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.core.management.base import SystemCheckError
+from django.core.management.base import CommandError, SystemCheckError
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -58,3 +58,15 @@ def test_migrate_puts_them_back_and_then_nothing_is_left_to_tell(unguarded: None
     assert guards.missing() == []
     assert "No planned migration operations" in migrate(plan=True)
     migrate(check_unapplied=True)  # exits with 1 where something is left
+
+
+def test_a_database_from_before_the_first_migrations_were_joined_is_told_what_to_do() -> None:
+    done = MigrationRecorder(connection)
+    joined = "0001_all_tables_of_the_machines_half"
+    for name in [name for app, name in done.applied_migrations() if app == "evaluation"]:
+        done.record_unapplied("evaluation", name)
+    for _, name in MigrationLoader(None).disk_migrations["evaluation", joined].replaces[:3]:
+        done.record_applied("evaluation", name)
+    with pytest.raises(CommandError, match="9c7b166"):
+        migrate()
+    assert not guards.missing()
