@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.translation import get_language, gettext
 
+from config.way_back import page_of
 from evaluation.accounts.roles import STAFF_ROLES, Action, allowed
 from evaluation.accounts.standing import roles_anywhere
 
@@ -41,6 +42,11 @@ class Frame:
     def roles(self) -> frozenset[str]:
         """The person's roles in any project."""
         return roles_anywhere(getattr(self.request, "user", AnonymousUser()))
+
+    @property
+    def here(self) -> str:
+        """Where the language switch leads back to."""
+        return page_of(self.request)
 
     @property
     def staff(self) -> bool:

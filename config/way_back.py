@@ -1,4 +1,4 @@
-"""The way back after logging in again: to the page a form was on, since what it was sent to cannot be opened."""
+"""The way back from a form: to the page that it was on, since what it was sent to cannot be opened."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ class WayBackMiddleware:
         log_in = resolve_url(settings.LOGIN_URL)
         if urlsplit(response.url).path != log_in or request.path == log_in:
             return response
-        return redirect_to_login(_page_of_the_form(request))
+        return redirect_to_login(page_of(request))
 
 
-def _page_of_the_form(request: HttpRequest) -> str:
-    """The page the browser says the form was on, if that is one of ours; else the page after logging in."""
+def page_of(request: HttpRequest) -> str:
+    """The page somebody looks at: the one that was asked for or, behind a form, the one that the browser says the form
+    was on; the page after logging in where that is none of ours."""
+    if request.method in {"GET", "HEAD"}:
+        return request.get_full_path()
     page = request.headers.get("Referer", "")
     if not url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure()):
         return resolve_url(settings.LOGIN_REDIRECT_URL)

@@ -22,6 +22,8 @@
   const typing = (target) => target.matches("textarea, select, input:not([type=radio], [type=checkbox])");
 
   emphasise();
+  // A refused change came from an address that cannot be opened: loading again and logging in lead to the item.
+  if (window.location.pathname !== form.dataset.item) window.history.replaceState({}, "", form.dataset.item);
   form.addEventListener("change", emphasise);
   form.addEventListener("submit", (event) => {
     if (performance.now() - shown < SETTLE) event.preventDefault();

@@ -134,13 +134,18 @@ def test_a_change_survives_a_session_that_ends_at_the_reveal(
         item = found.path
         found.page.keyboard.press("e")
         found.page.keyboard.press("3")
-        found.page.check('input[name="reason:correctness"] >> nth=0')
         found.page.locator("details.extra > summary").click()
         found.page.locator(".comparison textarea").fill("제가 놓쳤습니다")
+        found.page.evaluate("document.activeElement.blur()")
+        found.go("Enter")
+        assert found.page.locator(".notice.error").count() == 1  # two levels need a reason
+        assert found.path == item  # and not what the form was sent to, which cannot be opened
+        found.page.wait_for_timeout(500)
+        found.page.check('input[name="reason:correctness"] >> nth=0')
         Session.objects.all().delete()
         found.page.evaluate("document.activeElement.blur()")
         found.go("Enter")
-        assert found.path == f"/login/?next={item}"  # not what the form was sent to: that cannot be opened
+        assert found.path == f"/login/?next={item}"
         log_in(found.page, me.username)
         found.settle()
         assert found.path == item

@@ -199,6 +199,15 @@ def test_passages_are_read_where_they_are_decided_and_not_listed_again() -> None
     assert opened(make_queue(run, 1, metrics=["correctness"])).count("The second passage.") == 1
 
 
+def test_the_language_switch_leads_back_from_a_refused_form(world: World) -> None:
+    client, item = world.client("member"), reverse("review-item", args=[world.assignment.pk])
+    submitted = reverse("review-submit", args=[world.assignment.pk])  # cannot be opened
+    page = client.post(submitted, values("", ""), headers={"Referer": f"http://testserver{item}"}).content.decode()
+    assert f'name="next" value="{item}"' in page
+    assert submitted not in page.partition("</header>")[0]
+    assert f'name="next" value="{item}"' in client.get(item).content.decode()
+
+
 def test_fields_that_no_form_has_change_nothing(world: World) -> None:
     """What somebody adds to a form by hand (A9)."""
     same = judged(world)
