@@ -50,6 +50,8 @@
     field.focus({ preventScroll: true });
     part.scrollIntoView({ block: "nearest" });
   };
+  // The bar is in sight wherever one reads, and reading goes on there; with little height it scrolls like everything.
+  const inPlace = () => ({ preventScroll: getComputedStyle(form().closest(".bar")).position === "sticky" });
   const go = (index, focus = true) => {
     const all = fields();
     current = Math.min(Math.max(index, 0), all.length - 1);
@@ -62,7 +64,7 @@
     else {
       // The whole criterion rather than its first level: a ring around "1" would look like a suggestion.
       field.tabIndex = -1;
-      (field.querySelector("input:checked, input[type=number]") || field).focus({ preventScroll: true });
+      (field.querySelector("input:checked, input[type=number]") || field).focus(inPlace());
     }
   };
   const missing = () => fields().findIndex((field) => !value(field));
@@ -94,18 +96,18 @@
     if (number) { // the first digit of the number; the next ones are typed into the field
       number.value = key;
       number.dispatchEvent(new Event("input", { bubbles: true }));
-      number.focus({ preventScroll: true });
+      number.focus(inPlace());
       return;
     }
     const radio = field.querySelector(`input[data-digit="${key}"]`);
-    if (radio) { choose(radio); radio.focus({ preventScroll: true }); advance(); }
+    if (radio) { choose(radio); radio.focus(inPlace()); advance(); }
   };
   const refuse = () => {
     const field = fields()[current];
     const box = cannot(field);
     box.checked = box.type === "radio" ? true : !box.checked;
     box.dispatchEvent(new Event("change", { bubbles: true }));
-    if (box.checked) field.querySelector("[data-why]").focus({ preventScroll: true });
+    if (box.checked) field.querySelector("[data-why]").focus(inPlace());
   };
   const init = () => {
     if (!form()) return;

@@ -300,5 +300,8 @@ def test_hard_answers_can_be_read_on_any_screen(
         found.open(f"/review/{queue.pk}/")
         assert found.page.evaluate("document.documentElement.scrollWidth") <= size[0]
         assert reading_room(found) >= 0.4
+        found.page.keyboard.press("4")
+        place = "document.activeElement.getBoundingClientRect()"
+        assert found.page.evaluate(f"{place}.bottom > 0 && {place}.top < innerHeight")  # what has the focus is in sight
         check = pytest.importorskip("axe_core_python.sync_playwright").Axe().run
         assert [one["id"] for one in check(found.page)["violations"]] == []  # what scrolls, scrolls by keyboard
