@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 
 import nh3
 from django.utils.safestring import SafeString, mark_safe
@@ -15,20 +16,23 @@ _TAGS = frozenset(
     {"p", "br", "hr", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "h4", "a"}
     | {"table", "thead", "tbody", "tr", "th", "td"}
 )
+_SENTENCE = re.compile(r"(?:[A-Za-z]{2,}\W+){3}")  # some English words after each other; not a name or a number
 _HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
 
 
 def render(text: str) -> SafeString:
     """Safe HTML of an answer or guideline: no scripts, images, styles, relative links or schemes but http(s). A table
-    that is too wide scrolls by itself."""
+    that is too wide scrolls by itself. English paragraphs of a Korean text are named, to be read aloud as English."""
     parser = _parser()
     tokens = parser.parse(text)
     _flatten_headings(tokens)
+    if language_of(text) == "ko":
+        _name_english(tokens)
     html = parser.renderer.render(tokens, parser.options, {})
     clean = nh3.clean(
         html,
         tags=set(_TAGS),
-        attributes={"a": {"href"}},
+        attributes={"a": {"href"}, "p": {"lang"}, "h4": {"lang"}},
         attribute_filter=_absolute,
         url_schemes={"http", "https"},
         link_rel="noopener noreferrer nofollow",
@@ -61,3 +65,10 @@ def _flatten_headings(tokens: Sequence[Token]) -> None:
     for token in tokens:
         if token.type in {"heading_open", "heading_close"}:
             token.tag = "h4"
+
+
+def _name_english(tokens: Sequence[Token]) -> None:
+    for opening, inside in pairwise(tokens):
+        names = opening.type in {"paragraph_open", "heading_open"} and _SENTENCE.search(inside.content)
+        if names and language_of(inside.content) == "en":
+            opening.attrSet("lang", "en")

@@ -16,13 +16,21 @@ LONGEST_NAME = 200
 LARGEST = 5000
 
 
+class People(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # generic for mypy alone
+    """People by the names that pages know them by."""
+
+    def label_from_instance(self, obj: User) -> str:
+        """The person's name."""
+        return obj.known_as
+
+
 class NewPairsForm(forms.Form):
     """What to compare a run with, how many questions, and who rates."""
 
     run_b = forms.ModelChoiceField(Run.objects.none(), label=_("Compare with"))
     name = forms.CharField(label=_("Name"), max_length=LONGEST_NAME, help_text=_("Reviewers see it; name no system."))
     size = forms.IntegerField(label=_("Questions"), min_value=1, max_value=LARGEST, initial=30)
-    reviewers = forms.ModelMultipleChoiceField(
+    reviewers = People(
         User.objects.none(), label=_("Reviewers"), widget=forms.CheckboxSelectMultiple, help_text=_("Each rates all.")
     )
     guideline = forms.CharField(

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evaluation.accounts.models import User
 from review.models.pairs import Pair, PairMember, PairSet, Preference
 from review.pairing.importing import import_pairs
 from tests.factories import make_answer_set, make_scored_run
@@ -52,9 +53,11 @@ def test_a_missing_choice_is_said_and_nothing_is_stored(world: World) -> None:
 
 def test_a_lead_makes_a_comparison_of_two_systems_and_reads_it(world: World) -> None:
     other = make_scored_run(make_answer_set(world.question_set))
+    User.objects.filter(pk=world.people["member"].pk).update(first_name="Maya Lindqvist")
     client = world.client("lead")
     page = client.get(reverse("pair-new"), {"run": world.run.pk}).content.decode()
     assert str(other) in page
+    assert "Maya Lindqvist" in page
     said: dict[str, Any] = {
         "run_a": world.run.pk, "run_b": other.pk, "name": "Round 1", "size": 3,
         "reviewers": [world.people["member"].pk],
