@@ -140,10 +140,12 @@ class Command(BaseCommand):
         for one in takes:
             goal = {"items": one.items, "time": numbers.about(one.minutes_each * 60)}
             goal |= {"width": one.half_width, "difference": one.difference}
-            self.stdout.write(
-                _("  %(items)d answers, %(time)s each: %(width).3f either way, finds a difference of %(difference).3f")
-                % goal
-            )
+            text = _("  %(items)d answers, %(time)s each: exact for this run")  # where nothing is estimated
+            if one.half_width:
+                text = _(
+                    "  %(items)d answers, %(time)s each: %(width).3f either way, finds a difference of %(difference).3f"
+                )
+            self.stdout.write(text % goal)
 
 
 def _size(planned: Design, options: dict[str, Any]) -> int:

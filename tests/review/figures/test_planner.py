@@ -285,6 +285,15 @@ def test_the_command_makes_a_queue_for_all_reviewers_of_the_project(run: Run) ->
     assert "expected interval of the corrected score" in text
 
 
+def test_the_command_calls_exact_what_rates_every_answer() -> None:
+    run = fill(run_over(answers_to(["a"] * 12)), [5, 5, 3, 3] * 3)
+    make_user(Role.REVIEWER, run.project)
+    text = made(str(run.pk), "--size", "12", "--metrics", "correctness", "--dry-run")
+    assert "  12 answers, " in text
+    assert "each: exact for this run" in text
+    assert "a difference of 0.000" not in text
+
+
 def test_the_command_says_as_json_what_a_dry_run_would_do(run: Run) -> None:
     person = make_user(Role.REVIEWER, run.project)
     told: dict[str, Any] = json.loads(
