@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
+from evaluation.sentences.categories import category_name
 from review.pages import numbers
 from review.planner.ahead import ReviewPlan, next_review
 from review.planner.design import Expected
@@ -123,7 +124,8 @@ def expected_card(expected: Expected | None, *, neyman: bool) -> ExpectedCard | 
     if expected is None:
         return None
     rows = tuple(
-        StratumRow(_stratum(one.name), one.size, one.drawn, numbers.plain(one.deviation, 3)) for one in expected.strata
+        StratumRow(stratum_in_words(one.name), one.size, one.drawn, numbers.plain(one.deviation, 3))
+        for one in expected.strata
     )
     half_width = _up(expected.half_width) if expected.half_width > 0 else ""
     return ExpectedCard(half_width, expected.guessed, neyman, rows if len(rows) > 1 else ())
@@ -144,10 +146,15 @@ def goal_rows(found: Sequence[Goal]) -> tuple[GoalRow, ...]:
     )
 
 
-def _stratum(name: str) -> str:
+def stratum_in_words(name: str) -> str:
     """A stratum by what it is; those by score and category have names of their own."""
     known = {CERTAIN: gettext("drawn earlier"), FAILED: gettext("the judge failed"), ALL: gettext("all answers")}
-    return known.get(name, name)
+    if name in known:
+        return known[name]
+    categories, _space, scores = name.rpartition(" ")
+    named = ", ".join(category_name(one) for one in categories.split("|") if one)
+    reach = gettext("unscored") if scores == "unscored" else scores.replace("..", "–")
+    return f"{named} {reach}".strip()
 
 
 def _up(half_width: float) -> str:

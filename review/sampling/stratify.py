@@ -41,7 +41,7 @@ def stratify(members: Sequence[Member], merge_below: float, most: int | None = N
     smallest ones while there are more than ``most`` strata.
     """
     failed = [member.key for member in members if member.failed]
-    bands, names = _bands(members)
+    bands, reach = _bands(members)
     cells = _cells(members, bands)
     least = merge_below * len(members)
     allowed = None if most is None else max(1, most - bool(failed))
@@ -52,20 +52,20 @@ def stratify(members: Sequence[Member], merge_below: float, most: int | None = N
         cells = _absorb(cells, smallest)
     strata = dict.fromkeys(failed, FAILED)
     for cell in cells:
-        strata |= dict.fromkeys(cell.keys, _name(cell, names, len(cells)))
+        strata |= dict.fromkeys(cell.keys, _name(cell, reach, len(cells)))
     return strata
 
 
-def _bands(members: Sequence[Member]) -> tuple[dict[int, int], list[str]]:
-    """The score band of each member that did not fail, and the names of the bands, low to high."""
+def _bands(members: Sequence[Member]) -> tuple[dict[int, int], list[tuple[float, float]]]:
+    """The score band of each member that did not fail, and from where to where each band goes, low to high."""
     scores = sorted({member.judge_score for member in members if member.judge_score is not None and not member.failed})
     if len(scores) <= MOST_SCORES:
         edges = scores
-        names = [f"{score:g}" for score in scores]
+        ends = scores
     else:
         every = [member.judge_score for member in members if member.judge_score is not None and not member.failed]
         edges = sorted({float(edge) for edge in np.quantile(every, [0.0, 0.25, 0.5, 0.75], method="lower")})
-        names = [f"from {edge:.4g}" for edge in edges]
+        ends = [*edges[1:], scores[-1]]
     found = {
         member.key: UNSCORED
         if member.judge_score is None
@@ -73,7 +73,7 @@ def _bands(members: Sequence[Member]) -> tuple[dict[int, int], list[str]]:
         for member in members
         if not member.failed
     }
-    return found, names
+    return found, list(zip(edges, ends, strict=True))
 
 
 def _cells(members: Sequence[Member], bands: dict[int, int]) -> list[Cell]:
@@ -99,11 +99,11 @@ def _absorb(cells: list[Cell], small: Cell) -> list[Cell]:
     )
 
 
-def _name(cell: Cell, names: list[str], cells: int) -> str:
+def _name(cell: Cell, reach: Sequence[tuple[float, float]], cells: int) -> str:
     """A name that tells categories and scores, such as ``general|simple 2..3``, or ``all``; unique in a frame."""
     if cells == 1:
         return "all"
-    low = "unscored" if cell.first == UNSCORED else names[cell.first]
-    high = "unscored" if cell.last == UNSCORED else names[cell.last]
-    scores = low if cell.first == cell.last else f"{low}..{high}"
+    low = "unscored" if cell.first == UNSCORED else f"{reach[cell.first][0]:.4g}"
+    high = "unscored" if cell.last == UNSCORED else f"{reach[cell.last][1]:.4g}"
+    scores = low if low == high else f"{low}..{high}"
     return f"{'|'.join(cell.categories)} {scores}".strip()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evaluation.errors import Refused
 from review.sampling.draw import draw
 from review.sampling.member import Drawn, DrawParams, Member, Strategy
-from review.sampling.stratify import FAILED
+from review.sampling.stratify import FAILED, stratify
 
 
 def frame(size: int = 40, failed: int = 3) -> list[Member]:
@@ -187,3 +187,13 @@ def test_many_different_scores_are_cut_into_quarters() -> None:
 
     # the quartiles by the lower method are the scores 0.24, 0.49 and 0.74: 24, 25, 25 and 26 answers
     assert sorted(Counter(one.stratum for one in drawn).values()) == [24, 25, 25, 26]
+
+
+def test_quarters_are_named_from_where_to_where_they_go() -> None:
+    # twelve scores 1, 1.5 .. 6.5 are more than ten; a quarter begins at the place 11 * share, rounded down: 0, 2, 5, 8
+    members = [Member(key, "a", 1 + key / 2, False) for key in range(12)]
+    names = stratify(members, merge_below=0.0)
+    assert list(dict.fromkeys(names.values())) == ["a 1..2", "a 2..3.5", "a 3.5..5", "a 5..6.5"]
+    halves = stratify(members, merge_below=0.5)
+    assert len(set(halves.values())) == 2
+    assert "from" not in "".join(halves.values())
