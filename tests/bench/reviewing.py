@@ -37,9 +37,11 @@ Times = dict[str, list[float]]
 
 class Browser:
     """A reviewer's connection to the site and one to the bare view; ``times`` are milliseconds by what was asked,
-    ``cpu`` those of the server."""
+    ``cpu`` those of the server, which are read where the reviewer is ``alone``: of several they would tell nothing, and
+    reading them takes as long as a request."""
 
-    def __init__(self, site: Server, floor: Server, keys: dict[str, str]) -> None:
+    def __init__(self, site: Server, floor: Server, keys: dict[str, str], *, alone: bool) -> None:
+        self.alone = alone
         self.servers = {"site": site, "bare": floor}
         self.site = http.client.HTTPConnection("127.0.0.1", site.port, timeout=120)
         self.floor = http.client.HTTPConnection("127.0.0.1", floor.port, timeout=120)
@@ -91,10 +93,11 @@ class Browser:
     def timed(self, name: str) -> Iterator[None]:
         """Note what the request took."""
         server = self.servers["bare" if name.startswith("bare") else "site"]
-        used, started = server.cpu(), time.perf_counter()
+        used, started = server.cpu() if self.alone else 0.0, time.perf_counter()
         yield
         self.times[name].append((time.perf_counter() - started) * 1000)
-        self.cpu[name].append(server.cpu() - used)
+        if self.alone:
+            self.cpu[name].append(server.cpu() - used)
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ def measured(
     site: Server, floor: Server, people: Sequence[dict[str, str]], queue: int, turns: int
 ) -> tuple[Times, Times]:
     """What so many reviewers at once wait for, and the servers' CPU time meanwhile."""
-    browsers = [Browser(site, floor, keys) for keys in people]
+    browsers = [Browser(site, floor, keys, alone=len(people) == 1) for keys in people]
 
     def work(browser: Browser) -> None:
         for number in range(-3, turns):  # three turns to warm up
