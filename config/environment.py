@@ -149,10 +149,11 @@ def secret_key(var: Path, *, debug: bool) -> str:
 
 
 def kept_with_a_connection(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a PostgreSQL connection with what makes pages quick: what is asked for often stays prepared (Django's
-    own statements never are, their values stand in the text), and no statement is compiled first, which took a page
-    over 50,000 items eight times as long as answering it."""
-    return options | {"prepare_threshold": 3, "options": f"{options.get('options', '')} -c jit=off".strip()}
+    """Options of a PostgreSQL connection with what makes pages quick: what is asked for often stays prepared and is
+    planned once (Django's own statements never are, their values stand in the text), and no statement is compiled
+    first, which took a page over 50,000 items eight times as long as answering it."""
+    told = f"{options.get('options', '')} -c jit=off -c plan_cache_mode=force_generic_plan"
+    return options | {"prepare_threshold": 3, "options": told.strip()}
 
 
 def database(var: Path) -> dict[str, Any]:
@@ -176,7 +177,8 @@ def database(var: Path) -> dict[str, Any]:
         if url == "" or config["NAME"] not in {":memory:", ""}:
             Path(config["NAME"]).parent.mkdir(parents=True, exist_ok=True)
     else:
-        config["CONN_HEALTH_CHECKS"] = True
+        config["ENGINE"] = "config.postgresql"
+        config["CONN_HEALTH_CHECKS"] = True  # by looking, not by asking
         if not read("CONCORD_POOLER"):
             config["OPTIONS"] = kept_with_a_connection(config.get("OPTIONS", {}))
     # Opening SQLite reads the whole schema with its triggers; closing its last connection writes the log back.

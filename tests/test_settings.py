@@ -106,7 +106,10 @@ def test_a_mail_server_and_hours_that_cannot_be_read_are_named(tmp_path: Path) -
 def test_behind_a_pooler_nothing_is_kept_with_a_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://concord@db.example/concord?options=-c%20search_path%3Dours")
     kept = database(tmp_path)["OPTIONS"]
-    assert kept == {"options": "-c search_path=ours -c jit=off", "prepare_threshold": 3}
+    assert kept == {
+        "options": "-c search_path=ours -c jit=off -c plan_cache_mode=force_generic_plan",
+        "prepare_threshold": 3,
+    }
     monkeypatch.setenv("CONCORD_POOLER", "1")
     assert database(tmp_path)["OPTIONS"] == {"options": "-c search_path=ours"}
 

@@ -25,7 +25,7 @@ def candidates(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Iterator
 
 
 def _first(statement: Statement, queue: ReviewQueue, member: Any, lost: Sequence[int]) -> int | None:
-    found = statement.rows(
-        queue=queue.pk, reviewer=member.reviewer_id, offset=member.offset, now=member.now, rows=len(lost) + 1
+    found = statement.first(
+        queue=queue.pk, reviewer=member.reviewer_id, offset=member.offset, now=member.now, lost=[0, *lost]
     )
-    return next((pk for (pk,) in found if pk not in lost), None)
+    return found[0] if found else None

@@ -95,7 +95,8 @@ PROLONG = Statement(
     "UPDATE review_assignment SET lease_until = %(until)s WHERE id = %(assignment)s AND state = 'leased'"
 )
 
-# The next item: open, for this person, with a slot that is free or whose lease lapsed, and not lost to somebody else.
+# The next item: open, for this person, with a slot that is free or whose lease lapsed, and not lost to somebody else
+# (0 is nobody's, for a list may not be empty there).
 _FREE = """
 SELECT i.id FROM review_reviewitem i
 WHERE i.queue_id = %(queue)s AND i.state = 'open' AND i.occasion = 1 AND {PLACE} AND {HAD}
@@ -104,7 +105,8 @@ AND (NOT i.reserved OR EXISTS (
 AND i.reviews_needed > (
   SELECT COUNT(*) FROM review_assignment a WHERE a.item_id = i.id
   AND a.state NOT IN ('skipped', 'expired', 'flagged') AND NOT (a.state = 'leased' AND a.lease_until < %(now)s))
-ORDER BY i.shuffle_key LIMIT %(rows)s
+AND i.id NOT IN %(lost)s
+ORDER BY i.shuffle_key LIMIT 1
 """
 _MINE = "EXISTS (SELECT 1 FROM review_assignment m WHERE m.item_id = i.id AND m.reviewer_id = %(reviewer)s"
 FREE_AHEAD = Statement(_FREE, PLACE="i.shuffle_key > %(offset)s", HAD=f"NOT {_MINE})")
