@@ -157,7 +157,10 @@ def kept_with_a_connection(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def database(var: Path) -> dict[str, Any]:
-    """The database entry for Django: PostgreSQL by URL, else SQLite with the options concurrent writers need."""
+    """The database entry for Django: PostgreSQL by URL, else SQLite with the options concurrent writers need.
+
+    :raises ImproperlyConfigured: for an address of another kind of database.
+    """
     url: str = read("DATABASE_URL")
     config: dict[str, Any] = (
         dict(env.db_url_config(url))
@@ -176,6 +179,8 @@ def database(var: Path) -> dict[str, Any]:
         config["TEST"] = {"NAME": ":memory:"}  # Django's own default, which test runners know by the engine's name
         if url == "" or config["NAME"] not in {":memory:", ""}:
             Path(config["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+    elif not config["ENGINE"].endswith("postgresql"):
+        raise ImproperlyConfigured("DATABASE_URL must begin with postgres:// or sqlite://")
     else:
         config["ENGINE"] = "config.postgresql"
         config["CONN_HEALTH_CHECKS"] = True  # by looking, not by asking

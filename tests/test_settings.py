@@ -103,6 +103,12 @@ def test_a_mail_server_and_hours_that_cannot_be_read_are_named(tmp_path: Path) -
     assert start(tmp_path, EMAIL_URL="smtp+tls://me:secret@mail.example:587").returncode == 0
 
 
+def test_another_kind_of_database_is_refused(tmp_path: Path) -> None:
+    done = start(tmp_path, DATABASE_URL="mysql://concord@db.example/concord")
+    assert done.returncode != 0
+    assert "postgres:// or sqlite://" in done.stderr
+
+
 def test_behind_a_pooler_nothing_is_kept_with_a_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://concord@db.example/concord?options=-c%20search_path%3Dours")
     kept = database(tmp_path)["OPTIONS"]
