@@ -45,9 +45,12 @@ class Child:
         """Whether the leader of the group runs."""
         return self.process.poll() is None
 
-    def end(self, grace: float = GRACE_SECONDS) -> None:
-        """SIGTERM to the group, SIGKILL to what is left of it after the grace."""
+    def terminate(self) -> None:
+        """SIGTERM to the group, without waiting."""
         self._signal(signal.SIGTERM)
+
+    def end(self, grace: float = GRACE_SECONDS) -> None:
+        """Wait for a terminated group, and SIGKILL what is left of it after the grace."""
         try:
             self.process.wait(grace)
         except subprocess.TimeoutExpired:
@@ -58,6 +61,7 @@ class Child:
 
     def restart(self) -> None:
         """End the group and start the command anew."""
+        self.terminate()
         self.end()
         self.process = self._start()
 
@@ -92,6 +96,8 @@ class Supervisor:
                 self.watch()
                 due = time.monotonic() + self.interval
             time.sleep(0.2)
+        for child in self.children:
+            child.terminate()
         for child in self.children:
             child.end()
         return code

@@ -9,6 +9,7 @@ import sys
 
 THREADS = 2  # of each process: one waits for the database or the network while the other works
 PORT_TAKEN = "Port %s is in use. End what runs there, or name another one: PORT=8001."
+KILL_SECONDS = 5  # below the supervisor's grace
 MOST_PROCESSES = 4  # unless the setting names more: each takes up to 200 MB
 
 
@@ -32,7 +33,12 @@ def port_taken(host: str, port: int) -> bool:
 
 
 def web_command(host: str, port: int, count: int, application: str = "config.wsgi:application") -> list[str]:
-    """The command that serves a WSGI application by so many processes."""
+    """The command that serves a WSGI application by so many processes.
+
+    A process that is still loading the application loses a signal (until then it has its parent's handler, which asks
+    only the parent to stop), and the parent would wait for it without end: after ``KILL_SECONDS`` it kills it.
+    """
     address = ["--interface", "wsgi", "--host", host, "--port", str(port)]
     size = ["--workers", str(count), "--blocking-threads", str(THREADS)]
+    size += ["--workers-kill-timeout", str(KILL_SECONDS)]
     return [sys.executable, "-m", "granian", *address, *size, "--log-level", "warning", application]

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.faults.site import Site, command_line, descendants, kill
+from tests.faults.site import Site, command_line, descendants, free_port, kill
 from tests.faults.test_kills import assert_each_score_once, cluster_processes, prepared
 from tests.judge_server import JudgeServer
 
@@ -66,6 +66,20 @@ def test_a_killed_parent_takes_its_children_with_it(site: Site) -> None:
     kill(parent.pid)
     parent.wait()
     wait_until(lambda: not [pid for pid in below if "qcluster" in command_line(pid) or "granian" in command_line(pid)])
+
+
+def test_a_killed_parent_takes_web_processes_along_that_were_still_loading(site: Site) -> None:
+    parent = site.start("manage.py", "serve", "--no-worker", "--port", str(free_port()))
+    wait_until(lambda: len(web_processes(descendants(parent.pid))) >= 2)
+    below = descendants(parent.pid)
+    time.sleep(0.2)  # within the second or two that loading takes, signals to these processes are lost
+    kill(parent.pid)
+    parent.wait()
+    wait_until(lambda: not web_processes(below))
+
+
+def web_processes(below: list[int]) -> list[int]:
+    return [pid for pid in below if "granian" in command_line(pid)]
 
 
 def wait_until(condition: object, seconds: float = 30) -> None:
