@@ -13,6 +13,7 @@ from django.db.models import F
 from evaluation.accounts.models import User
 from evaluation.canonical import content_hash
 from evaluation.errors import Refused
+from evaluation.statements import insert
 from review.exposures import exposed
 from review.given import Given, check_comment
 from review.models.queues import Assignment, ItemEvent, QueueMetric, ReviewItem, ReviewQueue
@@ -187,7 +188,7 @@ def _submit(
         for row in metrics
         for given in [values[row.metric.name]]
     ]
-    Rating.objects.bulk_create(made)
+    insert(made)
     RatingPart.objects.bulk_create(
         part for rating in made for part in part_rows(rating, item, values[rating.metric.name].parts)
     )

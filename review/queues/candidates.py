@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evaluation.statements import Statement
 from review.models.queues import ReviewItem, ReviewQueue
 from review.queues.repeats import due_repeats
-from review.queues.statements import FREE_AHEAD, FREE_BEHIND, FREE_LET_LAPSE, ITEM_SHOWN
+from review.queues.statements import FREE_AHEAD, FREE_BEHIND, FREE_LET_LAPSE
 
 
 def candidates(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Iterator[tuple[ReviewItem, bool]]:
@@ -16,16 +15,9 @@ def candidates(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Iterator
     offset, then before it, then an own lapsed one, which is marked. All but repeats are locked."""
     if queue.repeat_share > 0:
         yield from ((item, lapsed) for item, lapsed in due_repeats(queue, member) if item.pk not in lost)
+    values = {"queue": queue.pk, "reviewer": member.reviewer_id, "offset": member.offset, "now": member.now}
     for statement in (FREE_AHEAD, FREE_BEHIND, FREE_LET_LAPSE):
-        pk = _first(statement, queue, member, lost)
-        if pk is not None and (row := ITEM_SHOWN.first(item=pk)):
+        if row := statement.first(**values, lost=[0, *lost]):
             item, answer, question = row
             answer.question, item.answer = question, answer
             yield item, statement is FREE_LET_LAPSE
-
-
-def _first(statement: Statement, queue: ReviewQueue, member: Any, lost: Sequence[int]) -> int | None:
-    found = statement.first(
-        queue=queue.pk, reviewer=member.reviewer_id, offset=member.offset, now=member.now, lost=[0, *lost]
-    )
-    return found[0] if found else None

@@ -140,7 +140,7 @@ def _member(queue: ReviewQueue, user: User) -> Any:
     other: the second finds the lease of the first."""
     if (row := MEMBER.first(queue=queue.pk, reviewer=user.pk)) is None:
         return None
-    member, member.now = row
+    member, member.now, _ = row
     return member
 
 
@@ -173,38 +173,46 @@ def _take(item: ReviewItem, queue: ReviewQueue, member: Any, *, again: bool) -> 
     :raises _Lost: when somebody else was faster.
     """
     item.queue = queue
-    slot = _free_slot(item)
-    if slot is None:
-        raise _Lost(item.pk)
-    until = _until(queue, member.now)
     try:
-        if not again:
-            return _leased_first(item, member, slot, until)
-        row = Assignment.objects.filter(item=item, reviewer=member.reviewer_id, state=State.EXPIRED)
-        if not row.update(state=State.LEASED, slot=slot, lease_until=until, fence=F("fence") + 1):
-            raise _Lost(item.pk)
-        return Assignment.objects.select_related(*_SHOWN).get(item=item, reviewer=member.reviewer_id)
+        found = _leased_again(item, queue, member) if again else _leased_first(item, queue, member)
     except IntegrityError as error:
         raise _Lost(item.pk) from error
+    if found is None:
+        raise _Lost(item.pk)
+    return found
 
 
-def _leased_first(item: ReviewItem, member: Any, slot: int, until: datetime) -> Assignment:
-    """A lease of an item the person never had."""
-    queue = item.queue_id
-    ((pk,),) = LEASE.rows(
-        item=item.pk, queue=queue, reviewer=member.reviewer_id, slot=slot, until=until, now=member.now
-    )
+def _leased_again(item: ReviewItem, queue: ReviewQueue, member: Any) -> Assignment | None:
+    """A lease of an item the person let lapse; ``None`` without a slot."""
+    if (slot := _free_slot(item)) is None:
+        return None
+    row = Assignment.objects.filter(item=item, reviewer=member.reviewer_id, state=State.EXPIRED)
+    if not row.update(state=State.LEASED, slot=slot, lease_until=_until(queue, member.now), fence=F("fence") + 1):
+        return None
+    return Assignment.objects.select_related(*_SHOWN).get(item=item, reviewer=member.reviewer_id)
+
+
+def _leased_first(item: ReviewItem, queue: ReviewQueue, member: Any) -> Assignment | None:
+    """A lease of an item the person never had; ``None`` without a slot."""
+    until = _until(queue, member.now)
+    values = {"item": item.pk, "queue": queue.pk, "reviewer": member.reviewer_id, "needed": item.reviews_needed}
+    row = LEASE.first(**values, until=until, now=member.now)
+    if row is None and _free_slot(item) is not None:  # one had lapsed
+        row = LEASE.first(**values, until=until, now=member.now)
+    if row is None:
+        return None
+    pk, slot = row
     assignment = Assignment(
         pk=pk,
         created_at=member.now,
-        queue_id=queue,
+        queue_id=queue.pk,
         reviewer_id=member.reviewer_id,
         slot=slot,
         lease_until=until,
         opened_at=member.now,
     )
     assignment._state.adding = False
-    return held(assignment, item, item.queue, item.answer, item.answer.question, None)
+    return held(assignment, item, queue, item.answer, item.answer.question, None)
 
 
 def _free_slot(item: ReviewItem) -> int | None:

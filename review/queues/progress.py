@@ -19,7 +19,7 @@ State = Assignment.State
 @dataclass(frozen=True, slots=True)
 class OwnProgress:
     """A reviewer's own part. ``items`` counts what the queue has for them, given out or not, with the hidden repeats
-    that are to be expected; ``median_seconds`` is the own median time looked at one of the last hundred, ``None``
+    that are to be expected; ``median_seconds`` is the own median time looked at one of the last thirty, ``None``
     without one."""
 
     items: int

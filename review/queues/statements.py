@@ -22,6 +22,7 @@ from review.models.queues import Assignment, Draft, QueueMember, ReviewItem, Rev
 _REACHED = reached_sql(Action.RATE, "q.project_id")
 _HELD = "review_assignment a JOIN review_reviewitem i ON i.id = a.item_id"
 _SHOWN = "JOIN evaluation_answer w ON w.id = i.answer_id JOIN evaluation_question s ON s.id = w.question_id"
+_HOLDS = "a.state NOT IN ('skipped', 'expired', 'flagged')"
 _DRAFT = "LEFT JOIN review_draft d ON d.assignment_id = a.id"
 
 #: A queue for its members, in a project they may rate in.
@@ -66,9 +67,11 @@ WHERE a.id = %(assignment)s AND a.reviewer_id = %(user)s AND {REACHED}
     REACHED=_REACHED,
 )
 
-#: A membership, locked, and the database's time.
+#: A membership, locked, and the database's time, to hand an item out: a lease that a crash takes back is given anew.
 MEMBER = Statement(
-    "SELECT {m}, {NOW} FROM review_queuemember m WHERE m.queue_id = %(queue)s AND m.reviewer_id = %(reviewer)s",
+    """
+SELECT {m}, {NOW}, {UNHURRIED} FROM review_queuemember m
+WHERE m.queue_id = %(queue)s AND m.reviewer_id = %(reviewer)s""",
     locks="m",
     m=QueueMember,
     now=DateTimeField(),
@@ -95,47 +98,56 @@ PROLONG = Statement(
     "UPDATE review_assignment SET lease_until = %(until)s WHERE id = %(assignment)s AND state = 'leased'"
 )
 
-# The next item: open, for this person, with a slot that is free or whose lease lapsed, and not lost to somebody else
-# (0 is nobody's, for a list may not be empty there).
+# The next item, locked, with what a card shows: open, for this person, with a slot that is free or whose lease lapsed,
+# and not lost to somebody else (0 is nobody's, for a list may not be empty there).
 _FREE = """
-SELECT i.id FROM review_reviewitem i
-WHERE i.queue_id = %(queue)s AND i.state = 'open' AND i.occasion = 1 AND {PLACE} AND {HAD}
-AND (NOT i.reserved OR EXISTS (
-  SELECT 1 FROM review_reservation r WHERE r.item_id = i.id AND r.reviewer_id = %(reviewer)s))
-AND i.reviews_needed > (
-  SELECT COUNT(*) FROM review_assignment a WHERE a.item_id = i.id
-  AND a.state NOT IN ('skipped', 'expired', 'flagged') AND NOT (a.state = 'leased' AND a.lease_until < %(now)s))
-AND i.id NOT IN %(lost)s
-ORDER BY i.shuffle_key LIMIT 1
+SELECT {i}, {w}, {s} FROM review_reviewitem i {SHOWN} WHERE i.id = (
+  SELECT i.id FROM review_reviewitem i
+  WHERE i.queue_id = %(queue)s AND i.state = 'open' AND i.occasion = 1 AND {PLACE} AND {HAD}
+  AND (NOT i.reserved OR EXISTS (
+    SELECT 1 FROM review_reservation r WHERE r.item_id = i.id AND r.reviewer_id = %(reviewer)s))
+  AND i.reviews_needed > (
+    SELECT COUNT(*) FROM review_assignment a WHERE a.item_id = i.id
+    AND {HOLDS} AND NOT (a.state = 'leased' AND a.lease_until < %(now)s))
+  AND i.id NOT IN %(lost)s
+  ORDER BY i.shuffle_key LIMIT 1)
 """
 _MINE = "EXISTS (SELECT 1 FROM review_assignment m WHERE m.item_id = i.id AND m.reviewer_id = %(reviewer)s"
-FREE_AHEAD = Statement(_FREE, PLACE="i.shuffle_key > %(offset)s", HAD=f"NOT {_MINE})")
-FREE_BEHIND = Statement(_FREE, PLACE="i.shuffle_key <= %(offset)s", HAD=f"NOT {_MINE})")
-FREE_LET_LAPSE = Statement(_FREE, PLACE="TRUE", HAD=f"{_MINE} AND m.state = 'expired')")
+
+
+def _free(place: str, had: str) -> Statement:
+    texts = {"SHOWN": _SHOWN, "HOLDS": _HOLDS, "PLACE": place, "HAD": had}
+    return Statement(_FREE, locks="i", i=ReviewItem, w=Answer, s=Question, **texts)
+
+
+FREE_AHEAD = _free("i.shuffle_key > %(offset)s", f"NOT {_MINE})")
+FREE_BEHIND = _free("i.shuffle_key <= %(offset)s", f"NOT {_MINE})")
+FREE_LET_LAPSE = _free("TRUE", f"{_MINE} AND m.state = 'expired')")
 
 #: An item, locked.
 ITEM = Statement("SELECT {i} FROM review_reviewitem i WHERE i.id = %(item)s", locks="i", i=ReviewItem)
 
-#: An item, locked, with what a card shows.
-ITEM_SHOWN = Statement(
-    "SELECT {i}, {w}, {s} FROM review_reviewitem i {SHOWN} WHERE i.id = %(item)s",
-    locks="i",
-    i=ReviewItem,
-    w=Answer,
-    s=Question,
-    SHOWN=_SHOWN,
+#: The slots of an item that somebody holds, and whether the lease has lapsed.
+SLOTS = Statement(
+    """
+SELECT a.slot, a.state = 'leased' AND a.lease_until < {NOW} FROM review_assignment a
+WHERE a.item_id = %(item)s AND {HOLDS}
+""",
+    HOLDS=_HOLDS,
 )
 
-#: The slots of an item that somebody holds, and whether the lease has lapsed.
-SLOTS = Statement("""
-SELECT a.slot, a.state = 'leased' AND a.lease_until < {NOW} FROM review_assignment a
-WHERE a.item_id = %(item)s AND a.state NOT IN ('skipped', 'expired', 'flagged')
-""")
-
-LEASE = Statement("""
+#: A lease of the lowest slot nobody holds of an item: the first, or one after a slot that is held. Nothing without one.
+LEASE = Statement(
+    """
 INSERT INTO review_assignment (created_at, item_id, queue_id, reviewer_id, slot, state, lease_until, fence, opened_at)
-VALUES (%(now)s, %(item)s, %(queue)s, %(reviewer)s, %(slot)s, 'leased', %(until)s, 1, %(now)s) RETURNING id
-""")
+SELECT %(now)s, %(item)s, %(queue)s, %(reviewer)s, f.slot, 'leased', %(until)s, 1, %(now)s FROM (
+  SELECT 1 AS slot UNION ALL SELECT a.slot + 1 FROM review_assignment a WHERE a.item_id = %(item)s AND {HOLDS}) f
+WHERE f.slot <= %(needed)s AND NOT EXISTS (
+  SELECT 1 FROM review_assignment a WHERE a.item_id = %(item)s AND {HOLDS} AND a.slot = f.slot)
+ORDER BY f.slot LIMIT 1 RETURNING id, slot
+""",
+    HOLDS=_HOLDS,
+)
 
 SERVED = Statement(
     'UPDATE review_queuemember SET "offset" = %(offset)s, served = served + 1 WHERE id = %(member)s',
@@ -214,7 +226,7 @@ ORDER BY m.version DESC LIMIT 1
 )
 
 #: What a person has done in each of the queues: rated, skipped, flagged, and the median of the milliseconds looked at
-#: each of the last hundred items, for a reviewer waits for it with every item, however many there were.
+#: each of the last thirty items, for a reviewer waits for it with every item, however many there were.
 OWN_PROGRESS = Statement(
     """
 WITH done AS MATERIALIZED (
@@ -229,7 +241,7 @@ SELECT d.queue_id, d.rated, d.skipped, d.flagged, (
       SELECT MAX(t.active_ms) AS looked FROM (
         SELECT a.id FROM review_assignment a
         WHERE a.reviewer_id = %(user)s AND a.queue_id = d.queue_id AND a.submitted_at IS NOT NULL
-        ORDER BY a.submitted_at DESC LIMIT 100) l
+        ORDER BY a.submitted_at DESC LIMIT 30) l
       JOIN review_rating t ON t.assignment_id = l.id AND t.phase = 'initial' AND t.active_ms IS NOT NULL
       GROUP BY l.id) measured) placed
   WHERE place IN ((n + 1) / 2, (n + 2) / 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from evaluation.accounts.models import User
@@ -207,10 +208,30 @@ def test_a_new_item_costs_the_same_queries_whatever_the_queue_holds(
     queue.members.update(offset=0)  # so that no walk passes the end of the ring, which takes one query more
     for user in people(queue):
         for _ in range(2):
-            with django_assert_num_queries(9):  # type: ignore[operator]
+            with django_assert_num_queries(7):  # type: ignore[operator]
                 held = next_assignment(queue, user)
             assert held
             Assignment.objects.filter(pk=held.pk).update(state=Assignment.State.FINISHED, submitted_at=Now())
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite, as it is set up, never waits for the disk")
+@pytest.mark.django_db(transaction=True)
+def test_only_handing_out_does_not_wait_for_the_disk() -> None:
+    def asked(statement: str) -> list[tuple[str]]:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+            return list(cursor.fetchall()) if cursor.description else []
+
+    queue = make_queue()
+    (user,) = people(queue)
+    asked("SET synchronous_commit = on")  # a server of tests may wait for nothing
+    try:
+        with transaction.atomic():
+            assert next_assignment(queue, user)
+            assert asked("SHOW synchronous_commit") == [("off",)]
+        assert asked("SHOW synchronous_commit") == [("on",)]
+    finally:
+        asked("RESET synchronous_commit")
 
 
 def test_asking_again_for_the_held_item_costs_five_queries(django_assert_num_queries: object) -> None:

@@ -50,13 +50,13 @@ def test_the_median_is_that_of_the_items_that_were_measured(looks: list[int | No
     assert (own[another.pk].median_seconds, own[another.pk].rated) == (55.0, 1)
 
 
-def test_the_median_is_that_of_the_last_hundred() -> None:
+def test_the_median_is_that_of_the_last_thirty() -> None:
     me, other = make_user(), make_user()
-    queue = queue_for(me, other, items=102)
-    for milliseconds in [1_000, 1_000, *[3_000] * 50, *[5_000] * 50]:
+    queue = queue_for(me, other, items=32)
+    for milliseconds in [1_000, 1_000, *[3_000] * 15, *[5_000] * 15]:
         look(queue, me, milliseconds)
     own = own_progress(queue, me)
-    assert (own.rated, own.median_seconds) == (102, 4.0)
+    assert (own.rated, own.median_seconds) == (32, 4.0)
 
 
 def test_an_item_that_was_rated_again_counts_once_with_its_longest_look() -> None:
