@@ -32,6 +32,7 @@ from evaluation.work.web_server import processes, web_command
 from tests.faults.site import Site, descendants, free_port, fresh_database
 
 ANSWERS, SIZES, TURNS = 50_000, (5_000, 50_000), 60
+WARM_UP = 10  # turns that are not measured: every process compiles the templates of its first page
 VALUES = {"correctness": {"value": 3}, "faithfulness": {"value": 4}}
 PROCESSES = processes(int(os.environ.get("CONCORD_WEB_PROCESSES", "0")))  # as `serve` would start
 RATED = "value:correctness=3&value:faithfulness=4"
@@ -140,7 +141,7 @@ def measured(
     browsers = [Browser(site, floor, keys, alone=len(people) == 1) for keys in people]
 
     def work(browser: Browser) -> None:
-        for number in range(-3, turns):  # three turns to warm up
+        for number in range(-WARM_UP, turns):
             if number == 0:
                 browser.times.clear()
                 browser.cpu.clear()
