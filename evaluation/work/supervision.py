@@ -19,7 +19,8 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 
 log = logging.getLogger("concord.serve")
-GRACE_SECONDS = 8.0
+PATIENCE_SECONDS = 2.0  # in which a worker may finish what it has begun; what it has not is done again later
+GRACE_SECONDS = 8.0  # with the patience
 _PR_SET_PDEATHSIG = 1
 
 
@@ -45,14 +46,19 @@ class Child:
         """Whether the leader of the group runs."""
         return self.process.poll() is None
 
-    def terminate(self) -> None:
-        """SIGTERM to the group, without waiting."""
-        self._signal(signal.SIGTERM)
+    def ask(self) -> None:
+        """Ask the group to end, without waiting for it. By SIGINT, which django-q's processes leave to their leader:
+        SIGTERM kills its sentinel while that waits for the leader's word, and the leader then waits for ever."""
+        self._signal(signal.SIGINT)
 
-    def end(self, grace: float = GRACE_SECONDS) -> None:
-        """Wait for a terminated group, and SIGKILL what is left of it after the grace."""
+    def end(self, patience: float = PATIENCE_SECONDS, grace: float = GRACE_SECONDS) -> None:
+        """Wait for a group that was asked: SIGTERM after the patience, SIGKILL to what is left after the grace."""
         try:
-            self.process.wait(grace)
+            self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGTERM)
+        try:
+            self.process.wait(grace - patience)
         except subprocess.TimeoutExpired:
             log.warning("%s does not end, killing it", self.name)
         # Members may outlive their leader: a killed cluster leaves workers that go on executing.
@@ -61,7 +67,7 @@ class Child:
 
     def restart(self) -> None:
         """End the group and start the command anew."""
-        self.terminate()
+        self.ask()
         self.end()
         self.process = self._start()
 
@@ -97,7 +103,7 @@ class Supervisor:
                 due = time.monotonic() + self.interval
             time.sleep(0.2)
         for child in self.children:
-            child.terminate()
+            child.ask()
         for child in self.children:
             child.end()
         return code

@@ -45,7 +45,7 @@ def test_a_signal_ends_everything_within_the_grace_and_the_run_goes_on_later(
     site: Site, judge: JudgeServer, number: int
 ) -> None:
     judge.latency = 0.3
-    run = prepared(site, judge, 120)
+    run = prepared(site, judge, 240)
     parent = site.serve()
     wait_until(lambda: judge.stats()["calls"] > 10)
     below = descendants(parent.pid)
@@ -56,7 +56,16 @@ def test_a_signal_ends_everything_within_the_grace_and_the_run_goes_on_later(
     judge.latency = 0.01
     site.serve()
     site.wait_for(run, "completed", seconds=90)
-    assert_each_score_once(site, run, 120)
+    assert_each_score_once(site, run, 240)
+
+
+def test_a_site_without_work_ends_when_asked_and_nothing_has_to_be_killed(site: Site) -> None:
+    parent = site.serve()
+    wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
+    time.sleep(3)  # until the cluster waits for work
+    os.kill(parent.pid, signal.SIGINT)
+    assert parent.wait(20) == 0
+    assert "killing it" not in (site.folder / "log").read_text()
 
 
 def test_a_killed_parent_takes_its_children_with_it(site: Site) -> None:
