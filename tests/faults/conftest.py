@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,14 +21,30 @@ def judge() -> Iterator[JudgeServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
+    """Of each kind of database one with all tables, made when it is first asked for; gives its address."""
+    with ExitStack() as stack:
+
+        @cache
+        def address(kind: str) -> str:
+            folder = tmp_path_factory.mktemp(kind)
+            url = stack.enter_context(fresh_database(kind, folder))
+            Site(folder, url, "").manage("migrate", "--verbosity", "0")
+            return url
+
+        yield address
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
-def site(request: pytest.FixtureRequest, tmp_path: Path, judge: JudgeServer) -> Iterator[Site]:
+def site(
+    request: pytest.FixtureRequest, tmp_path: Path, judge: JudgeServer, migrated: Callable[[str], str]
+) -> Iterator[Site]:
     """A migrated site; PostgreSQL only where ``CONCORD_TEST_POSTGRES`` names a server."""
     if request.param == "postgres" and not os.environ.get("CONCORD_TEST_POSTGRES"):
         pytest.skip("CONCORD_TEST_POSTGRES is not set")
-    with fresh_database(request.param, tmp_path) as url:
+    with fresh_database(request.param, tmp_path, like=migrated(request.param)) as url:
         made = Site(tmp_path, url, judge.origin)
-        made.manage("migrate", "--verbosity", "0")
         try:
             yield made
         finally:

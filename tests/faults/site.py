@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -154,15 +155,19 @@ def command_line(pid: int) -> str:
 
 
 @contextmanager
-def fresh_database(kind: str, folder: Path) -> Iterator[str]:
-    """The address of an empty database of the kind, removed afterwards."""
+def fresh_database(kind: str, folder: Path, like: str = "") -> Iterator[str]:
+    """The address of a database of the kind, removed afterwards: empty, or a copy of the one at the address ``like``,
+    which nobody uses meanwhile."""
     if kind == "sqlite":
+        if like:
+            shutil.copy(like.removeprefix("sqlite:///"), folder / "site.sqlite3")
         yield f"sqlite:///{folder}/site.sqlite3"
         return
     server = os.environ["CONCORD_TEST_POSTGRES"]
     name = f"concord_faults_{os.getpid()}_{free_port()}"
+    template = urlsplit(like).path.removeprefix("/") or "template1"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         try:
             yield urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
         finally:
