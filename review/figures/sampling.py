@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from review.figures.experts import ExpertRating
 from review.models.draws import FrameMember
 from review.models.queues import Assignment, QueueMetric, ReviewQueue
-from review.sampling.union import union_probability
+from review.sampling.member import Drawn
+from review.sampling.union import union_probability, united
 
 IMPORTED = "import"
 
@@ -28,19 +29,10 @@ NOWHERE = Place()
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
-    """One draw's word on one answer."""
-
-    probability: float | None
-    stratum: str
-    sampled: bool
-
-
-@dataclass(frozen=True, slots=True)
 class _OneDraw:
     queue_id: int
     after_looking: bool
-    members: dict[int, _Member]
+    members: dict[int, Drawn]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +49,9 @@ class Samples:
         """Answer -> its place for the metric, of every answer in any frame. ``ratings``: all imported rows count for
         samples made elsewhere, those that could not judge too."""
         queues = self.queues_of.get(metric_id, frozenset())
-        found = [draw.members for draw in _since_last_look([d for d in self.draws if d.queue_id in queues])]
-        found += _made_elsewhere([r for r in ratings if r.imported and r.metric_id == metric_id], self.answers)
+        draws = [draw.members for draw in _since_last_look([d for d in self.draws if d.queue_id in queues])]
+        draws += _made_elsewhere([r for r in ratings if r.imported and r.metric_id == metric_id], self.answers)
+        found = _by_frame(draws)
         return {answer: _joined([m[answer] for m in found if answer in m]) for answer in _covered(found)}
 
     @property
@@ -88,7 +81,7 @@ def samples_of(answer_set_id: int, answers: Sequence[int]) -> Samples:
         *columns, "probability", "stratum", "sampled"
     ):
         draw = draws.setdefault(draw_id, _OneDraw(queue_id or 0, looked, {}))
-        draw.members[answer_id] = _Member(probability, stratum, sampled)
+        draw.members[answer_id] = Drawn(answer_id, stratum, probability, sampled)
     queues = {draw.queue_id for draw in draws.values()}
     return Samples(list(draws.values()), _queues_by_metric(queues), _silent(queues), list(answers))
 
@@ -116,29 +109,41 @@ def _since_last_look(draws: Sequence[_OneDraw]) -> Sequence[_OneDraw]:
     return draws[looks[-1] :] if looks else draws
 
 
-def _made_elsewhere(rows: Sequence[ExpertRating], answers: Sequence[int]) -> list[dict[int, _Member]]:
+def _made_elsewhere(rows: Sequence[ExpertRating], answers: Sequence[int]) -> list[dict[int, Drawn]]:
     """Imported ratings as draws: ``all``, ``uniform`` (n of N), or each row's own probability."""
-    found: list[dict[int, _Member]] = []
+    found: list[dict[int, Drawn]] = []
     if any(row.sampling == "all" for row in rows):
-        found.append({answer: _Member(1.0, IMPORTED, True) for answer in answers})
+        found.append({answer: Drawn(answer, IMPORTED, 1.0, True) for answer in answers})
     taken = {row.answer_id for row in rows if row.sampling == "uniform"} & set(answers)
     if taken:
         share = len(taken) / len(answers)
-        found.append({answer: _Member(share, IMPORTED, answer in taken) for answer in answers})
+        found.append({answer: Drawn(answer, IMPORTED, share, answer in taken) for answer in answers})
     own = {
-        row.answer_id: _Member(row.probability, IMPORTED, True)
+        row.answer_id: Drawn(row.answer_id, IMPORTED, row.probability, True)
         for row in rows
         if row.probability is not None and row.sampling not in {"all", "uniform"}
     }
     return [*found, own] if own else found
 
 
-def _covered(draws: Sequence[Mapping[int, _Member]]) -> list[int]:
+def _by_frame(draws: Sequence[dict[int, Drawn]]) -> list[dict[int, Drawn]]:
+    """The draws, those over the same answers as one."""
+    same: dict[frozenset[int], list[dict[int, Drawn]]] = {}
+    for draw in draws:
+        same.setdefault(frozenset(draw), []).append(draw)
+    return [
+        ones[0] if len(ones) == 1 else {one.key: one for one in united([list(one.values()) for one in ones])}
+        for ones in same.values()
+    ]
+
+
+def _covered(draws: Sequence[Mapping[int, Drawn]]) -> list[int]:
     return list(dict.fromkeys(answer for draw in draws for answer in draw))
 
 
-def _joined(members: Sequence[_Member]) -> Place:
-    """Independent draws as one: union probability, strata crossed; hand-picking adds nothing."""
+def _joined(members: Sequence[Drawn]) -> Place:
+    """Independent draws over different answers as one: union probability, strata crossed, so that answers only some of
+    them could take stay apart; hand-picking adds nothing."""
     if len(members) == 1:  # the usual case, for ten thousand answers at a time
         only = members[0]
         return NOWHERE if only.probability is None else Place(only.probability, only.stratum, only.sampled)

@@ -1,0 +1,93 @@
+"""Two queues drawn over one run before anybody rated: what a figure takes of both draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from evaluation.runs.models import Run
+from evaluation.scores.models import MetricDefinition
+from review.correction.outcome import Withheld
+from review.figures.sampling import samples_of
+from review.reporting.gathering import gather
+from review.reporting.three_ways import three_ways_from
+from tests.factories import make_user
+from tests.review.figures.builders import (
+    answer_rows,
+    answers_to,
+    assignment_of,
+    draw_into,
+    imported_rating,
+    metric,
+    queue_for,
+    rate,
+    run_over,
+)
+from tests.review.figures.sampled import fill
+
+pytestmark = pytest.mark.django_db
+
+JUDGED = [5, 5, 3, 3] * 10
+
+
+@pytest.fixture
+def run() -> Run:
+    """40 answers that the judge gives 5 or 3."""
+    return fill(run_over(answers_to(["a"] * 40)), JUDGED)
+
+
+@pytest.fixture
+def correctness() -> MetricDefinition:
+    return metric("correctness")
+
+
+def drawn(run: Run, row: MetricDefinition, stratum: Callable[[int], str], taken: Sequence[int]) -> None:
+    """A stratified draw of its own queue, rated by one person who says one level less than the judge everywhere."""
+    person = make_user()
+    queue = queue_for(run, [row], [person])
+    names = [stratum(at) for at in range(40)]
+    rates = {name: sum(names[at] == name for at in taken) / names.count(name) for name in names}
+    draw_into(queue, run, [(name, rates[name], at in taken) for at, name in enumerate(names)])
+    answers = answer_rows(run)
+    for at in taken:
+        rate(assignment_of(queue, answers[at], person, run), row, JUDGED[at] - 1)
+
+
+def by_tens_and_threes(run: Run, row: MetricDefinition) -> None:
+    """Three of each ten answers, and the first five of each third of them: 21 different answers."""
+    drawn(run, row, lambda at: f"ten {at // 10}", [ten + at for ten in (0, 10, 20, 30) for at in (0, 1, 2)])
+    drawn(run, row, lambda at: f"three {at % 3}", range(15))
+
+
+def test_the_strata_are_those_of_the_draw_that_has_most(run: Run, correctness: MetricDefinition) -> None:
+    by_tens_and_threes(run, correctness)
+    pks = [answer.pk for answer in answer_rows(run)]
+    places = samples_of(run.answer_set_id, pks).places(correctness.pk, [])
+    assert [places[pk].stratum for pk in pks] == [f"ten {at // 10}" for at in range(40)]
+    # 3 of 10 by the one, 5 of 14 (0, 3, ... 39) or of 13 by the other: 1 - .7 x 9/14 and 1 - .7 x 8/13
+    assert [places[pk].probability for pk in pks[:2]] == pytest.approx([0.55, 1 - 0.7 * 8 / 13])
+    assert [at for at, pk in enumerate(pks) if places[pk].sampled] == [*range(15), 20, 21, 22, 30, 31, 32]
+
+
+def test_a_corrected_score_asks_for_no_ratings_in_crossings_of_strata(run: Run, correctness: MetricDefinition) -> None:
+    by_tens_and_threes(run, correctness)
+    # each crossing of the third ten with a third holds one rated answer; a stratum takes two
+    corrected = three_ways_from(gather(run)).estimates["correctness"].corrected
+    assert not isinstance(corrected, Withheld), corrected
+    # judged 4 on average, the people always one below
+    assert corrected.value == pytest.approx(3.0)
+
+
+def test_answers_of_a_sample_made_elsewhere_stay_a_stratum_of_their_own(
+    run: Run, correctness: MetricDefinition
+) -> None:
+    drawn(run, correctness, lambda at: "all", range(20))
+    answers = answer_rows(run)
+    imported_rating(answers[30], correctness, "elsewhere", 4, probability=0.25)
+    found = gather(run)
+    places = samples_of(run.answer_set_id, [one.pk for one in answers]).places(correctness.pk, found.said.ratings)
+    # nobody knows with which probability the other sample would have taken the others
+    assert places[answers[30].pk].stratum == "all & import"
+    assert places[answers[30].pk].probability == pytest.approx(1 - 0.5 * 0.75)
+    assert {places[one.pk].stratum for one in answers if one != answers[30]} == {"all"}
