@@ -80,22 +80,6 @@ class ImportedSetSerializer(serializers.Serializer[Any]):
     remarks = ProblemSerializer(many=True)
 
 
-class PreviewSerializer(serializers.Serializer[Any]):
-    """What an import would do."""
-
-    name = serializers.CharField()
-    questions = serializers.IntegerField()
-    categories = serializers.DictField(child=serializers.IntegerField())
-    metadata_keys = serializers.ListField(child=serializers.CharField())
-    remarks = ProblemSerializer(many=True)
-    newest = serializers.IntegerField(allow_null=True, help_text="id of the version the import would follow")
-    selects = serializers.IntegerField(allow_null=True, help_text="id of the version that has this content already")
-    metadata_not_taken_over = serializers.ListField(child=serializers.CharField())
-    difference = serializers.DictField(allow_null=True, help_text="added, removed, changed against the newest version")
-    format = serializers.CharField()
-    encoding = serializers.CharField()
-
-
 class QuestionSetList(UploadEndpoint, ListEndpoint):
     """All versions of the question sets, newest first; a POST imports a file or JSON."""
 

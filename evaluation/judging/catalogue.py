@@ -71,14 +71,6 @@ def judge_metrics() -> tuple[MetricSpec, ...]:
     return tuple(spec for family in _FAMILIES.values() for spec in family.metrics)
 
 
-def family_metrics(family: str) -> tuple[MetricSpec, ...]:
-    """The metrics that a unit of the family gives: its own, and the rule metrics it decides.
-
-    :raises UnknownName: for a family that does not exist.
-    """
-    return family_named(family).given
-
-
 def judge_metric(name: str) -> MetricSpec:
     """The metric's description.
 

@@ -107,7 +107,6 @@ class PreviewPage:
     remarks: tuple[str, ...]
     first: tuple[QuestionRow, ...]
     selects: str
-    selects_pk: int | None
     not_taken_over: tuple[str, ...]
     follows: str
     added: tuple[str, ...]
@@ -184,7 +183,6 @@ def preview_page(batch: ImportBatch, found: Preview) -> PreviewPage:
         remarks=tuple(explain(remark) for remark in found.remarks),
         first=tuple(question_row(spec) for spec in found.first),
         selects=str(found.selects) if found.selects else "",
-        selects_pk=found.selects.pk if found.selects else None,
         not_taken_over=found.metadata_not_taken_over,
         follows=str(found.newest) if found.newest else "",
         added=changes.added if changes else (),

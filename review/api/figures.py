@@ -29,7 +29,7 @@ from review.pages.report_pictures import agreement_pictures
 from review.reporting.exporting import FORMATS, export
 from review.reporting.gate import GateOn
 from review.reporting.gathering import gather
-from review.reporting.three_ways import three_ways_from
+from review.reporting.three_ways import three_ways
 
 MOST_RESAMPLES = 10_000
 OBJECT = OpenApiTypes.OBJECT
@@ -139,7 +139,7 @@ class CorrectionView(Endpoint):
         asked = _checked(CorrectionQuery, request)
         take_figures(person(request))
         basis = gather(run)
-        found = three_ways_from(basis, by_category=asked["by"] == "category").to_dict()
+        found = three_ways(basis, by_category=asked["by"] == "category").to_dict()
         return Response({**found, "next_review": planned_review(basis)})
 
 

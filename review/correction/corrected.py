@@ -33,21 +33,6 @@ def corrected(
     return _estimate(found, ends, target, size, bounds)
 
 
-def corrected_by_category(
-    component: Component, target: Target = Target.THIS_RUN, confidence: float = 0.95
-) -> dict[str, Outcome]:
-    """The corrected figure of each category by itself, by the same rules."""
-    by_category: dict[str, list[int]] = {}
-    for at, answer in enumerate(component.answers):
-        by_category.setdefault(answer.category, []).append(at)
-    return {
-        category: corrected(
-            replace(component, answers=[component.answers[at] for at in positions]), target, confidence, part=True
-        )
-        for category, positions in sorted(by_category.items())
-    }
-
-
 def corrected_overall(
     components: Sequence[Component],
     target: Target = Target.THIS_RUN,

@@ -27,7 +27,6 @@ class Method(StrEnum):
     BOUND = "bound"  # judge and experts never differed on a label
     CLOPPER_PEARSON = "clopper_pearson"
     AS_IT_CAME = "as_it_came"  # nobody rated it with known probabilities: the judge's mean
-    MEAN = "mean"  # of given values, without correction
     SUM = "sum"  # of components
 
 

@@ -43,7 +43,6 @@ class ClaimView:
     number: int
     text: str
     language: str
-    placed: bool
     approximate: bool
     verdict: str
     state: str
@@ -64,7 +63,6 @@ def claim_views(claims: Iterable[Claim]) -> tuple[ClaimView, ...]:
             number=claim.number,
             text=claim.text,
             language=language_of(claim.text),
-            placed=claim.start is not None,
             approximate=claim.approximate,
             verdict=verdict_title(claim.judge.verdict) if claim.judge else "",
             state=_state(claim),

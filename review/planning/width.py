@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation.errors import Refused
+from review.comparison.paired import POWER
 from review.correction.assess import LEAST_LABELS
 from review.correction.influence import t_quantile
-from review.planning.difference import POWER
 from review.sampling.allocate import allocate
 
 

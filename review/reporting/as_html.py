@@ -52,7 +52,6 @@ class HtmlReport:
     title: str
     about: tuple[tuple[str, str], ...]
     gate: str
-    gate_verdict: str
     gate_reasons: tuple[str, ...]
     reason: str
     overall: charts.Forest
@@ -76,7 +75,6 @@ def html_report(report: Report, texts: Mapping[int, str], gate: Gate | None, pic
         title=header.name,
         about=tuple(_about(report)),
         gate=gate_line(gate) if gate else "",
-        gate_verdict=str(gate.verdict) if gate else "",
         gate_reasons=tuple(gate_reasons(gate)) if gate else (),
         reason=explain_reason(header.reason) if header.reason else "",
         overall=_overall(report),

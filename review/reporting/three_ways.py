@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.runs.models import Run
 from review.correction.outcome import Target
 from review.reporting.as_json import plain
 from review.reporting.figure import Figure, Withheld, withheld
-from review.reporting.gathering import Gathered, gather
+from review.reporting.gathering import Gathered
 from review.reporting.lines import category_lines, corrected_of_category, metric_lines
 from review.reporting.overall import three_scores
 from review.reporting.report import CategoryLine, MetricLine
@@ -66,13 +65,8 @@ class CorrectionSheet:
         return found
 
 
-def three_ways(run: Run, *, by_category: bool = False) -> CorrectionSheet:
+def three_ways(basis: Gathered, *, by_category: bool = False) -> CorrectionSheet:
     """The estimates of a run as they stand now, without any bootstrap."""
-    return three_ways_from(gather(run), by_category=by_category)
-
-
-def three_ways_from(basis: Gathered, *, by_category: bool = False) -> CorrectionSheet:
-    """The estimates of what was gathered."""
     lines = metric_lines(basis.profile, basis.sides, basis.correction)
     found = {OVERALL: _overall(basis), **{line.name: _metric(basis, line) for line in lines}}
     parts = category_lines(basis.profile, basis.sides, basis.correction) if by_category else ()

@@ -17,7 +17,7 @@ from review.planner.ahead import next_review
 from review.reporting.beside import notes, why_withheld
 from review.reporting.figure import Figure
 from review.reporting.gathering import gather
-from review.reporting.three_ways import CorrectionSheet, ThreeWays, three_ways_from
+from review.reporting.three_ways import CorrectionSheet, ThreeWays, three_ways
 
 ESTIMATES = {
     "judge_only": "judge only",
@@ -41,7 +41,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Compute and print."""
         basis = gather(run_named(options["run"]))
-        found, plan = three_ways_from(basis, by_category=options["by"] == "category"), next_review(basis)
+        found, plan = three_ways(basis, by_category=options["by"] == "category"), next_review(basis)
         if options["format"] == "json":
             told = {**found.to_dict(), "next_review": plan_json(plan)}
             self.stdout.write(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=2))

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from evaluation.judging.applicability import applicability
-from evaluation.judging.catalogue import family_metrics
+from evaluation.judging.catalogue import family_named
 from tests.evaluation.judging.samples import ALL, answer, question
 
-SPECS = family_metrics("answer_quality")
+SPECS = family_named("answer_quality").given
 
 
 def test_all_apply_where_reference_and_contexts_are_there() -> None:

@@ -18,7 +18,7 @@ from evaluation.errors import UnknownName
 from evaluation.judging import baseline
 from evaluation.judging.baseline import ANSWERS, BaselineJudge, judged
 from evaluation.judging.calls import JudgeReply
-from evaluation.judging.catalogue import family_metrics
+from evaluation.judging.catalogue import family_named
 from evaluation.judging.lexical.grades import GRADERS, correctness
 from evaluation.judging.pairwise import FAMILY as PAIRS
 from evaluation.judging.pricing import cost_of
@@ -61,7 +61,7 @@ def test_it_has_a_rule_for_every_step_of_every_family() -> None:
     plain = {(rubric.family, "") for rubric in shipped_rubrics() if not rubric.steps}
     pairs = {(PAIRS, "")}  # compared by a function of its own, which never sees a call
     assert set(ANSWERS) == (steps | plain) - pairs
-    assert set(GRADERS) == {spec.name for spec in family_metrics("answer_quality")}
+    assert set(GRADERS) == {spec.name for spec in family_named("answer_quality").given}
 
 
 def test_a_family_without_a_rule_is_an_error_and_not_a_score() -> None:

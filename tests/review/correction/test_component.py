@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from review.correction.corrected import corrected, corrected_by_category
+from review.correction.corrected import corrected
 from review.correction.frame import Component, FrameAnswer
 from review.correction.outcome import Estimate, Method, Target, Warn, Withheld, WithheldReason
 from tests.review.correction.frames import half_labelled, rated, silent, unsampled, waiting, yes_no
@@ -297,28 +297,25 @@ def test_one_group_says_nothing_about_questions_like_these() -> None:
     assert found.reason is WithheldReason.TOO_FEW_GROUPS
 
 
-def test_categories_are_corrected_by_themselves_and_withheld_by_themselves() -> None:
-    easy = [replace(answer, category="easy") for answer in half_labelled()]
+def test_a_category_is_corrected_and_withheld_by_the_same_rules() -> None:
     hard = [rated(100 + at, 1.0, 0.0) for at in range(5)] + [unsampled(105 + at, 1.0) for at in range(20)]
-    found = corrected_by_category(yes_no([*easy, *(replace(answer, category="hard") for answer in hard)]))
+    found = corrected(yes_no(half_labelled()), part=True)
+    withheld = corrected(yes_no(hard), part=True)
 
-    assert isinstance(found["easy"], Estimate)
-    assert found["easy"].value == pytest.approx(0.56)
-    assert isinstance(found["hard"], Withheld)
-    assert found["hard"].missing == {"labels": 15}
+    assert isinstance(found, Estimate)
+    assert found.value == pytest.approx(0.56)
+    assert isinstance(withheld, Withheld)
+    assert withheld.missing == {"labels": 15}
 
 
 def test_a_category_too_thin_for_its_strata_is_estimated_without_them() -> None:
     # 20 labels in stratum a, 1 of 2 answers in stratum b: by weights 40 x 1 and 1 x 2 of inclusion 0.5: one stratum
-    answers = [replace(answer, stratum="a", category="c") for answer in half_labelled()]
-    answers += [
-        replace(rated(50, 1.0, 1.0, 0.5, "b"), category="c"),
-        replace(unsampled(51, 1.0, 0.5, "b"), category="c"),
-    ]
+    answers = [replace(answer, stratum="a") for answer in half_labelled()]
+    answers += [rated(50, 1.0, 1.0, 0.5, "b"), unsampled(51, 1.0, 0.5, "b")]
 
     assert isinstance(corrected(yes_no(answers)), Withheld)
-    by_category = corrected_by_category(yes_no(answers))["c"]
-    assert isinstance(by_category, Estimate)
+    of_category = corrected(yes_no(answers), part=True)
+    assert isinstance(of_category, Estimate)
     # b = Cov / Var over 21 labels: f 11/21, y 11/21, fy 9/21: (9/21 - 121/441) / (11/21 - 121/441) = 68/110
-    assert by_category.slope == pytest.approx(68 / 110)
-    assert by_category.value == pytest.approx(11 / 21 + 68 / 110 * (26 / 42 - 11 / 21))
+    assert of_category.slope == pytest.approx(68 / 110)
+    assert of_category.value == pytest.approx(11 / 21 + 68 / 110 * (26 / 42 - 11 / 21))

@@ -9,7 +9,6 @@ import pytest
 from review.correction.corrected import corrected, corrected_overall
 from review.correction.frame import Component, FrameAnswer, ReviewState
 from review.correction.outcome import Estimate, Method, Target, Withheld, WithheldReason
-from review.correction.plain_mean import mean_over_questions
 from tests.review.correction.frames import half_labelled, rated, unsampled, yes_no
 
 
@@ -119,18 +118,3 @@ def test_the_json_form_names_lambda_target_and_what_came_as_it_was() -> None:
     assert found["target"] == "this_run"
     assert found["as_it_came"] == ["rule"]
     assert {"value", "low", "high", "n", "labels", "effective_labels", "lambda", "method", "warnings"} <= set(found)
-
-
-def test_judge_only_mean_varies_over_groups() -> None:
-    # two groups of two: means 0.25 and 0.75; influence sums (0.5 - 1) / 4 and (1.5 - 1) / 4: variance 2 x 2 x 1/64
-    found = mean_over_questions([0.0, 0.5, 0.5, 1.0], ["a", "a", "b", "b"], (0.0, 1.0))
-
-    assert isinstance(found, Estimate)
-    assert found.value == 0.5
-    assert (found.low, found.high) == (0.0, 1.0)  # t with 1 df is 12.7: clipped
-    assert isinstance(mean_over_questions([], [], (0, 1)), Withheld)
-    assert isinstance(mean_over_questions([1.0, 1.0], [1, 2], (0, 1)), Withheld)
-    # 30 answers, each its own group: 1.96.. x sd / sqrt(30); t with 29 df = 2.045230, sd^2 = 0.25 x 30/29
-    many = mean_over_questions([0.0, 1.0] * 15, [None] * 30, (0.0, 1.0))
-    assert isinstance(many, Estimate)
-    assert many.high - many.value == pytest.approx(2.045230 * (0.25 / 29) ** 0.5, rel=1e-5)

@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 
 from evaluation.accounts.roles import Role
 from evaluation.runs.models import Run
+from review.reporting.gathering import gather
 from review.reporting.three_ways import KEYS, three_ways
 from tests.factories import make_user
 from tests.review.api.clients import Caller
@@ -81,7 +82,7 @@ def test_categories_are_corrected_by_the_same_rules(run: Run) -> None:
 def test_the_overall_score_of_a_large_category_is_corrected() -> None:
     made = fill(run_over(answers_to(["a"] * 80 + ["b"] * 4)), [5, 5, 3, 3] * 21)
     rate_half(made, [4, 2] * 21)
-    of_a = three_ways(made, by_category=True).by_category["a"]["overall"]
+    of_a = three_ways(gather(made), by_category=True).by_category["a"]["overall"]
     assert of_a.judge_only.value == pytest.approx(0.95)
     assert of_a.corrected.value == pytest.approx(0.90)
     assert of_a.corrected.extra["labels"] == 40

@@ -11,7 +11,7 @@ from evaluation.scores.models import MetricDefinition
 from review.correction.outcome import Withheld
 from review.figures.sampling import samples_of
 from review.reporting.gathering import gather
-from review.reporting.three_ways import three_ways_from
+from review.reporting.three_ways import three_ways
 from tests.factories import make_user
 from tests.review.figures.builders import (
     answer_rows,
@@ -73,7 +73,7 @@ def test_the_strata_are_those_of_the_draw_that_has_most(run: Run, correctness: M
 def test_a_corrected_score_asks_for_no_ratings_in_crossings_of_strata(run: Run, correctness: MetricDefinition) -> None:
     by_tens_and_threes(run, correctness)
     # each crossing of the third ten with a third holds one rated answer; a stratum takes two
-    corrected = three_ways_from(gather(run)).estimates["correctness"].corrected
+    corrected = three_ways(gather(run)).estimates["correctness"].corrected
     assert not isinstance(corrected, Withheld), corrected
     # judged 4 on average, the people always one below
     assert corrected.value == pytest.approx(3.0)
