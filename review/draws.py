@@ -22,7 +22,7 @@ from review.models.draws import Draw, FrameMember
 from review.models.queues import ReviewItem, ReviewQueue
 from review.models.ratings import Rating
 from review.queues.order import new_seed
-from review.sampling.draw import draw
+from review.sampling.draw import CERTAIN, draw
 from review.sampling.member import Drawn, DrawParams, Member, Strategy
 
 
@@ -58,16 +58,20 @@ def make_draw(
     The frame are the run's answers, those the judge failed on included; answers the system itself failed to give stay
     out. Strata follow the judge's value of ``metric``, else of the queue's metrics, else of all metrics the run has
     a judge for. Where ratings of an earlier draw over the same answers exist, the draw counts as planned after
-    looking: the earlier answers are certain and the rest is drawn on its own.
+    looking: the earlier answers are certain and the rest is drawn on its own. What is picked by hand corrects nothing
+    and leaves earlier draws as they are.
 
     :raises Refused: what :func:`review.sampling.draw.draw` refuses, or ``size_below_one``.
     """
     strategy = Strategy(strategy)
     if size < 1 and strategy not in {Strategy.ALL, Strategy.HAND_PICKED}:
         raise Refused("size_below_one", size=size)
-    metrics = [metric] if metric else steering_metrics(run, queue)
+    asked = queue.metrics.values_list("metric", flat=True) if queue else ()
+    metrics = [metric] if metric else steering_metrics(run, asked)
     frame = frame_of(run, metrics)
-    looked = earlier_answers(run, metrics) & {member.key for member in frame.members}
+    looked: set[int] = set()
+    if strategy != Strategy.HAND_PICKED:
+        looked = earlier_answers(run, metrics) & {member.key for member in frame.members}
     told = params or DrawParams()
     told = replace(told, certain=told.certain | looked, spread=told.spread or frame.spread)
     seed = new_seed() if seed is None else seed
@@ -107,13 +111,14 @@ def frame_of(run: Run, metrics: Sequence[MetricDefinition]) -> Frame:
     return Frame(tuple(members), spread)
 
 
-def steering_metrics(run: Run, queue: ReviewQueue | None = None) -> list[MetricDefinition]:
-    """The metrics whose judge values make the strata: the queue's that a judge scored, else all that one did."""
+def steering_metrics(run: Run, asked: Iterable[int] = ()) -> list[MetricDefinition]:
+    """The metrics whose judge values make the strata: those ``asked`` for, by primary key, that a judge scored, else
+    all that one did."""
     judged = MetricDefinition.objects.filter(
         Exists(Score.objects.filter(run=run, metric=OuterRef("pk"), judge_version__isnull=False))
     ).order_by("name", "version")
-    asked = judged.filter(pk__in=queue.metrics.values("metric")) if queue else judged
-    return list(asked) or list(judged)
+    found, wanted = list(judged), set(asked)
+    return [metric for metric in found if metric.pk in wanted] or found
 
 
 def earlier_answers(run: Run, metrics: Sequence[MetricDefinition]) -> set[int]:
@@ -129,14 +134,31 @@ def earlier_answers(run: Run, metrics: Sequence[MetricDefinition]) -> set[int]:
 
 
 def answers_to_review(made: Draw) -> list[int]:
-    """The sampled answers that need an item: certain ones are left out where they are rated or stand in an open
-    queue already."""
-    sampled = made.frame.filter(sampled=True)
-    if made.planned_after_looking:
-        rated = Rating.objects.filter(answer=OuterRef("answer"), phase="initial", source="review")
-        waiting = ReviewItem.objects.filter(answer=OuterRef("answer"), queue__state=ReviewQueue.State.OPEN)
-        sampled = sampled.exclude(Exists(rated) | Exists(waiting), stratum="certain")
-    return list(sampled.order_by("answer_id").values_list("answer_id", flat=True))
+    """The sampled answers that need an item: of certain ones those that are left over."""
+    sampled = made.frame.filter(sampled=True).order_by("answer_id").values_list("answer_id", "stratum")
+    certain = {answer for answer, stratum in sampled if stratum == CERTAIN} if made.planned_after_looking else set()
+    asked = made.queue.metrics.values_list("metric", flat=True) if made.queue else ()
+    done = certain - left_over(certain, asked)
+    return [answer for answer, _ in sampled if answer not in done]
+
+
+def left_over(certain: Collection[int], asked: Iterable[int]) -> set[int]:
+    """Of answers that earlier draws took, those that a queue for the metrics ``asked`` for (by primary key; none: any)
+    has to take up: without a rating of each of them, in no open queue that asks for them all. Two queries."""
+    wanted = set(asked)
+    rated = Rating.objects.filter(answer__in=certain, phase="initial", source="review")
+    waiting = ReviewItem.objects.filter(answer__in=certain, queue__state=ReviewQueue.State.OPEN)
+    rated_for: dict[int, set[int]] = {}
+    for answer, metric in rated.values_list("answer", "metric").distinct():
+        rated_for.setdefault(answer, set()).add(metric)
+    waits_for: dict[int, set[int]] = {}
+    for answer, metric in waiting.values_list("answer", "queue__metrics__metric").distinct():
+        waits_for.setdefault(answer, set()).add(metric)
+    return {
+        answer
+        for answer in certain
+        if not any(answer in found and wanted <= found[answer] for found in (rated_for, waits_for))
+    }
 
 
 def strata_of(made: Draw) -> list[Stratum]:

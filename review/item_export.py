@@ -23,9 +23,10 @@ from review.queues.card import card_metrics
 from review.ratings import metrics_of
 
 IDS = ("item", "state", "answer_id", "run", "system", "question_id", "sample", "category", "difficulty")
-TEXTS = ("question", "references", "answer", "contexts")
+TEXTS = ("question", "references", "answer", "contexts", "chunk_ids")
 PER_METRIC = ("authoritative", "source", "judge", "judge_status", "judge_reason")
 PER_REVIEWER = ("initial", "final", "repeat", "comment")
+Contexts = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,11 @@ def item_header(metrics: Sequence[str], reviewers: Sequence[str], *, own: bool) 
 def item_row(record: ItemRecord, metrics: Sequence[str], reviewers: Sequence[str], *, own: bool) -> list[Cell]:
     """The cells under :func:`item_header`. ``cannot judge`` stands as ``?``."""
     question = record.question
-    contexts = "\n\n".join(f"[{n}] {one['text']}" for n, one in enumerate(record.contexts or (), start=1))
     row: list[Cell] = [
         *(record.item, record.state, record.answer_id, record.run, record.system),
         *(question.id, record.sample, question.category, question.difficulty),
-        *(question.text, "\n".join(question.references), record.answer, contexts),
+        *(question.text, "\n".join(question.references), record.answer),
+        *(passages_cell(record.contexts), chunk_ids_cell(record.contexts)),
     ]
     for metric in () if own else metrics:
         row += _judged(record.effective.get(metric))
@@ -92,6 +93,16 @@ def item_row(record: ItemRecord, metrics: Sequence[str], reviewers: Sequence[str
             comments = dict.fromkeys(one.comment for one in phases if one and one.comment)
             row += [*(_value(one) for one in phases), "\n".join(comments)]
     return row
+
+
+def passages_cell(contexts: Contexts | None) -> str:
+    """The passages under each other, numbered from 1; empty without any."""
+    return "\n\n".join(f"[{n}] {one['text']}" for n, one in enumerate(contexts or (), start=1))
+
+
+def chunk_ids_cell(contexts: Contexts | None) -> str:
+    """The passages' ids, one a line under the number of its passage; a passage without an id has no line."""
+    return "\n".join(f"[{n}] {one['chunk_id']}" for n, one in enumerate(contexts or (), start=1) if one["chunk_id"])
 
 
 def item_json(record: ItemRecord, metrics: Sequence[str], *, own: bool) -> dict[str, Any]:
@@ -197,14 +208,13 @@ def _label_studio(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
 
 def _task_data(record: ItemRecord) -> Mapping[str, Any]:
     question = record.question
-    passages = [f"[{n}] {one['text']}" for n, one in enumerate(record.contexts or (), start=1)]
     return {
         "question_id": question.id,
         "sample": record.sample,
         "question": question.text,
         "references": "\n".join(question.references),
         "answer": record.answer,
-        "contexts": "\n\n".join(passages),
+        "contexts": passages_cell(record.contexts),
     }
 
 

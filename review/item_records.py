@@ -114,7 +114,7 @@ def _record(
         sample=answer.sample,
         question=answer.question.read(),
         answer=answer.text,
-        contexts=_contexts(answer, with_scores=only is None) if answer.retrieves else None,
+        contexts=contexts_of(answer, with_scores=only is None),
         effective=own,
         ratings=tuple(ratings),
     )
@@ -171,7 +171,10 @@ def _parts(row: Rating) -> list[dict[str, Any]] | None:
     return [{name: getattr(part, name) for name in shown} for part in row.rated_parts.all()] or None
 
 
-def _contexts(answer: Answer, *, with_scores: bool) -> tuple[Mapping[str, Any], ...]:
+def contexts_of(answer: Answer, *, with_scores: bool) -> tuple[Mapping[str, Any], ...] | None:
+    """The passages of an answer in the order the system used them; ``None`` where the system does not retrieve."""
+    if not answer.retrieves:
+        return None
     rows = sorted(answer.contexts.all(), key=lambda row: row.position)
     return tuple(
         {"chunk_id": row.chunk_id, "source": row.source, "text": row.text}

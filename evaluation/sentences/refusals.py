@@ -93,6 +93,7 @@ DRAWS = {
 }
 
 QUEUES = {
+    "nothing_picked": _("Name the questions whose answers are to be reviewed."),
     "size_below_one": _("Draw at least one answer."),
     "no_run": _("Choose at least one run."),
     "several_projects": _("All runs of a queue belong to one project."),

@@ -17,13 +17,17 @@ from evaluation.runs.models import Run
 from review.access import leads, queue_for_lead, queue_for_rating, queue_for_reading, queues_of
 from review.api.items import card_response
 from review.api.people import people_named
-from review.api.shapes import NothingBody, QueueBody, design_from
+from review.api.shapes import NothingBody, QueueBody
 from review.api.shown import CardShown, HeldShown, ItemShown, LedQueueShown, ProgressShown, QueueShown
 from review.models.queues import Assignment, ReviewQueue
+from review.planner.errors import GUESS
+from review.planner.several import designs, told
 from review.queues.leases import next_assignment
-from review.queues.making import close, make_queue, reopen
+from review.queues.making import close, make_queue, metrics_of, reopen
+from review.queues.picking import picked
 from review.queues.progress import own_progress, queue_progress
 from review.queues.sharing import Sharing
+from review.sampling.member import DrawParams
 
 _SETTINGS = (
     *("name", "metrics", "strategy", "size", "seed", "reviews_needed", "mode", "reveal", "reveal_threshold"),
@@ -53,7 +57,7 @@ class QueueListView(Endpoint):
             runs,
             reviewers=people_named(body["reviewers"], project),
             sharing=_sharing(body, project),
-            params=design_from(body),
+            params=_params(runs, body),
             by=person(request),
             **{name: body[name] for name in _SETTINGS},
         )
@@ -151,8 +155,15 @@ def _held(queue: ReviewQueue, request: Request) -> QuerySet[Assignment]:
     return mine.select_related("item__answer__question")
 
 
+def _params(runs: list[Run], body: dict[str, Any]) -> dict[int, DrawParams]:
+    """What each run's draw is told, as on the page: what is picked of it, what earlier ratings say of its strata."""
+    planned = designs(runs, metrics_of(runs, body["metrics"]), body["size"], GUESS)
+    keys = picked(runs, body["answers"])
+    return told(planned, fail_below=body["fail_below"], share=body["share"], keys=keys)
+
+
 def _sharing(body: dict[str, Any], project_id: int) -> Sharing:
     fields = {tag: people_named(names, project_id) for tag, names in body["people_of_tags"].items()}
     answers = body["people_of_answers"].items()
-    named = {int(pk): people_named(names, project_id) for pk, names in answers if pk.isascii() and pk.isdigit()}
+    named = {int(pk): people_named(names, project_id) for pk, names in answers}
     return Sharing(body["distribution"], body["overlap_share"], body["repeat_share"], fields, named)

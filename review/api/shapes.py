@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
 from evaluation.api.endpoints import StrictSerializer
+from evaluation.errors import Refused
+from evaluation.messages import explain_refusal
 from review.given import Change, FlagKind, Given, PartGiven
 from review.models.queues import ReviewQueue
 from review.parts import LONGEST_PART
@@ -193,7 +197,7 @@ class QueueBody(DesignBody):
     repeat_share = serializers.FloatField(min_value=0, max_value=MOST_REPEATS, default=0.0)
     distribution = serializers.ChoiceField(choices=ReviewQueue.Distribution.choices, default=Distribution.POOL)
     people_of_tags = serializers.DictField(
-        child=serializers.ListField(child=serializers.CharField(max_length=150), max_length=500),
+        child=serializers.ListField(child=serializers.CharField(max_length=150), min_length=1, max_length=500),
         required=False,
         default=dict,
         help_text="For by_tag: tag or category -> user names.",
@@ -206,6 +210,18 @@ class QueueBody(DesignBody):
     )
     lease_minutes = serializers.IntegerField(min_value=1, max_value=1440, default=30)
     deadline = serializers.DateTimeField(required=False, allow_null=True, default=None)
+
+    def validate_deadline(self, value: datetime | None) -> datetime | None:
+        """A moment that is still to come."""
+        if value and value <= timezone.now():
+            raise serializers.ValidationError(explain_refusal(Refused("deadline_passed")))
+        return value
+
+    def validate_people_of_answers(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
+        """Ids of answers in front of the names."""
+        if wrong := [key for key in value if not (key.isascii() and key.isdigit())]:
+            raise serializers.ValidationError(explain_refusal(Refused("unknown_keys", keys=wrong)))
+        return value
 
 
 def given_from(values: dict[str, dict[str, Any]]) -> dict[str, Given]:

@@ -95,4 +95,7 @@ def _moment(text: str) -> datetime:
         moment = None
     if moment is None:
         raise ArgumentTypeError(f"{text} is no moment, such as 2026-12-01T18:00")
-    return moment if timezone.is_aware(moment) else timezone.make_aware(moment)
+    moment = moment if timezone.is_aware(moment) else timezone.make_aware(moment)
+    if moment <= timezone.now():
+        raise ArgumentTypeError(f"{text} has passed already")
+    return moment

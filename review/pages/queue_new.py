@@ -18,6 +18,7 @@ class PreviewCard:
     single run; ``by_run`` has the half-width for each of several, empty where it cannot be told."""
 
     items: int
+    earlier: int
     frame: int
     strata: int
     per_reviewer: int
@@ -48,6 +49,7 @@ def preview_card(
     several = len(expected) > 1
     return PreviewCard(
         items=found.items,
+        earlier=found.earlier,
         frame=found.frame,
         strata=found.strata,
         per_reviewer=found.per_reviewer,
@@ -62,7 +64,7 @@ def preview_card(
 
 def impossible(problem: str) -> PreviewCard:
     """Why there is nothing to preview."""
-    return PreviewCard(0, 0, 0, 0, "", measured=False, problem=problem)
+    return PreviewCard(0, 0, 0, 0, 0, "", measured=False, problem=problem)
 
 
 def queue_new_page(run: Run, form: QueueForm, error: str = "", preview: PreviewCard | None = None) -> QueueNewPage:

@@ -8,12 +8,15 @@ from typing import Any
 
 from evaluation.errors import UnknownName
 from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
-from review.item_export import XLSX, ItemsFile
+from evaluation.runs.models import Answer
+from review.item_export import XLSX, ItemsFile, chunk_ids_cell, passages_cell
+from review.item_records import contexts_of
 from review.models.pairs import PairSet, Preference
 from review.pairing.figures import counting, who
 
 HEADER = (
-    "pair_id", "question", "reference_answer", "system_a", "answer_a", "system_b", "answer_b",
+    "pair_id", "question", "reference_answer",
+    "system_a", "answer_a", "contexts_a", "chunk_ids_a", "system_b", "answer_b", "contexts_b", "chunk_ids_b",
     "metric", "rater", "author", "value", "reason", "created",
 )  # fmt: skip
 
@@ -30,14 +33,16 @@ def export_pairs(found: PairSet, format_name: str) -> ItemsFile:
 
 
 def _rows(found: PairSet) -> Iterator[dict[str, Any]]:
-    for row in counting(found).select_related("pair").iterator(chunk_size=500):
+    rows = counting(found).select_related("pair__answer_a", "pair__answer_b")
+    passages = ("pair__answer_a__contexts", "pair__answer_b__contexts")
+    for row in rows.prefetch_related(*passages).iterator(chunk_size=500):
         pair = row.pair
         yield {
             "pair_id": pair.external_id,
             "question": pair.question_text,
             "reference_answer": pair.reference,
-            "answer_a": {"system": pair.system_a, "answer": pair.text_a},
-            "answer_b": {"system": pair.system_b, "answer": pair.text_b},
+            "answer_a": _side(pair.system_a, pair.text_a, pair.answer_a),
+            "answer_b": _side(pair.system_b, pair.text_b, pair.answer_b),
             "metric": row.metric,
             "rater": "judge" if row.by_judge else "human",
             "author": who(row),
@@ -45,6 +50,12 @@ def _rows(found: PairSet) -> Iterator[dict[str, Any]]:
             "reason": _why(row),
             "created": row.created_at.isoformat(),
         }
+
+
+def _side(system: str, text: str, answer: Answer | None) -> dict[str, Any]:
+    """The answer as it was compared, with the passages where it is a run's; imported pairs have none."""
+    contexts = contexts_of(answer, with_scores=True) if answer else None
+    return {"system": system, "answer": text} | ({} if contexts is None else {"contexts": contexts})
 
 
 def _why(row: Preference) -> str:
@@ -56,10 +67,12 @@ def _table(found: PairSet) -> tuple[tuple[str, ...], Iterator[list[Cell]]]:
 
 
 def _cells(row: dict[str, Any]) -> list[Cell]:
-    sides: dict[str, str] = {}
+    sides: dict[str, Cell] = {}
     for side in ("a", "b"):
         answer = row[f"answer_{side}"]
+        contexts = answer.get("contexts")
         sides |= {f"system_{side}": answer["system"], f"answer_{side}": answer["answer"]}
+        sides |= {f"contexts_{side}": passages_cell(contexts), f"chunk_ids_{side}": chunk_ids_cell(contexts)}
     flat = row | sides
     return [flat[name] for name in HEADER]
 

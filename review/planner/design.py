@@ -52,9 +52,8 @@ class Design:
 def design(basis: Gathered, metrics: Sequence[MetricDefinition], size: int, guess: float = GUESS) -> Design:
     """What a stratified draw for these metrics should be told: which answers earlier draws took, and how far judge and
     experts are apart in each stratum of the others (Neyman), where there are ratings enough."""
-    run, named = basis.run, {metric.pk for metric in metrics}
-    judged = steering_metrics(run)
-    steering = [metric for metric in judged if metric.pk in named] or judged
+    run = basis.run
+    steering = steering_metrics(run, [metric.pk for metric in metrics])
     members = frame_of(run, steering).members
     certain = earlier_answers(run, steering) & {member.key for member in members}
     errors = errors_of(basis, [metric.name for metric in metrics], guess)

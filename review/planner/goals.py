@@ -12,15 +12,15 @@ from review.planning.width import Plan, PlannedStratum, labels_for_difference, l
 
 @dataclass(frozen=True, slots=True)
 class Staff:
-    """Who reviews: so many people, so many of them for each answer, at so many seconds an answer."""
+    """Who reviews: so many people, so many ratings of each answer on average, at so many seconds a rating."""
 
     reviewers: int
-    reviews_needed: int
+    ratings_each: float
     seconds: float
 
     def minutes_each(self, items: int) -> float:
         """How long each of them is busy with so many answers."""
-        return math.ceil(items * self.reviews_needed / max(1, self.reviewers)) * self.seconds / 60.0
+        return math.ceil(items * self.ratings_each / max(1, self.reviewers) - 1e-9) * self.seconds / 60.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ def make_queue(
     ``adjudicate_from`` levels between two people on a lead decides (0: never).
 
     :raises Refused: ``no_run``, ``several_projects``, ``no_metrics``, ``no_reviewers``, ``not_in_project``,
-        ``too_few_reviewers``, ``queue_rule`` or ``queue_name_tells``, and what the draw and ``sharing`` refuse.
+        ``too_few_reviewers``, ``queue_rule``, ``size_below_one``, ``nothing_picked`` or ``queue_name_tells``, and what
+        the draw and ``sharing`` refuse.
     :raises UnknownName: for a metric that nothing defines.
     """
     chosen, people, sharing = _chosen(runs), list(dict.fromkeys(reviewers)), sharing or Sharing()
@@ -175,13 +176,20 @@ def _drawn(
 ) -> dict[int, int]:
     """The answers to review, each with the run whose judge will be shown."""
     wanted: dict[int, int] = {}
+    if not takes_part(size, strategy):
+        raise Refused("size_below_one", size=size)
     for run, share in zip(runs, shares(runs, size), strict=True):
-        if share or strategy in {Strategy.ALL, Strategy.HAND_PICKED}:
+        if takes_part(share, strategy):
             made = make_draw(run, strategy, share, new_seed_of(queue, run), by, queue, params=params_of(run, params))
             wanted |= {answer: run.pk for answer in answers_to_review(made) if answer not in wanted}
     if not wanted:
-        raise Refused("empty_frame")
+        raise Refused("nothing_picked" if strategy == Strategy.HAND_PICKED else "empty_frame")
     return wanted
+
+
+def takes_part(share: int, strategy: Strategy | str) -> bool:
+    """Whether a run gives answers: with a share of the size below one, only where the size does not matter."""
+    return share >= 1 or strategy in {Strategy.ALL, Strategy.HAND_PICKED}
 
 
 def _add_items(queue: ReviewQueue, wanted: Mapping[int, int], sharing: Sharing) -> list[ReviewItem]:

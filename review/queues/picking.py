@@ -1,8 +1,8 @@
-"""Picking answers by hand: by the ids of their questions."""
+"""Picking answers by hand: by their own ids or those of their questions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from evaluation.errors import Refused
 from evaluation.runs.models import Answer, Run
@@ -25,3 +25,18 @@ def answers_to(runs: Sequence[Run], question_ids: Sequence[str]) -> dict[int, fr
     if unknown := [one for one in question_ids if one not in known]:
         raise Refused("unknown_questions", ids=unknown[:NAMED])
     return {run: frozenset(answers) for run, answers in found.items()}
+
+
+def picked(
+    runs: Sequence[Run], answers: Collection[int], question_ids: Sequence[str] = ()
+) -> dict[int, frozenset[int]]:
+    """Run -> its answers among those named by primary key, and its answers to the questions.
+
+    :raises Refused: ``unknown_keys`` for answers of no run, ``unknown_questions`` for ids that no run has an answer to.
+    """
+    asked = answers_to(runs, question_ids)
+    of_set = dict(Answer.objects.filter(pk__in=answers).values_list("pk", "answer_set_id"))
+    own = {run.pk: frozenset(pk for pk, of in of_set.items() if of == run.answer_set_id) for run in runs}
+    if unknown := sorted(frozenset(answers).difference(*own.values())):
+        raise Refused("unknown_keys", keys=unknown)
+    return {run.pk: asked[run.pk] | own[run.pk] for run in runs}

@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 
 from django.db.models import Max
 
+from evaluation.errors import Refused
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
-from review.draws import frame_of
+from review.draws import frame_of, left_over, steering_metrics
 from review.models.ratings import Rating
-from review.queues.making import ParamsByRun, params_of, shares
+from review.queues.making import ParamsByRun, params_of, shares, takes_part
 from review.queues.sharing import Sharing, needs_of, repeat_window
 from review.sampling.draw import CERTAIN, draw
 from review.sampling.member import Drawn, DrawParams, Strategy
+from review.sampling.union import union_probability
 
 SECONDS_PER_METRIC = 25.0  # a first guess, until the project has a pace of its own
 READING_SECONDS = 30.0
@@ -24,13 +26,15 @@ RECENT = 500
 
 @dataclass(frozen=True, slots=True)
 class QueuePreview:
-    """``items`` answers of ``frame``, in ``strata``, that take so many ``ratings``; ``per_reviewer`` is how many each
+    """``items`` answers of ``frame``, in ``strata``, that take so many ``ratings``; where chance decides how many they
+    are, the expected number. ``earlier`` of them were drawn before and never rated. ``per_reviewer`` is how many each
     rates, repeats among them, and ``seconds_each`` what that takes.
     ``measured`` tells whether the pace, in seconds an answer, is the project's own. ``by_run`` has what would be drawn
     from each run, by its primary key."""
 
     frame: int
     items: int
+    earlier: int
     strata: int
     ratings: int
     per_reviewer: int
@@ -56,28 +60,39 @@ def queue_preview(
     sharing: Sharing | None = None,
     params: ParamsByRun = None,
 ) -> QueuePreview:
-    """Draw without keeping anything, and count what is new: answers that ``params`` call certain were drawn earlier.
+    """Draw without keeping anything, and count what would get an item: of answers that ``params`` call certain, because
+    they were drawn earlier, those that are left over.
 
-    :raises Refused: what :func:`review.sampling.draw.draw` refuses, and ``too_few_for_repeats``.
+    :raises Refused: what :func:`review.sampling.draw.draw` refuses, ``nothing_picked`` and ``too_few_for_repeats``.
     """
     sharing = sharing or Sharing()
-    new: set[int] = set()
-    frame: set[int] = set()
+    asked = [metric.pk for metric in metrics]
+    chances: dict[int, list[float]] = {}
     strata, by_run = 0, {}
     for run, share in zip(runs, shares(runs, size), strict=True):
-        members = frame_of(run, metrics)
+        members = frame_of(run, steering_metrics(run, asked))
         told = replace(params_of(run, params) or DrawParams(), spread=members.spread)
-        drawn = draw(members.members, Strategy(strategy), share, 0, told) if members.members else []
-        frame |= {member.key for member in members.members}
-        new |= {one.key for one in drawn if one.sampled and one.stratum != CERTAIN}
+        takes = members.members and takes_part(share, strategy)
+        drawn = draw(members.members, Strategy(strategy), share, 0, told) if takes else []
+        chances |= {member.key: [] for member in members.members if member.key not in chances}
+        for one in drawn:
+            if one.stratum != CERTAIN:
+                chances[one.key].append(float(one.sampled) if one.probability is None else one.probability)
         strata += len({one.stratum for one in drawn} - {CERTAIN})
         by_run[run.pk] = tuple(drawn)
-    ratings = sum(needs_of(len(new), reviews_needed, sharing.overlap_share, 0))
+    earlier = left_over({one.key for drawn in by_run.values() for one in drawn if one.stratum == CERTAIN}, asked)
+    new = round(math.fsum(union_probability(found) or 0.0 for key, found in chances.items() if key not in earlier))
+    items = new + len(earlier)
+    if not items and strategy == Strategy.HAND_PICKED:
+        raise Refused("nothing_picked")
+    ratings = sum(needs_of(items, reviews_needed, sharing.overlap_share, 0))
     repeat_window(sharing.repeat_share, ratings, reviewers)
     each = math.ceil(ratings * (1 + sharing.repeat_share) / max(reviewers, 1))
     usual = usual_seconds(runs[0].project_id)
     pace = usual or reading_seconds(len(metrics))
-    return QueuePreview(len(frame), len(new), strata, ratings, each, each * pace, usual is not None, pace, by_run)
+    return QueuePreview(
+        len(chances), items, len(earlier), strata, ratings, each, each * pace, usual is not None, pace, by_run
+    )
 
 
 def reading_seconds(metrics: int) -> float:

@@ -37,6 +37,10 @@ class Sharing:
     fields: Mapping[str, Sequence[User]] = field(default_factory=lambda: _NOBODY)
     named: Mapping[int, Sequence[User]] = field(default_factory=lambda: _NO_NAMES)
 
+    def ratings_each(self, reviews_needed: int) -> float:
+        """How many ratings an answer takes on average, hidden repeats among them."""
+        return (1 + (reviews_needed - 1) * self.overlap_share) * (1 + self.repeat_share)
+
     def check(self, people: Sequence[User]) -> None:
         """Refuse what cannot be.
 

@@ -41,8 +41,9 @@ def draw(
         raise Refused("empty_frame")
     if not (params.certain | params.keys) <= set(keys):
         raise Refused("unknown_keys", keys=sorted((params.certain | params.keys) - set(keys)))
-    certain = [Drawn(key, CERTAIN, 1.0, sampled=True) for key in keys if key in params.certain]
-    rest = [member for member in frame if member.key not in params.certain]
+    earlier = params.certain if strategy != Strategy.HAND_PICKED else frozenset()  # what is picked is the whole draw
+    certain = [Drawn(key, CERTAIN, 1.0, sampled=True) for key in keys if key in earlier]
+    rest = [member for member in frame if member.key not in earlier]
     drawn = _STRATEGIES[strategy](rest, size, np.random.default_rng(seed), params) if rest else []
     return sorted([*certain, *drawn], key=lambda one: one.key)
 

@@ -86,7 +86,7 @@ def _preview(form: QueueForm) -> PreviewCard:
         (str(run), expected_card(expected_interval(one, found.by_run[run.pk]), neyman=neyman and one.neyman))
         for run, one in zip(runs, planned.values(), strict=True)
     ]
-    staff = Staff(len(form.people), said["reviews_needed"], found.pace)
+    staff = Staff(len(form.people), form.sharing.ratings_each(said["reviews_needed"]), found.pace)
     alone = goal_rows(goals(planned[form.run.pk], staff, said["width"], said["difference"])) if len(runs) == 1 else ()
     return preview_card(found, cards, alone)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from typing import Any
 
 import openpyxl
@@ -12,7 +13,9 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.accounts.models import User
+from evaluation.runs.models import Context
 from review.models.pairs import Pair, PairMember, PairSet, Preference
+from review.pairing.exporting import export_pairs
 from review.pairing.importing import import_pairs
 from tests.factories import make_answer_set, make_scored_run
 from tests.pages.world import World, make_world
@@ -151,12 +154,31 @@ def test_preferences_are_exported_with_reasons_and_come_back_as_they_were(
     )
     sheet = openpyxl.load_workbook(io.BytesIO(files["xlsx"])).active
     assert sheet is not None
-    assert [cell.value for cell in sheet[2]][11] == "'=cmd; 다른 쪽은 지어냈습니다"
+    cells = dict(zip([cell.value for cell in sheet[1]], [cell.value for cell in sheet[2]], strict=True))
+    assert cells["reason"] == "'=cmd; 다른 쪽은 지어냈습니다"
+    assert not any(row[f"{name}_{side}"] for name in ("contexts", "chunk_ids") for side in "ab")  # of no run
     done = import_pairs(world.project, files["jsonl"], "pairs.jsonl", "copy")
     assert (done.pairs, done.human) == (1, 1)
     copy = Preference.objects.get(pair__pair_set__name="copy")
     kept = Preference.objects.get(pair=pair)
     assert (copy.value, copy.reason, copy.author) == (kept.value, kept.reason, world.people["member"].username)
+
+
+def test_preferences_over_answers_of_runs_are_exported_with_passages_and_their_ids(world: World) -> None:
+    one, other = (make_answer_set(world.question_set, texts=[text]) for text in ("Said.", "=Said too."))
+    a, b = (made.answers.order_by("question__position")[0] for made in (one, other))
+    Context.objects.create(answer=a, position=1, text="No id.")
+    Context.objects.create(answer=a, position=2, chunk_id="c3", text="Third.")
+    texts = {"question_text": "Q?", "system_a": "alpha", "system_b": "beta", "text_a": a.text, "text_b": b.text}
+    pair = world.pair_set.pairs.create(external_id="p2", position=2, answer_a=a, answer_b=b, **texts)
+    Preference.objects.create(pair=pair, value=1, origin="x", author="kim")
+    files = {name: b"".join(export_pairs(world.pair_set, name).chunks) for name in ("csv", "jsonl")}
+    (row,) = csv.DictReader(io.StringIO(files["csv"].decode("utf-8-sig"), newline=""))
+    assert row["contexts_a"] == "[1] Said.\n\n[2] No id.\n\n[3] Third."
+    assert row["chunk_ids_a"] == "[1] c1\n[3] c3"
+    assert (row["contexts_b"], row["chunk_ids_b"]) == ("[1] =Said too.", "[1] c1")
+    assert [one["chunk_id"] for one in json.loads(files["jsonl"])["answer_a"]["contexts"]] == ["c1", "", "c3"]
+    assert import_pairs(world.project, files["jsonl"], "pairs.jsonl", "copy").pairs == 1
 
 
 def test_a_lead_who_rates_too_exports_nothing_before_the_last_pair(world: World) -> None:

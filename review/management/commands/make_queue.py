@@ -12,9 +12,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
 from evaluation.registry import JUDGED
-from evaluation.runs.models import Answer, Run
+from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
 from review.draws import steering_metrics
 from review.management.asking import refusals, run_named
@@ -26,7 +25,7 @@ from review.planner.errors import GUESS
 from review.planner.goals import Goal, Staff, goals, size_for
 from review.planner.several import designs, told
 from review.queues.making import MOST_REVIEWS, make_queue, metrics_of
-from review.queues.picking import answers_to
+from review.queues.picking import picked
 from review.queues.preview import QueuePreview, queue_preview
 from review.queues.sharing import Sharing
 from review.sampling.member import DrawParams, Strategy
@@ -82,7 +81,8 @@ class Command(BaseCommand):
                 options["size"] = _size(planned[runs[0].pk], options)
                 planned = designs(runs, metrics, options["size"], options["guess"])
             sharing = sharing_of(options, people)
-            params = told(planned, fail_below=options["fail_below"], share=options["share"], keys=_keys(runs, options))
+            keys = picked(runs, options["answers"], options["questions"])
+            params = told(planned, fail_below=options["fail_below"], share=options["share"], keys=keys)
             found = queue_preview(
                 runs,
                 metrics,
@@ -96,7 +96,7 @@ class Command(BaseCommand):
             names = [metric.name for metric in metrics]
             queue = None if options["dry_run"] else _make(runs, names, people, sharing, params, options)
         first = planned[runs[0].pk]
-        staff = Staff(len(people), options["reviews_needed"], found.pace)
+        staff = Staff(len(people), sharing.ratings_each(options["reviews_needed"]), found.pace)
         self._say(queue, found, first, goals(first, staff, options["width"], options["difference"]), options)
 
     def _say(
@@ -174,17 +174,6 @@ def _positive(text: str) -> float:
 def _judged(run: Run) -> list[MetricDefinition]:
     """What a judge scored; the rules' metrics are rated only where somebody names them."""
     return [metric for metric in steering_metrics(run) if metric.kind in JUDGED] or list(steering_metrics(run))
-
-
-def _keys(runs: Sequence[Run], options: dict[str, Any]) -> dict[int, frozenset[int]]:
-    """The hand-picked answers of each run, by their own ids or those of their questions."""
-    picked = answers_to(runs, options["questions"]) if options["questions"] else {}
-    named = frozenset(options["answers"])
-    of_set = Answer.objects.filter(pk__in=named).values_list("pk", "answer_set_id")
-    own = {run.pk: frozenset(pk for pk, of in of_set if of == run.answer_set_id) for run in runs}
-    if unknown := sorted(named - frozenset().union(*own.values())):
-        raise Refused("unknown_keys", keys=unknown)
-    return {run.pk: picked.get(run.pk, frozenset()) | own[run.pk] for run in runs}
 
 
 def _make(

@@ -206,3 +206,37 @@ def test_ratings_of_other_metrics_are_no_look_at_this_one() -> None:
     person = make_user("reviewer", run.project)
     other = make_queue(run, metrics=["faithfulness"], strategy="uniform", size=3, seed=2, reviewers=[person])
     assert not other.draws.get().planned_after_looking
+
+
+def test_picking_by_hand_after_ratings_takes_what_is_picked_and_leaves_earlier_draws_alone() -> None:
+    run = run_of(10, [3])
+    first = queue_on(run, 4, seed=1)
+    rated = rate_one(first)
+    close(first, by=None)  # three stay unrated: a draw by chance would take them up
+    person = make_user("reviewer", run.project)
+    queue = make_queue(
+        run,
+        metrics=["correctness"],
+        strategy="hand_picked",
+        reviewers=[person],
+        params=DrawParams(keys=frozenset({rated}), certain=frozenset({rated})),
+    )
+    assert list(queue.items.values_list("answer_id", flat=True)) == [rated]  # a second opinion, though rated before
+    draw = queue.draws.get()
+    assert not draw.planned_after_looking
+    assert set(draw.frame.values_list("probability", flat=True)) == {None}
+
+
+def test_an_earlier_answer_rated_for_another_criterion_only_gets_an_item() -> None:
+    run = run_of(10, [3])
+    first = queue_on(run, 4, seed=1)
+    rated = rate_one(first)
+    person = make_user("reviewer", run.project)
+    both = ["correctness", "faithfulness"]
+    second = make_queue(run, metrics=both, strategy="uniform", size=3, seed=2, reviewers=[person])
+    earlier = set(first.items.values_list("answer_id", flat=True))
+    # the three that wait in the first queue will not be rated for faithfulness there either
+    assert rated in earlier <= set(second.items.values_list("answer_id", flat=True))
+    assert second.items.count() == 4 + 3
+    third = make_queue(run, metrics=both, strategy="uniform", size=2, seed=3, reviewers=[person])
+    assert third.items.count() == 2  # now all seven wait in a queue for both

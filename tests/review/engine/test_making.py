@@ -147,7 +147,8 @@ def test_making_a_queue_is_audited_with_whether_systems_are_hidden() -> None:
         ({"lease_minutes": 0}, "queue_rule"),
         ({"reveal_share": 1.5}, "queue_rule"),
         ({"strategy": "stratified", "size": 1, "params": None}, "draw_too_small"),
-        ({"strategy": "hand_picked"}, "empty_frame"),
+        ({"strategy": "hand_picked"}, "nothing_picked"),
+        ({"strategy": "uniform", "size": 0}, "size_below_one"),
         ({"strategy": "fails_plus_share"}, "no_fail_threshold"),
     ],
 )

@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from evaluation.accounts.models import User
 from evaluation.messages import explain
-from evaluation.runs.models import Answer, Run
+from evaluation.runs.models import Answer, Context, Run
 from evaluation.scoring.definitions import definitions
 from review.item_export import FORMATS, export_items
 from review.models.queues import ReviewQueue
@@ -87,6 +87,23 @@ def test_one_row_per_item_with_a_column_per_reviewer(run: Run, queue: ReviewQueu
     assert (first["correctness.authoritative"], first["correctness.source"]) == ("3.5", "review")
     assert (second["correctness.anna.initial"], second["correctness.source"]) == ("?", "judge")
     assert first["contexts"].startswith("[1] ")
+    assert first["chunk_ids"] == "[1] c1"
+
+
+def test_ids_of_passages_stand_under_the_numbers_of_their_passages(run: Run, queue: ReviewQueue) -> None:
+    answer = answers(run)[0]
+    Context.objects.create(answer=answer, position=1, text="Without an id.")
+    Context.objects.create(answer=answer, position=2, chunk_id="=doc#3", text="Third.")
+    first, second = table(queue)[:2]
+    assert first["chunk_ids"] == "[1] c1\n[3] =doc#3"  # never a formula: the number stands in front
+    assert "[2] Without an id." in first["contexts"]
+    assert second["chunk_ids"] == "[1] c1"
+    sheet = openpyxl.load_workbook(io.BytesIO(b"".join(export_items(queue, "xlsx").chunks))).worksheets[0]
+    rows = [[cell.value for cell in row] for row in sheet.iter_rows(max_row=2)]
+    assert dict(zip(*rows, strict=True))["chunk_ids"] == first["chunk_ids"]
+    anna, _ben = people(queue)
+    rate(assignment_of(queue, answer, anna, run), definitions(["correctness"])["correctness"], 2)
+    assert table(queue, anna)[0]["chunk_ids"] == first["chunk_ids"]
 
 
 def test_an_override_is_the_authoritative_value(run: Run, queue: ReviewQueue) -> None:
