@@ -66,8 +66,7 @@ def make_queue(
     ``adjudicate_from`` levels between two people on a lead decides (0: never).
 
     :raises Refused: ``no_run``, ``several_projects``, ``no_metrics``, ``no_reviewers``, ``not_in_project``,
-        ``too_few_reviewers``, ``queue_rule``, ``size_below_one``, ``nothing_picked`` or ``queue_name_tells``, and what
-        the draw and ``sharing`` refuse.
+        ``too_few_reviewers``, ``queue_rule``, ``size_below_one``, ``nothing_picked``, ``queue_name_tells``; as draws.
     :raises UnknownName: for a metric that nothing defines.
     """
     chosen, people, sharing = _chosen(runs), list(dict.fromkeys(reviewers)), sharing or Sharing()
