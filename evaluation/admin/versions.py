@@ -28,6 +28,7 @@ from evaluation.profiles.models import ProfileVersion
 from evaluation.profiles.spec import ProfileSpec, load_profile
 from evaluation.scores.models import MetricDefinition
 from evaluation.shipping import BASELINE, rubric_row, save_judge, save_profile
+from evaluation.whole_numbers import whole_number
 
 LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]
 
@@ -57,8 +58,7 @@ class VersionAdmin(ReadOnlyAdmin):
 
     def earlier(self, request: HttpRequest) -> Any:
         """The version to start from, if one is named and may be seen."""
-        named = request.GET.get("from", "")
-        return self.get_queryset(request).filter(pk=named).first() if named.isascii() and named.isdigit() else None
+        return self.get_queryset(request).filter(pk=whole_number(request.GET.get("from", "")) or 0).first()
 
 
 class JudgeForm(forms.ModelForm):

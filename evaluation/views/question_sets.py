@@ -20,6 +20,7 @@ from evaluation.pages.question_sets import ProblemList, SetListPage, preview_pag
 from evaluation.pages.upload import UploadPage
 from evaluation.questions.models import ImportBatch, QuestionSet
 from evaluation.questions.uploads import QUESTIONS, confirm_upload, preview, store_upload
+from evaluation.whole_numbers import whole_number
 
 SIZE = 50
 MOST_LISTED = 200
@@ -46,7 +47,7 @@ def question_set(request: HttpRequest, pk: int) -> HttpResponse:
     """A version of a set with its questions, page by page."""
     rows = QuestionSet.objects.select_related("project", "created_by")
     found = access.fetch(rows, request.user, Action.VIEW, pk)
-    number = max(int(text) if (text := request.GET.get("page", "")).isascii() and text.isdigit() else 1, 1)
+    number = whole_number(request.GET.get("page", ""), 6) or 1
     start = (number - 1) * SIZE
     questions = list(found.questions.order_by("position")[start : start + SIZE + 1])
     counts = found.questions.order_by().values_list("category").annotate(n=Count("pk")).order_by("category")

@@ -12,6 +12,7 @@ from rest_framework import serializers
 from evaluation.api.endpoints import StrictSerializer
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
+from evaluation.whole_numbers import whole_number
 from review.given import Change, FlagKind, Given, PartGiven
 from review.models.queues import ReviewQueue
 from review.parts import LONGEST_PART
@@ -219,7 +220,7 @@ class QueueBody(DesignBody):
 
     def validate_people_of_answers(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
         """Ids of answers in front of the names."""
-        if wrong := [key for key in value if not (key.isascii() and key.isdigit())]:
+        if wrong := [key[:40] for key in value if whole_number(key) is None]:
             raise serializers.ValidationError(explain_refusal(Refused("unknown_keys", keys=wrong)))
         return value
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.http import QueryDict
 
+from evaluation.whole_numbers import whole_number
 from review.models.queues import QueueMetric
 
 
@@ -31,12 +32,12 @@ def read_verdicts(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, 
         if entered:
             labelled = bool(row.metric.read_scale().labels)
             reason = data.get(f"reason:{name}", "").strip() or data.get("reason", "")
-            seen = data.get(f"seen:{name}", "")
+            seen = whole_number(data.get(f"seen:{name}", ""))
             found[name] = Verdict(
                 None if labelled else _number(entered),
                 entered if labelled else None,
                 reason,
-                int(seen) if seen.isascii() and seen.isdigit() else -1,
+                -1 if seen is None else seen,
                 entered,
             )
     return found

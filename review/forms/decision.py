@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.http import Http404, QueryDict
 
 from evaluation.scores.models import MetricDefinition
+from evaluation.whole_numbers import whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,7 @@ def read_decision(data: QueryDict) -> Decided:
 
     :raises Http404: for a metric that does not exist.
     """
-    named = data.get("metric", "")
-    metric = MetricDefinition.objects.filter(pk=int(named)).first() if named.isascii() and named.isdigit() else None
+    metric = MetricDefinition.objects.filter(pk=whole_number(data.get("metric", "")) or 0).first()
     if metric is None:
         raise Http404
     entered = data.get(f"value:{metric.name}", "").strip()

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from evaluation.errors import Refused
+from evaluation.whole_numbers import whole_number
 
 MOMENT = "%Y-%m-%dT%H:%M"  # what a browser's field for date and time reads and sends
 MOST_IDS = 5_000
-LONGEST_ID = 18  # digits
 
 
 def ids_of(data: QueryDict, field: str) -> set[int]:
     """The primary keys that a form sends under a name; anything else is no id."""
     sent = data.getlist(field)[:MOST_IDS]
-    return {int(one) for one in sent if one.isascii() and one.isdigit() and len(one) <= LONGEST_ID}
+    return {number for one in sent if (number := whole_number(one)) is not None}
 
 
 def moment_of(text: str) -> datetime | None:
@@ -30,8 +30,8 @@ def moment_of(text: str) -> datetime | None:
         return None
     try:
         moment = parse_datetime(text.strip())
-    except ValueError:
-        moment = None
-    if moment is None:
-        raise Refused("no_moment", text=text[:40])
-    return moment if timezone.is_aware(moment) else timezone.make_aware(moment)
+        if moment is not None:
+            return (moment if timezone.is_aware(moment) else timezone.make_aware(moment)).astimezone(UTC)
+    except (ValueError, OverflowError):  # a day that is none, or one before or after all that are stored
+        pass
+    raise Refused("no_moment", text=text[:40])

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import RoleGrant, User
 from evaluation.runs.models import Run
+from evaluation.whole_numbers import whole_number
 from review.models.pairs import Pair, PairSet
 from review.pairing.preferring import LEAST, LONGEST_REASON, MOST
 
@@ -67,8 +68,7 @@ class PreferenceForm(forms.Form):
     @property
     def pair_id(self) -> int | None:
         """The pair that was meant, where it can be told."""
-        said = str(self.data.get("pair", ""))
-        return int(said) if said.isdigit() else None
+        return whole_number(str(self.data.get("pair", "")))
 
     def messages(self) -> list[str]:
         """Everything that is wrong, a missing choice first in plain words."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.http import QueryDict
 
+from evaluation.whole_numbers import whole_number
 from review.given import Change, Given, PartGiven
 from review.models.queues import QueueMetric
 from review.parts import is_by_parts
@@ -42,12 +44,13 @@ def read_parts(data: QueryDict, metric: str) -> tuple[PartGiven, ...]:
     offered, added = [], []
     for field, verdict in data.items():
         kind, _, place = field.rpartition(":")
-        if not place.isascii() or not place.isdigit() or len(place) > MOST_DIGITS or not isinstance(verdict, str):
+        number = whole_number(place, MOST_DIGITS)
+        if number is None or not isinstance(verdict, str):
             continue
         if kind == f"part:{metric}" and verdict:
-            offered.append(PartGiven(verdict, int(place)))
+            offered.append(PartGiven(verdict, number))
         elif kind == f"added-text:{metric}" and verdict.strip():
-            added.append((int(place), PartGiven(data.get(f"added:{metric}:{place}", ""), 0, verdict.strip())))
+            added.append((number, PartGiven(data.get(f"added:{metric}:{place}", ""), 0, verdict.strip())))
     return (*sorted(offered, key=lambda part: part.number), *(part for _, part in sorted(added, key=_first)))
 
 
@@ -116,8 +119,8 @@ def field_text(given: Mapping[str, Any]) -> str:
 
 def read_active_ms(data: QueryDict) -> int | None:
     """The time looked at the item as the browser measured it, in milliseconds; ``None`` where it did not."""
-    text = data.get("active_ms", "")
-    return min(int(text), LONGEST_LOOK) if text.isascii() and text.isdigit() else None
+    looked = whole_number(data.get("active_ms", ""))
+    return None if looked is None else min(looked, LONGEST_LOOK)
 
 
 def _first(placed: tuple[int, PartGiven]) -> int:
@@ -130,6 +133,7 @@ def _given(text: str, *, labelled: bool) -> Given:
     if labelled:
         return Given(label=text)
     try:
-        return Given(value=float(text))
+        value = float(text)
     except ValueError:
         return Given()
+    return Given(value=value) if math.isfinite(value) else Given()

@@ -9,6 +9,7 @@ from django.http import QueryDict
 
 from evaluation.questions.models import QuestionSet
 from evaluation.runs.models import Run
+from evaluation.whole_numbers import whole_number
 
 SIZE = 20
 
@@ -67,4 +68,4 @@ class RunFilter:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else 0
+    return whole_number(text, 11) or 0

@@ -19,6 +19,7 @@ from evaluation.messages import explain_refusal
 from evaluation.runs.models import Answer, Run
 from evaluation.scores.models import Score
 from evaluation.scoring.coverage import current
+from evaluation.whole_numbers import whole_number
 from review.access import answer_to_override
 from review.effective import effective_values
 from review.exposures import expose
@@ -85,7 +86,7 @@ def _run(found: Answer, wanted: str) -> Run:
     """The run the page is seen from: the named one, else the newest over the answer set."""
     runs = _over(found)
     if wanted:
-        runs = runs.filter(pk=int(wanted)) if wanted.isascii() and wanted.isdigit() else runs.none()
+        runs = runs.filter(pk=whole_number(wanted) or 0)
     run = runs.first()
     if run is None:
         raise Http404

@@ -12,6 +12,7 @@ from evaluation import access
 from evaluation.accounts.roles import Action
 from evaluation.criteria.standing import active_in
 from evaluation.judges.models import JudgeVersion
+from evaluation.whole_numbers import whole_number
 from review.judge_records import judge_records
 from review.pages.judges import judge_page, judges_page
 
@@ -48,5 +49,4 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _page(request: HttpRequest) -> int:
-    text = request.GET.get("page", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
+    return whole_number(request.GET.get("page", ""), 5) or 0

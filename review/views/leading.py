@@ -18,6 +18,7 @@ from evaluation.accounts.exports import take_export
 from evaluation.accounts.models import RoleGrant, User
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
+from evaluation.whole_numbers import whole_number
 from review.access import leads, queue_for_lead, queue_for_reading
 from review.consistency import consistency
 from review.exposures import expose_queue
@@ -177,7 +178,7 @@ def _items(request: HttpRequest, queue: ReviewQueue, error: str) -> HttpResponse
     if waiting:
         rows = rows.filter(reserved=True, reservations__isnull=True)
     asked = request.GET.get("page", "1")
-    number = max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 7 else 1
+    number = whole_number(asked, 6) or 1
     start = (number - 1) * LISTED
     found = list(rows.prefetch_related("reservations__reviewer", "assignments__reviewer")[start : start + LISTED + 1])
     kept = "&waiting=1" if waiting else ""

@@ -21,6 +21,7 @@ from evaluation.accounts.roles import Action
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
 from evaluation.runs.models import Run
+from evaluation.whole_numbers import whole_number
 from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.forms.pairs import NewPairsForm, PreferenceForm
 from review.models.pairs import PairSet, Preference
@@ -53,8 +54,8 @@ def pair_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def pair_new(request: HttpRequest) -> HttpResponse:
     """Make a comparison of a run with another one."""
-    asked = request.POST.get("run_a") or request.GET.get("run") or ""
-    if not asked.isdigit():
+    asked = whole_number(request.POST.get("run_a") or request.GET.get("run") or "")
+    if asked is None:
         raise Http404
     run = access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, asked)
     form = NewPairsForm(run, request.POST or None)
@@ -143,7 +144,7 @@ def pair_rate(request: HttpRequest, pk: int) -> HttpResponse:
     found = pair_set_for(me, pk)
     _require_member(found, me)
     wanted = request.GET.get("pair", "")
-    card = card_of(found, me, int(wanted) if wanted.isdigit() else None)
+    card = card_of(found, me, whole_number(wanted))
     if card is None and wanted:
         raise Http404
     return render(request, "review/pair_rate.html", {"page": RatePage(found, card, last_rated(found, me))})

@@ -19,6 +19,7 @@ from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition, Score
+from evaluation.whole_numbers import whole_number
 from review.forms.queue import QueueForm
 from review.models.queues import ReviewQueue
 from review.pages.plan import expected_card, goal_rows
@@ -100,8 +101,8 @@ def _told(form: QueueForm, planned: Mapping[int, Design]) -> dict[int, DrawParam
 
 
 def _run(request: HttpRequest) -> Run:
-    named = request.POST.get("run", "") or request.GET.get("run", "")
-    if not (named.isascii() and named.isdigit()):
+    named = whole_number(request.POST.get("run", "") or request.GET.get("run", ""))
+    if named is None:
         raise Http404
     return access.fetch(
         Run.objects.select_related("answer_set__question_set", Run.NAMED_BY), request.user, Action.MANAGE_REVIEW, named

@@ -15,6 +15,7 @@ from evaluation.accounts.roles import Action
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
 from evaluation.runs.models import Run
+from evaluation.whole_numbers import whole_number
 from review.exposures import expose_answers
 from review.forms.decision import Decided, read_decision
 from review.forms.leading import ids_of
@@ -104,7 +105,7 @@ def _list(request: HttpRequest, run: Run, data: QueryDict, error: str = "") -> H
     wanted = wanted_from(data)
     found = select(run, wanted)
     asked = data.get("page", "1")
-    number = max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 7 else 1
+    number = whole_number(asked, 6) or 1
     shown = found.rows[(number - 1) * LISTED : number * LISTED]
     more = len(found.rows) > number * LISTED
     expose_answers(request.user, [one.answer.answer_id for one in shown], "run answers")

@@ -41,7 +41,11 @@ def test_named_answers_are_given_to_their_people() -> None:
         "runs": [run.pk], "metrics": ["correctness"], "reviewers": [kim.username], "strategy": "all",
         "distribution": "per_item", "people_of_answers": {str(answer.pk): [kim.username]},
     }  # fmt: skip
-    assert Caller(make_user("lead", run.project)).post("review-queues/", body).status_code == 201
+    lead = Caller(make_user("lead", run.project))
+    for nowhere in ("9" * 5_000, "9" * 30, "²"):  # no id of an answer
+        refused = lead.post("review-queues/", body | {"people_of_answers": {nowhere: [kim.username]}})
+        assert refused.status_code == 400, nowhere
+    assert lead.post("review-queues/", body).status_code == 201
     assert Reservation.objects.get().item.answer == answer
 
 

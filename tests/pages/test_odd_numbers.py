@@ -1,0 +1,86 @@
+"""Numbers nobody would type, in addresses and forms: refused or passed over, never a failing page."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from evaluation.whole_numbers import whole_number
+from review.models.queues import Draft, ReviewQueue
+from tests.pages.world import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+HUGE = "9" * 5_000  # more digits than Python reads at once
+ODD = [HUGE, "9" * 30, "²", "٣", "-1", "1e3", "\0"]
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+def test_only_short_runs_of_ascii_digits_are_whole_numbers() -> None:
+    assert [whole_number(one) for one in (*ODD, "", " 1")] == [None] * 9
+    assert whole_number("007") == 7
+    assert whole_number("9" * 18) == 10**18 - 1
+    assert whole_number("9" * 19) is None  # might be beyond 64 bits
+    assert [whole_number(one, 2) for one in ("12", "123")] == [12, None]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_addresses_with_odd_numbers_lead_nowhere(world: World, odd: str) -> None:
+    lead, member = world.client("lead"), world.client("member")
+    pairs = reverse("pairs-rate", args=[world.pair_set.pk])
+    asked = [
+        (member, pairs, "pair", 200),
+        (lead, reverse("pair-new"), "run", 404),
+        (lead, reverse("queue-new"), "run", 404),
+        (lead, reverse("queue-preview"), "run", 404),
+        (lead, reverse("answer", args=[world.answer.pk]), "run", 404),
+        (lead, reverse("run-answers", args=[world.run.pk]), "page", 200),
+        (lead, reverse("question-set", args=[world.question_set.pk]), "page", 200),
+        (lead, reverse("queue-items", args=[world.queue.pk]), "page", 200),
+    ]
+    for client, address, field, status in asked:
+        assert client.get(address, {field: odd}).status_code == status, address
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_forms_with_odd_numbers_are_refused(world: World, odd: str) -> None:
+    lead, member = world.client("lead"), world.client("member")
+    override = reverse("answer-override", args=[world.answer.pk])
+    assert lead.post(override, {"metric": odd, "reason": "r"}).status_code == 404
+    decide = reverse("adjudication-decide", args=[world.raised.assignment.item_id])
+    said = {"value:correctness": "3", "seen:correctness": odd, "reason": "r"}
+    assert lead.post(decide, said).status_code == 409
+    prefer = reverse("pairs-prefer", args=[world.pair_set.pk])
+    assert member.post(prefer, {"pair": odd, "value": "1"}).status_code == 400
+
+
+@pytest.mark.parametrize("odd", ["nan", "inf", "-inf", "1e999", HUGE])
+def test_a_draft_keeps_what_else_was_entered_beside_a_number_that_is_none(world: World, odd: str) -> None:
+    client, kept = world.client("member"), reverse("review-draft", args=[world.assignment.pk])
+    said = {"value:correctness": odd, "value:faithfulness": "4", "comment": "as far as I got"}
+    assert client.post(kept, said).status_code == 204
+    payload = Draft.objects.get(assignment=world.assignment).payload
+    assert payload["comment"] == "as far as I got"
+    assert payload["values"]["correctness"]["value"] is None
+    assert payload["values"]["faithfulness"]["value"] == 4
+    refused = client.post(reverse("review-submit", args=[world.assignment.pk]), {**said, "form_key": "k"})
+    assert refused.status_code == 409
+    assert "as far as I got" in refused.content.decode()
+
+
+def test_a_time_looked_beyond_all_numbers_is_no_time(world: World) -> None:
+    said = {"value:correctness": "3", "value:faithfulness": "4", "form_key": "k", "active_ms": HUGE}
+    client = world.client("member")
+    assert client.post(reverse("review-submit", args=[world.assignment.pk]), said).status_code == 302
+    assert {row.active_ms for row in world.assignment.ratings.all()} == {None}
+
+
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00+14:00", "²", "2030-02-30T10:00"])
+def test_a_deadline_that_no_calendar_holds_is_refused(world: World, moment: str) -> None:
+    address = reverse("queue-deadline", args=[world.queue.pk])
+    assert world.client("lead").post(address, {"deadline": moment}).status_code == 409
+    assert ReviewQueue.objects.get(pk=world.queue.pk).deadline is None
