@@ -114,3 +114,14 @@ def test_the_next_item_is_reserved_once_and_served_after_the_one_in_hand() -> No
     submit(current, {"correctness": Given(value=3)}, idempotency_key="k", by=me)
     assert next_assignment(queue, me) == ahead
     assert assignment_ahead(queue, me, current) is None  # the one in hand is not held any more
+
+
+def test_a_closed_queue_shows_nothing_ahead() -> None:
+    queue = make_queue(make_scored_run(values=[3]), metrics=["correctness"])
+    me = queue.members.get().reviewer
+    current = next_assignment(queue, me)
+    assert current is not None
+    assert assignment_ahead(queue, me, current)
+    close(queue, by=None)
+    queue.refresh_from_db()
+    assert assignment_ahead(queue, me, current) is None

@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 
 from review.exposures import expose, expose_answers, exposed
 from review.models.ratings import Exposure
-from review.queues.leases import next_assignment
+from review.queues.leases import assignment_ahead, next_assignment
 from review.queues.making import close
 from tests.factories import make_queue, make_scored_run, make_user
 
@@ -60,6 +60,15 @@ def test_an_assisted_queue_exposes_with_the_item() -> None:
     held = next_assignment(queue, queue.members.get().reviewer)
     assert held
     assert exposed(held.reviewer, held.item.answer_id)
+
+
+def test_an_assisted_queue_exposes_with_the_item_that_is_there_ahead() -> None:
+    queue = make_queue(mode="assisted")
+    held = next_assignment(queue, queue.members.get().reviewer)
+    assert held
+    ahead = assignment_ahead(queue, held.reviewer, held)
+    assert ahead
+    assert exposed(held.reviewer, ahead.item.answer_id)
 
 
 def test_a_lead_who_may_have_to_decide_is_recorded_too() -> None:

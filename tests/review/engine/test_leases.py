@@ -7,10 +7,12 @@ from datetime import timedelta
 import pytest
 from django.db import connection, transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from evaluation.accounts.models import User
 from evaluation.errors import Refused
-from review.models.queues import Assignment, Draft, QueueMember, ReviewItem, ReviewQueue
+from review.models.queues import Assignment, Draft, QueueMember, Reservation, ReviewItem, ReviewQueue
+from review.queues.candidates import candidates
 from review.queues.drafts import save_draft
 from review.queues.leases import extend, loaded, next_assignment
 from review.queues.leaving import release, skip
@@ -151,6 +153,28 @@ def test_an_item_taken_away_and_given_back_can_be_prolonged_again() -> None:
     assert other
     release(other)
     assert extend(loaded(held.pk)).fence == 2
+
+
+def test_a_lapsed_lease_of_a_closed_queue_is_not_prolonged() -> None:
+    queue = one_item_queue()
+    held = next_assignment(queue, people(queue)[0])
+    assert held
+    Assignment.objects.filter(pk=held.pk).update(state=Assignment.State.EXPIRED)
+    ReviewQueue.objects.update(state=ReviewQueue.State.CLOSED)
+    with pytest.raises(Refused) as refused:
+        extend(loaded(held.pk))
+    assert refused.value.code == "queue_closed"
+
+
+def test_an_item_kept_for_somebody_else_is_not_even_tried() -> None:
+    queue = one_item_queue(reviewers=2)
+    first, second = people(queue)
+    Reservation.objects.create(item=queue.items.get(), reviewer=second)
+    queue.items.update(reserved=True)
+    for person, kept in ((first, []), (second, list(queue.items.all()))):
+        member = queue.members.get(reviewer=person)
+        member.now = timezone.now()
+        assert [item for item, _ in candidates(queue, member, [])] == kept
 
 
 def test_every_reviewer_walks_all_items_from_a_place_of_their_own() -> None:

@@ -260,6 +260,24 @@ def test_after_a_look_at_the_answer_page_the_first_rating_stays() -> None:
     assert code_of(refused) == "judge_already_seen"
 
 
+def test_in_an_assisted_queue_the_judge_was_seen_before_and_the_last_rating_is_still_taken_back() -> None:
+    queue = one_item_queue(mode="assisted")
+    held = held_by(queue, people(queue)[0])
+    rate(held)
+    assert undo(loaded(held.pk), by=held.reviewer).state == Assignment.State.LEASED
+
+
+def test_in_a_closed_queue_nothing_is_taken_back() -> None:
+    queue = one_item_queue()
+    held = held_by(queue, people(queue)[0])
+    rate(held)
+    close(queue, by=None)
+    with pytest.raises(Refused) as refused:
+        undo(loaded(held.pk), by=held.reviewer)
+    assert code_of(refused) == "queue_closed"
+    assert loaded(held.pk).state == Assignment.State.FINISHED
+
+
 def test_an_item_that_was_never_submitted_cannot_be_taken_back() -> None:
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
