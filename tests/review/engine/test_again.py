@@ -19,8 +19,9 @@ from tests.factories import make_queue, make_scored_run, make_user
 pytestmark = pytest.mark.django_db
 
 
-def finished(value: float = 3) -> Assignment:
-    queue = make_queue(make_scored_run(values=[3]), metrics=["correctness"], reveal="never")
+def finished(value: float = 3, reveal: str = "never") -> Assignment:
+    """A rated item; finished unless the judge is to be shown."""
+    queue = make_queue(make_scored_run(values=[3]), metrics=["correctness"], reveal=reveal)
     assignment = next_assignment(queue, queue.members.get().reviewer)
     assert assignment is not None
     return submit(
@@ -73,6 +74,10 @@ def test_nothing_is_reopened_after_an_adjudication_or_in_a_closed_queue_or_befor
     with pytest.raises(Refused) as refused:
         again(assignment, 4)
     assert refused.value.code == "adjudicated_already"
+    shown = finished(reveal="always")
+    with pytest.raises(Refused) as refused:
+        again(shown, 4)
+    assert refused.value.code == "not_finished"
     other = finished()
     close(other.item.queue, by=None)
     with pytest.raises(Refused) as refused:

@@ -16,7 +16,7 @@ from review.queues.leases import loaded, next_assignment
 from review.queues.order import by_chance
 from review.ratings import Submitted, submit
 from review.reveals import finalise, reveal
-from tests.factories import make_answer_set, make_profile, make_question_set, make_queue, make_scored_run
+from tests.factories import make_answer_set, make_profile, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -175,6 +175,25 @@ def test_a_final_rating_is_checked_like_a_first_one(change: Change, code: str) -
     with pytest.raises(Refused) as refused:
         finalise(held, {"correctness": change}, by=me)
     assert code_of(refused) == code
+    assert finals() == []
+
+
+def test_who_could_not_judge_may_do_so_once_the_judge_was_shown() -> None:
+    run = make_scored_run(make_answer_set(make_question_set(specs=1)), values=[5], metrics=["correctness"])
+    queue = make_queue(run, metrics=["correctness"], reveal="always")
+    held = next_assignment(queue, queue.members.get().reviewer)
+    assert held
+    submit(held, {"correctness": Given(cannot_judge=True)}, idempotency_key="k", by=held.reviewer)
+    reveal(held)
+    assert finalise(held, {"correctness": Change(4)}, by=held.reviewer).changed == ("correctness",)
+    assert list(Rating.objects.filter(phase="final").values_list("value", "cannot_judge")) == [(4, False)]
+
+
+def test_nobody_has_the_final_word_on_anothers_rating() -> None:
+    held, _ = revealed(5, 2)
+    with pytest.raises(Refused) as refused:
+        finalise(held, by=make_user("reviewer", held.item.queue.project))
+    assert code_of(refused) == "not_yours"
     assert finals() == []
 
 
