@@ -10,10 +10,10 @@ from django.db import IntegrityError, transaction
 from evaluation.accounts.models import User
 from evaluation.canonical import content_hash
 from evaluation.errors import Refused
-from review.figures.decisions import standing_decisions
+from review.figures.decisions import adjudicated
 from review.given import Change
 from review.models.queues import Assignment, ItemEvent, ReviewQueue
-from review.models.ratings import Override, Rating
+from review.models.ratings import Rating
 from review.ratings import KEY_LIMIT
 from review.reveals import checked_changes, differs, final_row, insert_final
 
@@ -44,19 +44,13 @@ def standing_by_assignment(
     found: dict[int, dict[str, Rating]] = {}
     for row in sorted(rows, key=lambda one: (one.phase == "final", one.seq)):
         found.setdefault(row.assignment_id or 0, {})[row.metric.name] = row
-    closed: dict[int, set[int]] = {}
-    answers = [one.item.answer_id for one in assignments]
-    for (answer, metric), decision in standing_decisions(None, answers).items():
-        if decision.kind == Override.Kind.ADJUDICATION:
-            closed.setdefault(answer, set()).add(metric)
-    return found, {answer: frozenset(metrics) for answer, metrics in closed.items()}
+    return found, adjudicated([one.item.answer_id for one in assignments])
 
 
 def adjudicated_metrics(assignment: Assignment) -> frozenset[int]:
-    """The metrics of the answer on which a lead's adjudication stands; they are closed for their raters."""
-    answer = assignment.item.answer
-    found = standing_decisions(answer.answer_set_id, [answer.pk])
-    return frozenset(metric for (_, metric), one in found.items() if one.kind == Override.Kind.ADJUDICATION)
+    """The metrics of the answer that are closed for their raters."""
+    answer = assignment.item.answer_id
+    return adjudicated([answer]).get(answer, frozenset())
 
 
 def rate_again(

@@ -18,10 +18,11 @@ from evaluation.errors import Refused
 from evaluation.runs.models import Answer, Run
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import definitions
+from review.figures.decisions import standing
 from review.given import check_value
 from review.models.queues import Assignment
 from review.models.ratings import Override
-from review.overrides import checked_reason, standing
+from review.overrides import checked_reason
 from review.queues.settling import RATED
 
 MOST = 10_000  # answers at once

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
@@ -16,6 +14,7 @@ from evaluation.errors import Refused
 from evaluation.runs.models import Answer
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import definitions
+from review.figures.decisions import standing
 from review.given import check_value
 from review.models.queues import Assignment
 from review.models.ratings import Override, Rating
@@ -59,18 +58,6 @@ def revert(answer: Answer, metric: MetricDefinition, *, reason: str, by: User) -
         if standing(rows) is None:
             raise Refused("nothing_to_revert")
         return insert_decision(answer, metric, Kind.REVERT, rows, text, by, None, None)
-
-
-def standing(rows: Iterable[Override]) -> Override | None:
-    """The override or adjudication that stands, from all rows of an answer and metric in the order of ``seq``: each
-    revert takes away the newest one before it."""
-    stack: list[Override] = []
-    for row in rows:
-        if row.kind != Kind.REVERT:
-            stack.append(row)
-        elif stack:
-            stack.pop()
-    return stack[-1] if stack else None
 
 
 def metric_of(answer: Answer, name: str) -> MetricDefinition:

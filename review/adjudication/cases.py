@@ -14,11 +14,11 @@ from typing import Any
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, Max, Min, OuterRef, Q, QuerySet
 
 from evaluation.scales import ScaleKind
-from review.figures.decisions import standing_decisions
+from review.figures.decisions import adjudicated
 from review.figures.judged import majority
 from review.given import distance
 from review.models.queues import EventRuling, ItemEvent, QueueMetric, ReviewItem
-from review.models.ratings import Override, Rating
+from review.models.ratings import Rating
 
 RAISED = ("flag", "escalate")
 AT_ONCE = 200  # items looked at together
@@ -88,12 +88,9 @@ def cases_of(items: Sequence[ReviewItem]) -> list[Case]:
         "queue_id", "metric_id"
     ):
         asked.setdefault(queue_id, set()).add(metric_id)
-    decided: dict[int, set[int]] = {}
-    for (answer, metric), one in standing_decisions(None, [item.answer_id for item in items]).items():
-        if one.kind == Override.Kind.ADJUDICATION:
-            decided.setdefault(answer, set()).add(metric)
+    decided = adjudicated([item.answer_id for item in items])
     return [
-        _case(item, events.get(item.pk, []), ratings.get(item.pk, []), decided.get(item.answer_id, set()), asked)
+        _case(item, events.get(item.pk, []), ratings.get(item.pk, []), decided.get(item.answer_id, frozenset()), asked)
         for item in items
     ]
 
@@ -102,11 +99,11 @@ def _case(
     item: ReviewItem,
     events: Sequence[ItemEvent],
     ratings: Sequence[Rating],
-    decided: Collection[int],
+    decided: frozenset[int],
     asked: Mapping[int, Collection[int]],
 ) -> Case:
     apart, tied = _apart(item, ratings, decided)
-    settled = set(asked.get(item.queue_id, ())) <= set(decided)
+    settled = decided.issuperset(asked.get(item.queue_id, ()))
     if settled:  # an escalation asked for just that
         events = [event for event in events if event.verb != "escalate"]
     disputed = item.state == ReviewItem.State.DISPUTED
@@ -118,7 +115,7 @@ def _case(
         (Why.PASSED_ON, disputed and not events and not settled and not ratings),
     ]
     named = tuple(reason for reason, holds in why if holds)
-    return Case(item, named, apart, tuple(events), tuple(ratings), frozenset(decided))
+    return Case(item, named, apart, tuple(events), tuple(ratings), decided)
 
 
 def _candidates(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:

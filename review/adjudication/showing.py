@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from evaluation.accounts.models import User
 from review.adjudication.cases import Case, case_of
 from review.exposures import expose
+from review.figures.decisions import standing
 from review.models.queues import ReviewItem, ReviewQueue
 from review.models.ratings import Override, SuggestedAnswer
-from review.overrides import standing
 from review.queues.card import CardMetric, Passage, card_metrics, passages_of
 from review.queues.claims import Claim, claims_on_card
 from review.queues.settling import PASSED, RATED

@@ -10,10 +10,11 @@ from evaluation.accounts.models import AuditEvent, User
 from evaluation.errors import Refused, UnknownName
 from evaluation.runs.models import Answer, Run
 from evaluation.scores.models import MetricDefinition
+from review.figures.decisions import standing
 from review.given import Change, Given
 from review.history import EventKind, history
 from review.models.ratings import Override
-from review.overrides import metric_of, override, revert, standing
+from review.overrides import metric_of, override, revert
 from review.queues.leases import next_assignment
 from review.queues.leaving import flag
 from review.ratings import submit
