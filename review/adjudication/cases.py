@@ -1,4 +1,5 @@
-"""What waits for a lead: first ratings far apart or evenly split, flags, escalations, items that everybody passed on.
+"""What waits for a lead: first ratings far apart or evenly split, flags, escalations, items passed on that nobody is
+left to rate.
 
 A case is an item of a queue. Whoever decides it sees neither who rated nor what the judge said before the decision.
 """
@@ -19,6 +20,7 @@ from review.figures.judged import majority
 from review.given import distance
 from review.models.queues import EventRuling, ItemEvent, QueueMetric, ReviewItem
 from review.models.ratings import Rating
+from review.queues.settling import RATED
 
 RAISED = ("flag", "escalate")
 AT_ONCE = 200  # items looked at together
@@ -112,10 +114,15 @@ def _case(
         (Why.FLAG, any(event.verb == "flag" for event in events)),
         (Why.DIFFERENCE, bool(apart) and tied != set(apart)),
         (Why.TIE, bool(tied)),
-        (Why.PASSED_ON, disputed and not events and not settled and not ratings),
+        (Why.PASSED_ON, disputed and not events and not settled and _raters(ratings) < item.reviews_needed),
     ]
     named = tuple(reason for reason, holds in why if holds)
     return Case(item, named, apart, tuple(events), tuple(ratings), decided)
+
+
+def _raters(ratings: Sequence[Rating]) -> int:
+    """How many people have rated the item; what was taken back does not count."""
+    return len({row.assignment_id for row in ratings if row.assignment and row.assignment.state in RATED})
 
 
 def _candidates(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:

@@ -107,6 +107,6 @@ def settle_case(item: ReviewItem, *, ruled: bool = False) -> None:
         return
     rated = row.assignments.filter(state__in=RATED).count()
     asked = set(QueueMetric.objects.filter(queue=row.queue_id).values_list("metric_id", flat=True))
-    done = rated >= row.queue.reviews_needed or asked <= case.adjudicated
+    done = rated >= row.reviews_needed or asked <= case.adjudicated
     state = ReviewItem.State.DONE if done else ReviewItem.State.OPEN
     ReviewItem.objects.filter(pk=row.pk).update(state=state)

@@ -30,7 +30,7 @@ WHY = {
     Why.FLAG: _("flagged"),
     Why.DIFFERENCE: _("reviewers differ"),
     Why.TIE: _("reviewers are split evenly"),
-    Why.PASSED_ON: _("everybody passed it on"),
+    Why.PASSED_ON: _("passed on, too few ratings"),
 }
 EVENTS = {"flag": _("Flag"), "escalate": _("Escalation")}
 

@@ -53,5 +53,6 @@ def _people(row: ReviewItem) -> int:
 
 
 def _escalated(row: ReviewItem) -> bool:
-    disputed = row.state == ReviewItem.State.DISPUTED
-    return disputed and ItemEvent.objects.filter(assignment__item=row, verb="escalate").exists()
+    """Whether an escalation that nobody has ruled on holds the item in dispute."""
+    unruled = ItemEvent.objects.filter(assignment__item=row, verb="escalate", rulings__isnull=True)
+    return row.state == ReviewItem.State.DISPUTED and unruled.exists()

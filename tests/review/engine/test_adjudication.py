@@ -20,12 +20,12 @@ from review.adjudication.deciding import adjudicate, rule_on
 from review.effective import Source, effective_values
 from review.exposures import expose
 from review.given import Given
-from review.models.queues import ItemEvent, ReviewItem, ReviewQueue
+from review.models.queues import Assignment, ItemEvent, ReviewItem, ReviewQueue
 from review.models.ratings import Override, Rating
-from review.queues.leases import next_assignment
+from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import escalate, flag, skip
-from review.ratings import submit
-from tests.factories import make_queue, make_scored_run, make_user
+from review.ratings import submit, undo
+from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.together import WAITS, together
 
 pytestmark = pytest.mark.django_db
@@ -195,6 +195,56 @@ def test_a_dismissed_escalation_opens_the_item_again() -> None:
     rule_on(ItemEvent.objects.get(verb="escalate"), upheld=False, reason="It is clear.", by=lead_of(queue))
     item.refresh_from_db()
     assert item.state == ReviewItem.State.OPEN
+
+
+def one_item_queue(people: int, needed: int) -> ReviewQueue:
+    run = make_scored_run(make_answer_set(make_question_set(specs=1)), values=[3], metrics=["correctness"])
+    return make_queue(run, people, metrics=["correctness"], reveal="never", reviews_needed=needed)
+
+
+def taken(queue: ReviewQueue, place: int) -> Assignment:
+    """The item in the hands of the person in that place."""
+    found = next_assignment(queue, queue.members.order_by("pk")[place].reviewer)
+    assert found
+    return found
+
+
+def test_an_item_that_some_rated_and_all_others_passed_on_is_a_leads_matter_too() -> None:
+    queue = one_item_queue(people=3, needed=2)
+    rated = taken(queue, 0)
+    submit(rated, {"correctness": Given(value=3)}, idempotency_key="k", by=rated.reviewer)
+    skip(taken(queue, 1))
+    assert open_cases(queue.items.all()) == []
+    skip(taken(queue, 2))
+    (case,) = open_cases(queue.items.all())
+    assert (case.why, case.item.state) == ((Why.PASSED_ON,), ReviewItem.State.DISPUTED)
+    metric = queue.metrics.get().metric
+    adjudicate(case.item.answer, metric, value=3, reason="Nobody is left.", seen=0, by=lead_of(queue))
+    assert open_cases(queue.items.all()) == []
+    assert queue.items.get().state == ReviewItem.State.DONE
+
+
+def test_an_item_that_needs_fewer_ratings_than_its_queue_is_done_after_a_ruling() -> None:
+    queue = one_item_queue(people=2, needed=2)
+    queue.items.update(reviews_needed=1)
+    rated = taken(queue, 0)
+    submit(rated, {"correctness": Given(value=3)}, idempotency_key="k", by=rated.reviewer)
+    escalate(rated)
+    rule_on(ItemEvent.objects.get(verb="escalate"), upheld=False, reason="It is clear.", by=lead_of(queue))
+    assert queue.items.get().state == ReviewItem.State.DONE
+
+
+def test_an_escalation_that_was_ruled_on_does_not_hold_the_item_later() -> None:
+    queue = one_item_queue(people=4, needed=1)
+    escalate(taken(queue, 0))
+    rule_on(ItemEvent.objects.get(verb="escalate"), upheld=False, reason="It is clear.", by=lead_of(queue))
+    skip(taken(queue, 1))
+    skip(last := taken(queue, 2))
+    assert queue.items.get().state == ReviewItem.State.DISPUTED  # three have passed it on
+    again = undo(loaded(last.pk), by=last.reviewer)
+    assert queue.items.get().state == ReviewItem.State.OPEN
+    submit(again, {"correctness": Given(value=3)}, idempotency_key="k", by=last.reviewer)
+    assert queue.items.get().state == ReviewItem.State.DONE
 
 
 def test_amending_the_question_makes_the_next_version_of_the_set_and_leaves_the_answers() -> None:
