@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from review.figures.experts import ExpertRating
 from review.models.draws import FrameMember
@@ -12,6 +14,7 @@ from review.sampling.member import Drawn
 from review.sampling.union import union_probability, united
 
 IMPORTED = "import"
+LEAST_SERVED = 2  # of a stratum, as for a corrected score (statistics.md 3.4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +51,28 @@ class Samples:
     def places(self, metric_id: int, ratings: Iterable[ExpertRating]) -> dict[int, Place]:
         """Answer -> its place for the metric, of every answer in any frame. ``ratings``: all imported rows count for
         samples made elsewhere, those that could not judge too."""
-        queues = self.queues_of.get(metric_id, frozenset())
-        draws = [draw.members for draw in _since_last_look([d for d in self.draws if d.queue_id in queues])]
-        draws += _made_elsewhere([r for r in ratings if r.imported and r.metric_id == metric_id], self.answers)
+        rows = [row for row in ratings if row.metric_id == metric_id]
+        draws = [draw.members for draw in _since_last_look(self._draws_for(metric_id), self._served(metric_id, rows))]
+        draws += _made_elsewhere([row for row in rows if row.imported], self.answers)
         found = _by_frame(draws)
         return {answer: _joined([m[answer] for m in found if answer in m]) for answer in _covered(found)}
 
     @property
     def drawn(self) -> frozenset[int]:
         """Answers that any draw with probabilities took."""
-        return frozenset(
-            answer
-            for draw in self.draws
-            for answer, member in draw.members.items()
-            if member.sampled and member.probability is not None
-        )
+        return frozenset(answer for draw in self.draws for answer, one in draw.members.items() if _by_chance(one))
+
+    def waiting_for(self, metric_id: int, ratings: Iterable[ExpertRating]) -> set[int]:
+        """Answers that a draw for the metric took and that nobody was served yet."""
+        drawn = {key for draw in self._draws_for(metric_id) for key, one in draw.members.items() if _by_chance(one)}
+        return drawn - self._served(metric_id, [row for row in ratings if row.metric_id == metric_id])
+
+    def _draws_for(self, metric_id: int) -> list[_OneDraw]:
+        queues = self.queues_of.get(metric_id, frozenset())
+        return [draw for draw in self.draws if draw.queue_id in queues]
+
+    def _served(self, metric_id: int, rows: Iterable[ExpertRating]) -> frozenset[int]:
+        return self.silent_for(metric_id) | {row.answer_id for row in rows}
 
     def silent_for(self, metric_id: int) -> frozenset[int]:
         """Answers that a reviewer was served for the metric and did not rate."""
@@ -102,11 +112,35 @@ def _silent(queues: Collection[int]) -> dict[int, frozenset[int]]:
     return {queue_id: frozenset(ids) for queue_id, ids in found.items()}
 
 
-def _since_last_look(draws: Sequence[_OneDraw]) -> Sequence[_OneDraw]:
+def _by_chance(one: Drawn) -> bool:
+    """Whether a draw with probabilities took the answer."""
+    return one.sampled and one.probability is not None
+
+
+def _since_last_look(draws: Sequence[_OneDraw], served: Collection[int]) -> Sequence[_OneDraw]:
     """A draw planned after ratings were read takes earlier answers as certain and stands without the draws before it:
-    weights are never pooled across looks (statistics.md 2.1)."""
+    weights are never pooled across looks (statistics.md 2.1).
+
+    It takes their place once it tells something of every stratum: before, its certain answers would stand for all
+    others too, and opening a queue would take away the figures that the earlier draws give. What decides is how many
+    answers were ``served``, never what was said of them."""
     looks = [position for position, draw in enumerate(draws) if draw.after_looking]
-    return draws[looks[-1] :] if looks else draws
+    if not looks:
+        return draws
+    between = [draws[start:end] for start, end in pairwise([0, *looks, len(draws)]) if start < end]
+    return next((some for some in reversed(between) if _under_way(some, served)), between[-1])
+
+
+def _under_way(draws: Sequence[_OneDraw], served: Collection[int]) -> bool:
+    """Whether two answers of every stratum, or all that were drawn of it, were served to somebody."""
+    drawn: Counter[tuple[int, str]] = Counter()
+    done: Counter[tuple[int, str]] = Counter()
+    for number, draw in enumerate(draws):
+        for answer, one in draw.members.items():
+            if _by_chance(one):
+                drawn[number, one.stratum] += 1
+                done[number, one.stratum] += answer in served
+    return bool(drawn) and all(done[stratum] >= min(LEAST_SERVED, count) for stratum, count in drawn.items())
 
 
 def _made_elsewhere(rows: Sequence[ExpertRating], answers: Sequence[int]) -> list[dict[int, Drawn]]:

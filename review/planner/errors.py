@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evaluation.profiles.arithmetic import Label
 from evaluation.registry import JUDGED
 from review.correction.component import Fitted, fitted
-from review.correction.frame import Component, ReviewState
+from review.correction.frame import Component
 from review.reporting.gathering import Gathered
 
 GUESS = 0.25  # without ratings: the judge is a quarter of the scale off, one level of five
@@ -47,7 +47,7 @@ def errors_of(basis: Gathered, names: Collection[str] | None = None, guess: floa
     width = sum(abs(one.weight) * one.width for one in chosen)
     deviation = guess * width if guessed else max(_deviation(list(by_answer.values())), FLOOR * width)
     return Errors(
-        tuple(one.name for one in chosen), by_answer, deviation, FLOOR * width, guessed, frozenset(_waiting(chosen))
+        tuple(one.name for one in chosen), by_answer, deviation, FLOOR * width, guessed, _waiting(basis, chosen)
     )
 
 
@@ -76,14 +76,15 @@ def _residuals(components: Sequence[Component]) -> dict[int, float]:
     return {key: error for key, error in total.items() if key not in missing}
 
 
-def _waiting(components: Sequence[Component]) -> set[int]:
-    """Drawn answers that nobody was served yet, for any of the parts."""
-    return {
-        int(str(answer.key))
-        for one in components
-        for answer in one.answers
-        if answer.sampled and answer.state is ReviewState.NOT_REACHED
-    }
+def _waiting(basis: Gathered, components: Sequence[Component]) -> frozenset[int]:
+    """Drawn answers that nobody was served yet, for any of the parts, by whatever draw."""
+    of_name = {metric.name: pk for pk, metric in basis.said.metrics.items()}
+    waiting: set[int] = set()
+    for one in components:
+        if one.name in of_name:
+            frame = {int(str(answer.key)) for answer in one.answers}
+            waiting |= frame & basis.samples.waiting_for(of_name[one.name], basis.said.ratings)
+    return frozenset(waiting)
 
 
 def _deviation(values: Sequence[float]) -> float:

@@ -10,6 +10,7 @@ from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
 from review.correction.outcome import Withheld
 from review.figures.sampling import samples_of
+from review.reporting.figure import Figure
 from review.reporting.gathering import gather
 from review.reporting.three_ways import three_ways
 from tests.factories import make_user
@@ -91,3 +92,34 @@ def test_answers_of_a_sample_made_elsewhere_stay_a_stratum_of_their_own(
     assert places[answers[30].pk].stratum == "all & import"
     assert places[answers[30].pk].probability == pytest.approx(1 - 0.5 * 0.75)
     assert {places[one.pk].stratum for one in answers if one != answers[30]} == {"all"}
+
+
+def test_a_later_queue_takes_nothing_away_before_it_tells_of_every_stratum(
+    run: Run, correctness: MetricDefinition
+) -> None:
+    """30 of 40 rated, all one level below the judge; then a draw after looking takes them as certain, and two of four
+    and one of six of the others."""
+    drawn(run, correctness, lambda _at: "all", range(30))
+    person = make_user()
+    queue = queue_for(run, [correctness], [person])
+
+    def corrected() -> Figure:
+        return three_ways(gather(run)).estimates["correctness"].corrected
+
+    before = corrected()
+    assert before.value == pytest.approx(3.0)
+    strata = ["certain"] * 30 + ["low"] * 4 + ["high"] * 6
+    taken = [*range(30), 30, 31, 34]
+    rates = {"certain": 1.0, "low": 2 / 4, "high": 1 / 6}
+    draw_into(
+        queue, run, [(name, rates[name], at in taken) for at, name in enumerate(strata)], planned_after_looking=True
+    )
+    answers = answer_rows(run)
+    assert corrected() == before
+    for at in (30, 34):  # one of the two in the first stratum is still waiting
+        rate(assignment_of(queue, answers[at], person, run), correctness, JUDGED[at] - 1)
+        assert corrected() == before
+    assert samples_of(run.answer_set_id, []).waiting_for(correctness.pk, gather(run).said.ratings) == {answers[31].pk}
+    rate(assignment_of(queue, answers[31], person, run), correctness, JUDGED[31] - 1)
+    # Now the later draw stands alone, with one label in a stratum of six.
+    assert corrected().withheld == "stratum_too_few_labels"
