@@ -132,11 +132,12 @@ def _since_last_look(draws: Sequence[_OneDraw], served: Collection[int]) -> Sequ
 
 
 def _under_way(draws: Sequence[_OneDraw], served: Collection[int]) -> bool:
-    """Whether two answers of every stratum, or all that were drawn of it, were served to somebody."""
+    """Whether two answers of every stratum, or all that were drawn of it, were served to somebody; draws over the same
+    answers are one."""
     drawn: Counter[tuple[int, str]] = Counter()
     done: Counter[tuple[int, str]] = Counter()
-    for number, draw in enumerate(draws):
-        for answer, one in draw.members.items():
+    for number, members in enumerate(_by_frame([draw.members for draw in draws])):
+        for answer, one in members.items():
             if _by_chance(one):
                 drawn[number, one.stratum] += 1
                 done[number, one.stratum] += answer in served

@@ -100,6 +100,8 @@ def test_a_later_queue_takes_nothing_away_before_it_tells_of_every_stratum(
     """30 of 40 rated, all one level below the judge; then a draw after looking takes them as certain, and two of four
     and one of six of the others."""
     drawn(run, correctness, lambda _at: "all", range(30))
+    other = queue_for(run, [correctness], [make_user()])  # a queue of before that nobody has begun takes nothing either
+    draw_into(other, run, [("half", 0.05, at in (0, 20)) for at in range(40)])
     person = make_user()
     queue = queue_for(run, [correctness], [person])
 
