@@ -1,0 +1,77 @@
+"""Which first ratings make an item a lead's matter, by the scale they are given on."""
+
+from __future__ import annotations
+
+import pytest
+
+from review.adjudication.cases import Why, case_of, open_cases
+from review.models.queues import ReviewItem
+from tests.factories import make_user
+from tests.review.figures.builders import (
+    answer_rows,
+    answers_to,
+    assignment_of,
+    decide,
+    metric,
+    queue_for,
+    rate,
+    run_over,
+)
+
+pytestmark = pytest.mark.django_db
+
+CLASSES = "class right|wrong|silent"
+
+
+def rated(scale: str, said: list[float | str | None], *, adjudicate_from: float = 2) -> ReviewItem:
+    """An item of which so many people have said so; ``None`` cannot judge."""
+    run, row = run_over(answers_to(["a"]), judged=False), metric("own_measure", scale)
+    people = [make_user() for _ in said]
+    queue = queue_for(run, [row], people, adjudicate_from=adjudicate_from)
+    for person, value in zip(people, said, strict=True):
+        rate(assignment_of(queue, answer_rows(run)[0], person, run), row, value)
+    return ReviewItem.objects.get(queue=queue)
+
+
+def why(item: ReviewItem) -> tuple[Why, ...]:
+    """What the item is listed for; nothing where it is not."""
+    return next((case.why for case in open_cases(item.queue.items.all())), ())
+
+
+@pytest.mark.parametrize(
+    ("scale", "said", "expected"),
+    [
+        ("levels 1..5", [2, 4], (Why.DIFFERENCE,)),
+        ("levels 1..5", [3, 4], ()),
+        ("levels 1..5", [1, None], ()),
+        ("yes_no", [1, 1, 0], (Why.DIFFERENCE,)),
+        ("yes_no", [1, 0], (Why.TIE,)),
+        ("yes_no", [1, None], ()),
+        (CLASSES, ["right", "right", "wrong"], (Why.DIFFERENCE,)),
+        (CLASSES, ["right", "wrong"], (Why.TIE,)),
+        (CLASSES, ["right", None], ()),
+    ],
+)
+def test_first_ratings_apart(scale: str, said: list[float | str | None], expected: tuple[Why, ...]) -> None:
+    assert why(rated(scale, said)) == expected
+
+
+@pytest.mark.parametrize(("scale", "said"), [("yes_no", [1, 0]), (CLASSES, ["right", "wrong"])])
+def test_an_even_split_goes_to_a_lead_whatever_the_queues_setting(scale: str, said: list[float | str | None]) -> None:
+    assert why(rated(scale, said, adjudicate_from=0)) == (Why.TIE,)
+
+
+def test_what_was_adjudicated_is_apart_no_longer() -> None:
+    item = rated("levels 1..5", [1, 5])
+    row = item.queue.metrics.get().metric
+    assert case_of(item).furthest == 4
+    decide(item.answer, row, 3, "adjudication")
+    assert case_of(item).furthest == 0
+    decide(item.answer, row, None, "revert")
+    assert case_of(item).furthest == 4
+
+
+def test_an_item_that_was_withdrawn_waits_for_nobody() -> None:
+    item = rated("levels 1..5", [1, 5])
+    ReviewItem.objects.update(state=ReviewItem.State.WITHDRAWN)
+    assert why(item) == ()
