@@ -22,6 +22,7 @@ from review.exposures import expose
 from review.given import Given
 from review.models.queues import Assignment, ItemEvent, ReviewItem, ReviewQueue
 from review.models.ratings import Override, Rating
+from review.queues.directing import name_people
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import escalate, flag, skip
 from review.ratings import submit, undo
@@ -233,6 +234,16 @@ def test_an_item_that_some_rated_and_all_others_passed_on_is_a_leads_matter_too(
     adjudicate(case.item.answer, metric, value=3, reason="Nobody is left.", seen=0, by=lead_of(queue))
     assert open_cases(queue.items.all()) == []
     assert queue.items.get().state == ReviewItem.State.DONE
+
+
+def test_nobody_is_left_once_all_for_whom_an_item_is_kept_passed_it_on() -> None:
+    queue = one_item_queue(people=4, needed=1)
+    item, kept = queue.items.get(), [member.reviewer for member in queue.members.order_by("pk")[:2]]
+    name_people(queue, [item.pk], kept, by=None)
+    skip(taken(queue, 0))
+    assert queue.items.get().state == ReviewItem.State.OPEN
+    skip(taken(queue, 1))
+    assert [case.why for case in open_cases(queue.items.all())] == [(Why.PASSED_ON,)]
 
 
 def test_an_item_that_needs_fewer_ratings_than_its_queue_is_done_after_a_ruling() -> None:

@@ -208,6 +208,16 @@ def test_ratings_of_other_metrics_are_no_look_at_this_one() -> None:
     assert not other.draws.get().planned_after_looking
 
 
+def test_assisted_ratings_are_no_look_because_they_enter_no_corrected_score() -> None:
+    run = run_of(10, [3])
+    person = make_user("reviewer", run.project)
+    assisted = make_queue(
+        run, metrics=["correctness"], strategy="uniform", size=4, seed=1, reviewers=[person], mode="assisted"
+    )
+    rate_one(assisted)
+    assert not queue_on(run, 3, seed=2).draws.get().planned_after_looking
+
+
 def test_picking_by_hand_after_ratings_takes_what_is_picked_and_leaves_earlier_draws_alone() -> None:
     run = run_of(10, [3])
     first = queue_on(run, 4, seed=1)

@@ -197,3 +197,9 @@ def test_quarters_are_named_from_where_to_where_they_go() -> None:
     halves = stratify(members, merge_below=0.0, most=2)
     assert len(set(halves.values())) == 2
     assert "from" not in "".join(halves.values())
+
+
+def test_the_answers_the_judge_failed_on_count_among_the_most_strata() -> None:
+    names = stratify(frame(40, failed=3), merge_below=0.0, most=3)
+    assert FAILED in names.values()
+    assert len(set(names.values())) == 3
