@@ -22,6 +22,7 @@ from evaluation.systems.models import System, SystemVersion
 
 M = TypeVar("M", bound=Model)
 Person = User | AnonymousUser
+LARGEST_ID = 2**63 - 1  # what both databases hold as a primary key
 
 #: How each table reaches its project.
 PROJECT_PATH: dict[type[Model], str] = {

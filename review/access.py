@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from evaluation import access
-from evaluation.access import M, Person
+from evaluation.access import LARGEST_ID, M, Person
 from evaluation.accounts.models import User
 from evaluation.accounts.roles import Action
 from evaluation.runs.models import Answer, Run
@@ -19,8 +19,6 @@ from review.overrides import may_override
 from review.queues.leases import for_whom
 from review.queues.settling import PASSED, RATED
 from review.queues.statements import OWN, OWN_SHOWN, QUEUE_FOR_RATING, held
-
-LARGEST_ID = 2**63 - 1
 
 
 def queues_of(user: Person) -> QuerySet[ReviewQueue]:

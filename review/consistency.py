@@ -13,9 +13,9 @@ from evaluation.scales import Scale
 from evaluation.scores.models import MetricDefinition
 from review.agreement.consensus import consensus
 from review.agreement.pair import PairAgreement, compare
-from review.figures.experts import FIRST_OCCASION, ExpertRating, agreement_ratings, read
+from review.figures.experts import ExpertRating, agreement_ratings, read
 from review.figures.judged import Key
-from review.models.queues import ReviewQueue
+from review.models.queues import FIRST_OCCASION, ReviewQueue
 from review.models.ratings import Rating
 
 Value = float | str

@@ -15,12 +15,11 @@ from evaluation.runs.models import Answer, Run
 from evaluation.samples import QuestionSpec
 from review.effective import Effective, effective_values
 from review.figures.judged import Key
-from review.models.queues import ReviewItem, ReviewQueue
+from review.models.queues import FIRST_OCCASION, ReviewItem, ReviewQueue
 from review.models.ratings import Rating
 from review.queues.settling import RATED
 
 BATCH = 200
-FIRST = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def reviewer_names(queue: ReviewQueue, only: User | None = None) -> list[str]:
 def item_records(queue: ReviewQueue, only: User | None = None) -> Iterator[ItemRecord]:
     """Every item on its first occasion, in the order of question and answer; memory stays the same however many there
     are. ``only``: as that reviewer may see them."""
-    rows = queue.items.filter(occasion=FIRST)
+    rows = queue.items.filter(occasion=FIRST_OCCASION)
     if only is not None:
         rows = rows.filter(assignments__reviewer=only, assignments__state__in=RATED)
     ids = list(rows.order_by("answer__question__position", "answer_id").values_list("pk", flat=True))
@@ -154,7 +153,7 @@ def _given(row: Rating) -> GivenRating:
         metric=row.metric.name,
         reviewer=reviewer.get_username() if reviewer else row.author,
         phase=row.phase,
-        repeat=assignment is not None and assignment.item.occasion > FIRST,
+        repeat=assignment is not None and assignment.item.occasion > FIRST_OCCASION,
         value=row.value,
         label=row.label,
         cannot_judge=row.cannot_judge,

@@ -16,7 +16,7 @@ from evaluation.scores.models import MetricDefinition
 from review.exposures import expose
 from review.given import MOVED, Change, Given, check_comment, check_reason_code, check_value, distance, flips
 from review.machine import MachineValue, answer_values
-from review.models.queues import Assignment, ItemEvent, QueueMetric, ReviewItem, ReviewQueue
+from review.models.queues import FIRST_OCCASION, Assignment, ItemEvent, QueueMetric, ReviewItem, ReviewQueue
 from review.models.ratings import Rating, RatingPart
 from review.parts import is_by_parts, judged_parts, part_rows, parts_given, with_figures
 from review.queues.order import by_chance
@@ -51,7 +51,7 @@ def is_due(assignment: Assignment, metrics: Sequence[QueueMetric], values: Mappi
     differs by the stated distance, and for a seeded random share of the others. Where the judge gave no value at all
     there is nothing to show; nor is it shown for hidden repeats."""
     queue, item = assignment.item.queue, assignment.item
-    if item.occasion > 1:
+    if item.occasion > FIRST_OCCASION:
         return False
     if queue.reveal == ReviewQueue.Reveal.NEVER or queue.mode == ReviewQueue.Mode.ASSISTED:
         return False

@@ -10,11 +10,12 @@ from evaluation.registry import Bilingual
 from evaluation.scales import Scale
 from evaluation.scores.models import MetricDefinition
 from review.agreement.variance import Observation, Source, VarianceSplit, variance_split
-from review.figures.experts import FIRST_OCCASION, ExpertRating, agreement_ratings
+from review.figures.experts import ExpertRating, agreement_ratings
 from review.figures.judged import Key
 from review.figures.said import Said
 from review.figures.scorers import RULES, Scorer
 from review.figures.titles import title_of
+from review.models.queues import FIRST_OCCASION
 from review.planning.spending import Advice, Spend, what_next
 
 

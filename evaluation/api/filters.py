@@ -8,9 +8,8 @@ from django.utils.translation import gettext_lazy as _
 from django_filters.rest_framework import CharFilter, ChoiceFilter, FilterSet, NumberFilter
 from drf_spectacular.utils import extend_schema_field
 
+from evaluation.access import LARGEST_ID
 from evaluation.runs.models import Run
-
-LARGEST_ID = 2**63 - 1
 
 
 @extend_schema_field({"type": "integer", "minimum": 1, "maximum": LARGEST_ID})

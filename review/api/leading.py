@@ -12,12 +12,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from evaluation.access import LARGEST_ID
 from evaluation.accounts.exports import take_export, take_figures
 from evaluation.accounts.models import User
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.errors import UnknownName
 from review.access import leads, queue_for_lead, queue_for_reading
-from review.api.shapes import LARGEST_ID, TOO_OFTEN, NothingBody
+from review.api.shapes import TOO_OFTEN, NothingBody
 from review.consistency import Consistency, consistency
 from review.exposures import expose_queue
 from review.item_export import FORMATS, export_items

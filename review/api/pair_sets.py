@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation import access
+from evaluation.access import LARGEST_ID
 from evaluation.accounts.exports import take_export, take_figures
 from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
@@ -22,7 +23,7 @@ from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_set
 from review.agreement.bootstrap import Resampling
 from review.api.figures import MOST_RESAMPLES
 from review.api.people import people_named
-from review.api.shapes import LARGEST_ID, TOO_OFTEN, NothingBody, optional_text, row_id
+from review.api.shapes import TOO_OFTEN, NothingBody, optional_text, row_id
 from review.forms.pairs import LARGEST, LONGEST_NAME
 from review.models.pairs import Pair, PairSet
 from review.pairing.exporting import FORMATS, export_pairs

@@ -9,6 +9,7 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
+from evaluation.access import LARGEST_ID
 from evaluation.api.endpoints import StrictSerializer
 from evaluation.errors import Refused
 from evaluation.messages import explain_refusal
@@ -20,7 +21,6 @@ from review.queues.making import MOST_REVIEWS
 from review.queues.sharing import MOST_REPEATS, Distribution
 from review.sampling.member import DrawParams, Strategy
 
-LARGEST_ID = 2**63 - 1
 TOO_OFTEN = OpenApiResponse(description="Too many within an hour; `Retry-After` says in how many seconds to try again.")
 LONGEST_TEXT = 100_000  # beyond every limit that is explained in a sentence
 A_DAY_IN_MS = 86_400_000

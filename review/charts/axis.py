@@ -9,6 +9,8 @@ from dataclasses import dataclass
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 25.0, 50.0)
 MOST_TICKS = 6
 
+MINUS = "\N{MINUS SIGN}"
+
 
 @dataclass(frozen=True, slots=True)
 class Tick:

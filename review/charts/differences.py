@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from review.charts.axis import Tick, axis_around
-
-MINUS = "\N{MINUS SIGN}"
+from review.charts.axis import MINUS, Tick, axis_around
 
 
 @dataclass(frozen=True, slots=True)

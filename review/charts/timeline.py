@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from review.charts.axis import Tick, axis_around
+from review.charts.axis import MINUS, Tick, axis_around
 
 MARGIN = 6.0  # percent left free at both ends
 LEAST_GAP = 34.0  # percent between the words of two changes, so that they do not run into each other there
-MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evaluation.registry import Bilingual
-from review.figures.experts import FIRST_OCCASION, ExpertRating
+from review.figures.experts import ExpertRating
 from review.figures.judged import Judged, Key
+from review.models.queues import FIRST_OCCASION
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from review.figures.experts import ExpertRating
 from review.models.draws import FrameMember
-from review.models.queues import Assignment, QueueMetric, ReviewQueue
+from review.models.queues import FIRST_OCCASION, Assignment, QueueMetric, ReviewQueue
 from review.sampling.member import Drawn
 from review.sampling.union import union_probability, united
 
@@ -105,7 +105,7 @@ def _queues_by_metric(queues: Collection[int]) -> dict[int, frozenset[int]]:
 
 def _silent(queues: Collection[int]) -> dict[int, frozenset[int]]:
     states = [Assignment.State.SKIPPED, Assignment.State.FLAGGED]
-    rows = Assignment.objects.filter(item__queue_id__in=queues, item__occasion=1, state__in=states)
+    rows = Assignment.objects.filter(item__queue_id__in=queues, item__occasion=FIRST_OCCASION, state__in=states)
     found: dict[int, set[int]] = {}
     for queue_id, answer_id in rows.values_list("item__queue_id", "item__answer_id"):
         found.setdefault(queue_id, set()).add(answer_id)

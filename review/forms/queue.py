@@ -17,6 +17,7 @@ from evaluation.messages import explain_refusal
 from evaluation.registry import JUDGED
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
+from review.forms.leading import MOMENT
 from review.forms.queue_lists import fields_from, listed
 from review.models.queues import ReviewQueue
 from review.planner.errors import GUESS
@@ -39,7 +40,6 @@ DISTRIBUTIONS = [
     (Distribution.BY_TAG, _("By tag or category of the question")),
     (Distribution.PER_ITEM, _("I name people answer by answer, on the page of the queue")),
 ]
-MOMENT = "%Y-%m-%dT%H:%M"  # what a browser's field for date and time sends
 
 
 class QueueForm(forms.Form):

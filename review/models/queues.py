@@ -13,6 +13,8 @@ from evaluation.rows import AppendOnly, Authored, Row
 from evaluation.runs.models import Answer, Run
 from evaluation.scores.models import MetricDefinition
 
+FIRST_OCCASION = 1  # of an answer in a queue; hidden repeats have higher ones
+
 
 class ReviewQueue(Row, Authored):
     """Answers waiting for experts, and the rules under which they rate.
@@ -141,7 +143,7 @@ class ReviewItem(Row):
     queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="items")
     answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="items")
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="items")
-    occasion = models.PositiveIntegerField(default=1)
+    occasion = models.PositiveIntegerField(default=FIRST_OCCASION)
     reviews_needed = models.PositiveIntegerField(default=1)
     reserved = models.BooleanField(default=False)
     shuffle_key = models.PositiveBigIntegerField()
@@ -154,7 +156,7 @@ class ReviewItem(Row):
                 condition=Q(reviews_needed__gte=1, reviews_needed__lte=10), name="sane_overlap_of_item"
             ),
             models.CheckConstraint(
-                condition=Q(occasion=1) | Q(occasion__gt=1, reviews_needed=1, reserved=True),
+                condition=Q(occasion=FIRST_OCCASION) | Q(occasion__gt=FIRST_OCCASION, reviews_needed=1, reserved=True),
                 name="repeat_is_for_one_person",
             ),
             models.CheckConstraint(

@@ -16,6 +16,7 @@ from evaluation.sentences.categories import category_name
 from review.effective import Source
 from review.many_overrides import Effect
 from review.pages import numbers
+from review.pages.answer import MARKS
 from review.pages.links import answer_href
 from review.selection import Selected, Selection, Wanted
 
@@ -26,7 +27,6 @@ SOURCES = {
     Source.OVERRIDE: _("decided by a lead or assigned expert"),
     Source.NONE: _("no value"),
 }
-MARKS = {Source.OVERRIDE: "expert", Source.REVIEW: "expert", Source.JUDGE: "judge", Source.RULE: "rule"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,20 @@ from django.utils import timezone
 from evaluation import audit
 from evaluation.accounts.models import RoleGrant, User
 from evaluation.errors import Refused
-from review.models.queues import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem, ReviewQueue
+from review.models.queues import (
+    FIRST_OCCASION,
+    Assignment,
+    ItemEvent,
+    QueueMember,
+    Reservation,
+    ReviewItem,
+    ReviewQueue,
+)
 from review.queues.leases import lease_end
 from review.queues.making import MOST_REVIEWS, add_members
 from review.queues.settling import RATED, locked, settle
 
 State = Assignment.State
-FIRST = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ def name_people(queue: ReviewQueue, items: Collection[int], people: Sequence[Use
     _check_members(queue, people)
     wanted = {one.pk for one in people}
     with transaction.atomic():
-        rows = queue.items.filter(pk__in=items, occasion=FIRST).exclude(state=ReviewItem.State.WITHDRAWN)
+        rows = queue.items.filter(pk__in=items, occasion=FIRST_OCCASION).exclude(state=ReviewItem.State.WITHDRAWN)
         found = list(rows.select_for_update(no_key=True).order_by("pk"))
         for item in found:
             _name(item, wanted)
@@ -130,7 +137,7 @@ def _unrated(queue: ReviewQueue, user: User) -> QuerySet[ReviewItem]:
     """Items the person holds, lost or has kept for them, and never rated; no hidden repeats."""
     mine = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user)
     kept = Reservation.objects.filter(item=OuterRef("pk"), reviewer=user)
-    open_ones = queue.items.filter(state=ReviewItem.State.OPEN, occasion=FIRST)
+    open_ones = queue.items.filter(state=ReviewItem.State.OPEN, occasion=FIRST_OCCASION)
     passed = mine.exclude(state__in=[State.LEASED, State.EXPIRED])
     return open_ones.filter(
         Exists(mine.filter(state=State.LEASED)) | (Q(reserved=True) & Exists(kept)), ~Exists(passed)

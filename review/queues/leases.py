@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from evaluation.accounts.models import User
 from evaluation.errors import Refused
 from review.exposures import expose
-from review.models.queues import Assignment, Reservation, ReviewItem, ReviewQueue
+from review.models.queues import FIRST_OCCASION, Assignment, Reservation, ReviewItem, ReviewQueue
 from review.queues.candidates import candidates
 from review.queues.statements import LEASE, LEASED, MEMBER, PROLONG, SERVED, SLOTS, held
 
@@ -156,7 +156,7 @@ def _own(queue: ReviewQueue, member: Any) -> Assignment | None:
 def _taken(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Assignment | None:
     for item, lapsed in candidates(queue, member, lost):
         taken = _take(item, queue, member, again=lapsed)
-        SERVED.run(member=member.pk, offset=member.offset if item.occasion > 1 else item.shuffle_key)
+        SERVED.run(member=member.pk, offset=member.offset if item.occasion > FIRST_OCCASION else item.shuffle_key)
         return taken
     return None
 

@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.db.models import Count, Q, Sum
 
 from evaluation.accounts.models import User
-from review.models.queues import Assignment, ReviewItem, ReviewQueue
+from review.models.queues import FIRST_OCCASION, Assignment, ReviewItem, ReviewQueue
 from review.queues.settling import RATED
 from review.queues.statements import KEPT_FOR, NOT_FOR_ALL, OWN_PROGRESS
 
@@ -100,7 +100,7 @@ def _items_made(queues: Sequence[ReviewQueue]) -> dict[int, int]:
     known = cache.get_many(keys.values())
     unknown = [pk for pk, key in keys.items() if key not in known]
     if unknown:
-        rows = ReviewItem.objects.filter(queue__in=unknown, occasion=1).order_by()
+        rows = ReviewItem.objects.filter(queue__in=unknown, occasion=FIRST_OCCASION).order_by()
         counted = dict(rows.values_list("queue").annotate(Count("pk")))
         known |= {keys[pk]: counted.get(pk, 0) for pk in unknown}
         cache.set_many({keys[pk]: known[keys[pk]] for pk in unknown}, timeout=24 * 3600)
@@ -115,19 +115,25 @@ def _repeats(queue: ReviewQueue, own: int) -> int:
 
 def ratings_given(queues: Sequence[ReviewQueue]) -> dict[int, tuple[int, int]]:
     """Ratings given and needed of several queues, by primary key, in two queries."""
-    given = Assignment.objects.filter(item__queue__in=queues, item__occasion=1, state__in=RATED).order_by()
+    given = Assignment.objects.filter(item__queue__in=queues, item__occasion=FIRST_OCCASION, state__in=RATED).order_by()
     rated = dict(given.values_list("item__queue").annotate(Count("pk")))
-    served = ReviewItem.objects.filter(queue__in=queues, occasion=1).exclude(state=ReviewItem.State.WITHDRAWN)
+    served = ReviewItem.objects.filter(queue__in=queues, occasion=FIRST_OCCASION).exclude(
+        state=ReviewItem.State.WITHDRAWN
+    )
     needed = dict(served.order_by().values_list("queue").annotate(Sum("reviews_needed")))
     return {one.pk: (rated.get(one.pk, 0), needed.get(one.pk, 0)) for one in queues}
 
 
 def queue_progress(queue: ReviewQueue) -> QueueProgress:
     """The queue's progress for its lead."""
-    rows = queue.items.filter(occasion=1).values("state").annotate(n=Count("pk"), needed=Sum("reviews_needed"))
+    rows = (
+        queue.items.filter(occasion=FIRST_OCCASION)
+        .values("state")
+        .annotate(n=Count("pk"), needed=Sum("reviews_needed"))
+    )
     counts = {row["state"]: (row["n"], row["needed"]) for row in rows.order_by()}
     items = {state: count for state, (count, _) in counts.items()}
-    given = Assignment.objects.filter(item__queue=queue, item__occasion=1, state__in=RATED)
+    given = Assignment.objects.filter(item__queue=queue, item__occasion=FIRST_OCCASION, state__in=RATED)
     counted = given.aggregate(ratings=Count("pk"), reached=Count("item", distinct=True))
     total = sum(items.values())
     needed = sum(needed for state, (_, needed) in counts.items() if state != ReviewItem.State.WITHDRAWN)

@@ -13,7 +13,7 @@ from evaluation.questions.models import Question
 from evaluation.scales import ScaleKind
 from evaluation.scores.models import MetricDefinition
 from review.given import FlagKind
-from review.models.queues import ItemEvent, ReviewQueue
+from review.models.queues import FIRST_OCCASION, ItemEvent, ReviewQueue
 from review.models.ratings import Rating
 
 RIGHT = 0.5  # of the scale: below it no answer to the question counts as right
@@ -76,7 +76,7 @@ def _best(of_answer: Mapping[int, Iterable[float]]) -> float:
 def _shares(queue: ReviewQueue, metrics: Mapping[int, MetricDefinition]) -> dict[int, dict[int, list[float]]]:
     """Question -> answer -> every reviewer's last first word, as a share of the scale with more being better."""
     rows = Rating.objects.filter(
-        assignment__item__queue=queue, assignment__item__occasion=1, phase="initial", value__isnull=False
+        assignment__item__queue=queue, assignment__item__occasion=FIRST_OCCASION, phase="initial", value__isnull=False
     )
     last: dict[tuple[int, int], tuple[int, int, int, float]] = {}
     columns = ("assignment_id", "metric_id", "answer__question_id", "answer_id", "value")

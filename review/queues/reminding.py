@@ -20,7 +20,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext, ngettext, override
 
 from evaluation.accounts.models import User
-from review.models.queues import Reminder, ReviewQueue
+from review.models.queues import FIRST_OCCASION, Reminder, ReviewQueue
 from review.queues.progress import own_progresses
 
 TRIES = 3
@@ -78,7 +78,7 @@ def left_to_rate(queue: ReviewQueue, user: User) -> int:
 
 
 def _still_open(queue: ReviewQueue) -> bool:
-    return queue.items.filter(state="open", occasion=1).exists()
+    return queue.items.filter(state="open", occasion=FIRST_OCCASION).exists()
 
 
 def _claim(queue: ReviewQueue, user: User, hours: int) -> Reminder | None:

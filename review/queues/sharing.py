@@ -49,7 +49,10 @@ class Sharing:
         """
         if self.distribution not in Distribution:
             raise UnknownName("distribution", str(self.distribution), list(Distribution.values))
-        for name, value, high in (("overlap_share", self.overlap_share, 1), ("repeat_share", self.repeat_share, 0.5)):
+        for name, value, high in (
+            ("overlap_share", self.overlap_share, 1),
+            ("repeat_share", self.repeat_share, MOST_REPEATS),
+        ):
             if not 0 <= value <= high:
                 raise Refused("queue_rule", field=name, low=0, high=high)
         if self.distribution == Distribution.BY_TAG and not self.fields:

@@ -24,7 +24,7 @@ from review.consistency import consistency
 from review.exposures import expose_queue
 from review.forms.leading import MOMENT, ids_of, moment_of
 from review.item_export import FORMATS, export_items
-from review.models.queues import ReviewQueue
+from review.models.queues import FIRST_OCCASION, ReviewQueue
 from review.pages.queue_items import queue_items_page, queue_questions_page
 from review.pages.queue_people import queue_people_page
 from review.queues.directing import extend_all, invite, name_people, reassign, release_all, set_deadline
@@ -174,7 +174,7 @@ def _people(request: HttpRequest, queue: ReviewQueue, error: str = "") -> HttpRe
 
 def _items(request: HttpRequest, queue: ReviewQueue, error: str) -> HttpResponse:
     waiting = request.GET.get("waiting", "") == "1"
-    rows = queue.items.filter(occasion=1).select_related("answer__question").order_by("shuffle_key")
+    rows = queue.items.filter(occasion=FIRST_OCCASION).select_related("answer__question").order_by("shuffle_key")
     if waiting:
         rows = rows.filter(reserved=True, reservations__isnull=True)
     asked = request.GET.get("page", "1")
