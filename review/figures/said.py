@@ -29,7 +29,7 @@ class Said:
     decisions: dict[Key, Decision]
     metrics: dict[int, MetricDefinition]
     computed: frozenset[int]
-    removed: frozenset[int] = frozenset()
+    removed: tuple[RunAnswer, ...] = ()
 
     @property
     def names(self) -> dict[int, str]:
@@ -45,8 +45,9 @@ def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
     """Read everything about the run's answers, or some of them, in seven queries. Over a whole run the answers that a
     lead took out are left out, and named in ``removed``."""
     asked = run_answers(run, answer_ids)
-    removed = removed_answers(run.answer_set_id) & {answer.answer_id for answer in asked}
-    kept = asked if answer_ids is not None else [one for one in asked if one.answer_id not in removed]
+    out = removed_answers(run.answer_set_id)
+    removed = tuple(one for one in asked if one.answer_id in out)
+    kept = asked if answer_ids is not None else [one for one in asked if one.answer_id not in out]
     answers = {answer.answer_id: answer for answer in kept}
     scorers = scorers_of(run, answer_ids)
     rows = read(ratings_of(run.answer_set_id, answer_ids))

@@ -11,6 +11,7 @@ from django.utils.translation import get_language
 from evaluation.accounts.roles import Action, Role, allowed
 from evaluation.messages import advise, explain_doubt, explain_reason
 from evaluation.runs.models import Run
+from review.figures.answers import RunAnswer
 from review.pages.categories import CategoryCard, category_card
 from review.pages.links import AnswerLink, DisagreementLink, disagreement_links, worst_links
 from review.pages.metric_table import MetricRow, metric_rows
@@ -42,7 +43,7 @@ class RunActions:
 class RunPage:
     """Everything that ``review/run.html`` shows. ``headline`` is false while the run has no score to show: it is not
     finished, or incomplete, and then ``reason`` says why; ``advice`` is what a person has to do before it can go on,
-    ``doubts`` what makes its judge less to be trusted."""
+    ``doubts`` what makes its judge less to be trusted, ``removed`` the answers that count nowhere any more."""
 
     run_id: int
     name: str
@@ -50,6 +51,7 @@ class RunPage:
     reason: str
     advice: str
     doubts: tuple[str, ...]
+    removed: tuple[RunAnswer, ...]
     profile: str
     system: str
     question_set: str
@@ -106,6 +108,7 @@ def run_page(
         reason=explain_reason(header.reason) if header.reason else "",
         advice=advise(header.reason) if header.state == Run.State.PAUSED else "",
         doubts=tuple(explain_doubt(one.code, one.params) for one in report.doubts),
+        removed=report.removed,
         profile=header.profile,
         system=header.system,
         question_set=header.question_set,

@@ -45,6 +45,9 @@ def summary_json(report: Report) -> dict[str, Any]:
         "agreement": plain(report.agreement),
         "gate": plain(report.gate),
         "next_review": None if report.next_review is None else dict(report.next_review),
+        "removed": [
+            {"id": one.question_id, "answer_id": one.answer_id, "sample": one.sample} for one in report.removed
+        ],
         "doubts": [plain(asdict(one)) for one in report.doubts],
         "provenance": plain(_provenance(report)),
     }

@@ -42,6 +42,10 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
     for doubt in report.doubts:
         yield ""
         yield "> ⚠️ " + escaped(explain_doubt(doubt.code, doubt.params))
+    if report.removed:
+        names = ", ".join(one.question_id for one in report.removed)
+        yield ""
+        yield "> " + escaped(f"{_('Taken out of all means, because a lead upheld a flag:')} {names}")
     yield ""
     yield from _overall(report)
     yield from _metrics(report)

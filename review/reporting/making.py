@@ -57,6 +57,7 @@ def report_of(basis: Gathered) -> Report:
         worst=worst_answers(lines),
         disagreements=disagreements(said, found.values),
         answers=lines,
+        removed=said.removed,
     )
 
 

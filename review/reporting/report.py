@@ -168,7 +168,8 @@ class Report:
     ``agreement`` has the form of the ``agreement`` command, with why values vary and without intervals. ``gate`` is
     ``None``: no gate was asked for. ``next_review`` is the next review worth while, ``None`` where nothing would be
     gained or where nobody planned. ``doubts`` are what makes the judge less to be trusted. ``worst`` are the answers
-    with the lowest scores, ``disagreements`` the largest distances of judge and experts first.
+    with the lowest scores, ``disagreements`` the largest distances of judge and experts first. ``removed`` are answers
+    that stand in no figure and not among ``answers``, because a lead upheld a flag of their question or reference.
     """
 
     header: RunHeader
@@ -186,3 +187,4 @@ class Report:
     worst: tuple[AnswerLine, ...]
     disagreements: tuple[Disagreement, ...]
     answers: tuple[AnswerLine, ...]
+    removed: tuple[RunAnswer, ...]

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied
+from django.test import Client
+from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from evaluation.accounts.models import User
@@ -26,6 +28,9 @@ from review.queues.directing import name_people
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import escalate, flag, skip
 from review.ratings import submit, undo
+from review.reporting.as_json import summary_json
+from review.reporting.as_markdown import markdown_summary
+from review.reporting.making import make_report
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.together import WAITS, together
 
@@ -180,6 +185,17 @@ def test_an_upheld_flag_of_a_bad_reference_takes_the_answer_out_of_all_means() -
     assert (item.answer_id, metric.pk) not in effective_values(item.run).values
     item.refresh_from_db()
     assert item.state == ReviewItem.State.WITHDRAWN
+    # and says so wherever the figures without it stand
+    question = item.answer.question.external_id
+    report = make_report(item.run)
+    assert summary_json(report)["removed"] == [{"id": question, "answer_id": item.answer_id, "sample": 1}]
+    assert item.answer_id not in {line.answer.answer_id for line in report.answers}
+    assert f"upheld a flag: {question}" in markdown_summary(report, None)
+    client = Client()
+    client.force_login(lead_of(queue))
+    page = client.get(reverse("run", args=[item.run_id])).content.decode()
+    assert "because a lead upheld a flag" in page
+    assert f">{question}</a></div>" in page
     with pytest.raises(Refused) as refused:
         rule_on(ItemEvent.objects.get(verb="flag"), upheld=False, reason="No.", by=lead_of(queue))
     assert refused.value.code == "ruled_already"
