@@ -14,6 +14,7 @@ from review.figures.decisions import adjudicated
 from review.given import Change
 from review.models.queues import Assignment, ItemEvent, ReviewQueue
 from review.models.ratings import Rating
+from review.queues.settling import locked
 from review.ratings import KEY_LIMIT
 from review.reveals import checked_changes, differs, final_row, insert_final
 
@@ -69,12 +70,18 @@ def rate_again(
     """
     if by.pk != assignment.reviewer_id:
         raise Refused("not_yours")
-    if assignment.state != Assignment.State.FINISHED:
+    if not 0 < len(idempotency_key) <= KEY_LIMIT:
+        raise Refused("bad_key", limit=KEY_LIMIT)
+    with transaction.atomic():
+        locked(assignment.item_id)  # neither an undo nor a lead's decision comes between looking and storing
+        return _rate_again(assignment, changes, idempotency_key, active_ms)
+
+
+def _rate_again(assignment: Assignment, changes: Mapping[str, Change], key: str, active_ms: int | None) -> RatedAgain:
+    if not Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.FINISHED).exists():
         raise Refused("not_finished")
     if not ReviewQueue.objects.filter(pk=assignment.item.queue_id, state=ReviewQueue.State.OPEN).exists():
         raise Refused("queue_closed")
-    if not 0 < len(idempotency_key) <= KEY_LIMIT:
-        raise Refused("bad_key", limit=KEY_LIMIT)
     standing = standing_ratings(assignment)
     if unknown := sorted(set(changes) - set(standing)):
         raise Refused("metrics_unknown", metrics=unknown)
@@ -83,7 +90,7 @@ def rate_again(
     closed = adjudicated_metrics(assignment)
     if any(standing[name].metric_id in closed for name in wanted):
         raise Refused("adjudicated_already")
-    return _store(assignment, standing, wanted, idempotency_key, active_ms)
+    return _store(assignment, standing, wanted, key, active_ms)
 
 
 def _store(

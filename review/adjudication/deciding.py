@@ -44,9 +44,11 @@ def adjudicate(
         raise PermissionDenied
     text = checked_reason(reason)
     check_value(metric.name, metric.read_scale(), value, label)
-    if Rating.objects.filter(answer=answer, metric=metric, reviewer=by).exists():
-        raise Refused("own_rating")
     with transaction.atomic():
+        # Before anything else, as whoever changes a queue does: the audit log is the last that all of them wait for.
+        items = list(ReviewItem.objects.filter(answer=answer).select_for_update(no_key=True).order_by("pk"))
+        if Rating.objects.filter(answer=answer, metric=metric, reviewer=by).exists():
+            raise Refused("own_rating")
         rows = list(Override.objects.filter(answer=answer, metric=metric).order_by("seq"))
         if seen is not None and seen != (rows[-1].seq if rows else 0):
             raise Refused("changed_meanwhile")
@@ -61,7 +63,7 @@ def adjudicate(
             label,
             judge_seen=exposed(by, answer.pk),
         )
-        for item in ReviewItem.objects.filter(answer=answer).select_related("queue"):
+        for item in items:
             settle_case(item)
     return made
 
@@ -99,7 +101,7 @@ def rule_on(event: ItemEvent, *, upheld: bool, reason: str, by: User) -> EventRu
 def settle_case(item: ReviewItem, *, ruled: bool = False) -> None:
     """Take an item out of dispute once nothing about it is open: done where it has its ratings or every metric was
     adjudicated, else open again for others. After a ruling (``ruled``) an item without a rating may be open again."""
-    row = ReviewItem.objects.select_for_update(no_key=True).select_related("queue").get(pk=item.pk)
+    row = ReviewItem.objects.select_for_update(no_key=True, of=("self",)).select_related("queue").get(pk=item.pk)
     if row.state != ReviewItem.State.DISPUTED:
         return
     case = case_of(row)

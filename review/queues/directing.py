@@ -88,8 +88,9 @@ def release_all(queue: ReviewQueue, reviewer: User, *, by: User | None) -> int:
     """Give back everything a person has in hand; how many items that were."""
     with transaction.atomic():
         held = Assignment.objects.filter(queue=queue, reviewer=reviewer, state=State.LEASED)
-        ids = list(held.values_list("pk", flat=True))
-        Assignment.objects.filter(pk__in=ids, state=State.LEASED).update(state=State.EXPIRED)
+        # Locked: what is rated or given back at the same moment is not given back by this.
+        ids = list(held.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+        Assignment.objects.filter(pk__in=ids).update(state=State.EXPIRED)
         ItemEvent.objects.bulk_create([ItemEvent(assignment_id=pk, verb="release") for pk in ids])
         audit.record(by, "queue_released", queue, reviewer=reviewer.pk, items=len(ids))
     return len(ids)

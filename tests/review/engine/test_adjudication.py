@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from review.models.ratings import Override, Rating
 from review.queues.directing import name_people
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import escalate, flag, skip
+from review.queues.making import close, reopen
 from review.ratings import submit, undo
 from review.reporting.as_json import summary_json
 from review.reporting.as_markdown import markdown_summary
@@ -171,6 +173,27 @@ def test_at_the_same_moment_too() -> None:
     )
     assert Override.objects.count() == 1
     assert sorted(type(one).__name__ for one in results) == ["Override", "Refused"]
+
+
+@WAITS
+@pytest.mark.django_db(transaction=True)
+def test_deciding_and_steering_the_queue_at_the_same_moment_never_wait_for_each_other() -> None:
+    """Each of them locks items and writes to the audit log; in another order than the others it would be a deadlock."""
+    queue, item = disputed()
+    metric, leads = queue.metrics.get().metric, [lead_of(queue), lead_of(queue)]
+    people = [member.reviewer for member in queue.members.order_by("pk")]
+    steps: list[Callable[[], object]] = [
+        lambda: name_people(queue, [item.pk], people, by=leads[1]),
+        lambda: close(queue, by=leads[1]),
+        lambda: reopen(queue, by=leads[1]),
+    ]
+    for turn in range(30):
+        value = 1 + turn % 5
+        results = together(
+            lambda value=value: adjudicate(item.answer, metric, value=value, reason="r", seen=None, by=leads[0]),  # type: ignore[misc]
+            steps[turn % 3],
+        )
+        assert not [one for one in results if isinstance(one, Exception)]
 
 
 def test_an_upheld_flag_of_a_bad_reference_takes_the_answer_out_of_all_means() -> None:

@@ -15,6 +15,7 @@ from review.queues.leases import assignment_ahead, next_assignment
 from review.queues.making import close
 from review.ratings import submit, undo
 from tests.factories import make_queue, make_scored_run, make_user
+from tests.together import WAITS, together
 
 pytestmark = pytest.mark.django_db
 
@@ -130,3 +131,25 @@ def test_a_closed_queue_shows_nothing_ahead() -> None:
     close(queue, by=None)
     queue.refresh_from_db()
     assert assignment_ahead(queue, me, current) is None
+
+
+@WAITS
+@pytest.mark.django_db(transaction=True)
+def test_of_undoing_and_rating_again_at_the_same_moment_one_counts() -> None:
+    for _ in range(10):
+        assignment = finished()
+        results = together(lambda: again(assignment, 4), lambda: undo(assignment, by=assignment.reviewer))  # noqa: B023 -- done within the turn
+        assert len([one for one in results if isinstance(one, Refused)]) == 1
+        assignment.refresh_from_db()
+        has_final = Rating.objects.filter(assignment=assignment, phase="final").exists()
+        assert has_final == (assignment.state == Assignment.State.FINISHED)
+
+
+def test_a_form_that_was_opened_before_an_undo_is_refused() -> None:
+    assignment = finished()
+    as_it_was = Assignment.objects.select_related("item__queue", "item__answer").get(pk=assignment.pk)
+    undo(assignment, by=assignment.reviewer)
+    with pytest.raises(Refused) as refused:
+        again(as_it_was, 4)
+    assert refused.value.code == "not_finished"
+    assert not Rating.objects.filter(phase="final").exists()

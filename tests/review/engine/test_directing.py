@@ -19,6 +19,7 @@ from review.queues.leases import extend, loaded, next_assignment
 from review.queues.sharing import Sharing
 from review.ratings import submit
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
+from tests.together import WAITS, together
 
 pytestmark = pytest.mark.django_db
 VALUES = {"correctness": Given(value=3), "faithfulness": Given(value=3)}
@@ -147,6 +148,19 @@ def test_what_is_in_hand_is_given_back_or_prolonged() -> None:
     assert held.state == "expired"
     assert ItemEvent.objects.filter(assignment=held, verb="release").count() == 1
     assert release_all(queue, user, by=None) == 0
+
+
+@WAITS
+@pytest.mark.django_db(transaction=True)
+def test_two_who_take_back_at_the_same_moment_take_back_once() -> None:
+    queue = queue_of()
+    user = members(queue)[0]
+    for turn in range(10):
+        held = next_assignment(queue, user)
+        assert held
+        results = together(*[lambda: release_all(queue, user, by=None)] * 2)
+        assert sorted(results) == [0, 1], turn
+        assert ItemEvent.objects.filter(verb="release").count() == turn + 1
 
 
 def test_a_deadline_moves_forward_or_goes() -> None:
