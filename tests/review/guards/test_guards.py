@@ -18,6 +18,7 @@ from evaluation.work.health import examine
 from review.given import Given
 from review.models.queues import Assignment, QueueMember, Reservation, ReviewItem, ReviewQueue
 from review.models.ratings import Rating
+from review.queues import leases
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import release
 from review.ratings import submit, undo
@@ -228,7 +229,18 @@ def test_the_judge_is_shown_after_the_rating_once_and_for_all(world: World) -> N
     refused(move(world.held, "state = 'leased', revealed_at = NULL, submitted_at = NULL, fence = 2"), "lease|seen it")
     execute(move(world.held, "state = 'finished'"))
     refused(move(world.held, "revealed_at = NULL"), "seen it")
+    refused(move(world.held, "revealed_at = '2026-01-02 00:00:00+00'"), "seen it")
     refused(move(world.held, "state = 'leased', submitted_at = NULL, fence = 2"), "live lease|revealed_when_shown")
+
+
+def test_no_first_rating_follows_a_look_at_the_judge_even_on_a_lease_that_has_none(world: World) -> None:
+    execute(move(world.held, f"state = 'submitted', submitted_at = '{NOW}'"))
+    execute(world.rating())
+    execute(move(world.held, "state = 'leased', submitted_at = NULL, fence = 2"))
+    execute(move(world.held, f"state = 'submitted', submitted_at = '{NOW}'"))
+    execute(move(world.held, f"state = 'revealed', revealed_at = '{NOW}'"))
+    execute(move(world.held, "state = 'finished'"))
+    refused(world.rating(seq=2, idempotency_key="after"), "before the judge was seen")
 
 
 @pytest.mark.parametrize("scope", ["answer", "run"])
@@ -250,7 +262,8 @@ def test_what_others_saw_and_other_answers_leave_a_rating_blind(world: World) ->
     execute(world.rating(blind=True))
 
 
-def test_an_assisted_rating_is_never_blind() -> None:
+def test_an_assisted_rating_is_never_blind_whatever_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "expose", lambda *_: None)
     world = World(mode="assisted")
     execute(move(world.held, f"state = 'finished', submitted_at = '{NOW}'"))
     refused(world.rating(blind=True), "not blind")
@@ -331,6 +344,12 @@ def test_a_final_rating_follows_a_first_one(world: World) -> None:
     refused(world.rating(phase="final", idempotency_key="final"), "follows a first one")
     execute(world.rating())
     execute(world.rating(phase="final", idempotency_key="final"))
+
+
+def test_a_final_rating_ends_the_item(world: World) -> None:
+    execute(move(world.held, f"state = 'submitted', submitted_at = '{NOW}'"))
+    execute(world.rating())
+    refused(world.rating(phase="final", idempotency_key="final"), "follows a first one")
 
 
 def test_nothing_of_it_stands_in_the_way_of_reviewing(world: World) -> None:
