@@ -9,14 +9,12 @@ from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
-from evaluation.sentences.categories import category_name
 from review.pages import numbers
 from review.planner.ahead import ReviewPlan, next_review
 from review.planner.design import Expected
 from review.planner.goals import Goal
+from review.reporting.beside import stratum_in_words
 from review.reporting.gathering import Gathered
-from review.sampling.draw import ALL, CERTAIN
-from review.sampling.stratify import FAILED
 
 FINE = 0.02  # half-widths below it are told to three decimals
 
@@ -144,17 +142,6 @@ def goal_rows(found: Sequence[Goal]) -> tuple[GoalRow, ...]:
         )
         for one in found
     )
-
-
-def stratum_in_words(name: str) -> str:
-    """A stratum by what it is; those by score and category have names of their own."""
-    known = {CERTAIN: gettext("drawn earlier"), FAILED: gettext("the judge failed"), ALL: gettext("all answers")}
-    if name in known:
-        return known[name]
-    categories, _space, scores = name.rpartition(" ")
-    named = ", ".join(category_name(one) for one in categories.split("|") if one)
-    reach = gettext("unscored") if scores == "unscored" else scores.replace("..", "–")
-    return f"{named} {reach}".strip()
 
 
 def _up(half_width: float) -> str:

@@ -10,7 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evaluation.messages import explain_reason
+from evaluation.sentences.categories import category_name
 from review.reporting.figure import Figure
+from review.sampling.draw import ALL, CERTAIN, FAILS, REST
+from review.sampling.stratify import FAILED
 
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})
 MOST_NAMED = 5
@@ -38,13 +41,30 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
     return found
 
 
+def stratum_in_words(name: str) -> str:
+    """A stratum by what it is; those by score and category have names of their own."""
+    known = {
+        CERTAIN: _("drawn earlier"),
+        FAILED: _("the judge failed"),
+        ALL: _("all answers"),
+        FAILS: _("below the set value"),
+        REST: _("all the others"),
+    }
+    if name in known:
+        return known[name]
+    categories, _space, scores = name.rpartition(" ")
+    named = ", ".join(category_name(one) for one in categories.split("|") if one)
+    reach = _("unscored") if scores == "unscored" else scores.replace("..", "–")
+    return f"{named} {reach}".strip()
+
+
 def _missing(missing: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
     found = []
     if count := missing.get("labels"):
         text = ngettext("%(count)d more rating is needed.", "%(count)d more ratings are needed.", count)
         found.append(text % {"count": count})
     if strata := missing.get("strata"):
-        few = ", ".join(f"{name} ({count})" for name, count in list(strata.items())[:MOST_NAMED])
+        few = ", ".join(f"{stratum_in_words(name)} ({count})" for name, count in list(strata.items())[:MOST_NAMED])
         found.append(_("Ratings missing by stratum: %(strata)s.") % {"strata": few})
     if count := missing.get("answers"):
         text = ngettext(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils.translation import override
 
-from review.pages.plan import stratum_in_words
+from review.reporting.beside import stratum_in_words, why_withheld
+from review.reporting.figure import Figure
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,18 @@ from review.pages.plan import stratum_in_words
 def test_a_stratum_is_told_by_category_and_scores(name: str, told: str) -> None:
     with override("ko"):
         assert stratum_in_words(name) == told
+
+
+def test_strata_that_lack_ratings_are_told_in_words_too() -> None:
+    missing = {"strata": {"inference|single_hop 2..3": 2, "certain": 1}}
+    with override("ko"):
+        text = why_withheld(
+            Figure(None, None, None, "", 9, withheld="stratum_too_few_labels", extra={"missing": missing})
+        )
+    assert "추론, 단일 사실 2–3 (2)" in text
+    assert "certain" not in text
+
+
+def test_strata_of_failed_answers_and_the_others_have_names() -> None:
+    with override("en"):
+        assert [stratum_in_words(name) for name in ("fails", "rest")] == ["below the set value", "all the others"]
