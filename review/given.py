@@ -141,9 +141,11 @@ def check_value(metric: str, scale: Scale, value: float | None, label: str | Non
 
 
 def check_comment(text: str) -> None:
-    """:raises Refused: ``comment_too_long`` beyond 10,000 characters."""
-    if len(text) > COMMENT_LIMIT:
-        raise Refused("comment_too_long", length=len(text), limit=COMMENT_LIMIT)
+    """:raises Refused: ``comment_too_long`` beyond 10,000 characters. A line break is one, as browsers count, although
+    they send two."""
+    length = len(text.replace("\r\n", "\n"))
+    if length > COMMENT_LIMIT:
+        raise Refused("comment_too_long", length=length, limit=COMMENT_LIMIT)
 
 
 def check_reason_code(code: str) -> None:

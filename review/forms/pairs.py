@@ -58,7 +58,7 @@ class PreferenceForm(forms.Form):
 
     pair = forms.ModelChoiceField(Pair.objects.none())
     value = forms.TypedChoiceField(choices=[(str(n), str(n)) for n in range(LEAST, MOST + 1)], coerce=int)
-    reason = forms.CharField(required=False, max_length=LONGEST_REASON)
+    reason = forms.CharField(required=False)
     seconds = forms.FloatField(required=False, min_value=0, max_value=86_400)
 
     def __init__(self, found: PairSet, data: Any) -> None:
@@ -69,6 +69,11 @@ class PreferenceForm(forms.Form):
     def pair_id(self) -> int | None:
         """The pair that was meant, where it can be told."""
         return whole_number(str(self.data.get("pair", "")))
+
+    def clean_reason(self) -> str:
+        """The reason with line breaks as the browser counted them, one character each."""
+        reason: str = self.cleaned_data["reason"]
+        return reason.replace("\r\n", "\n")
 
     def messages(self) -> list[str]:
         """Everything that is wrong, a missing choice first in plain words."""

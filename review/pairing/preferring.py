@@ -19,7 +19,7 @@ LONGEST_REASON = 5000
 @dataclass(frozen=True, slots=True)
 class Card:
     """A pair as one person sees it: ``swapped`` puts B on the left. ``chosen`` is the person's preference so far, from
-    -2 (left much better) to 2 (right much better)."""
+    -2 (left much better) to 2 (right much better), and ``stands`` the primary key of it, 0 without one."""
 
     pair: Pair
     swapped: bool
@@ -27,6 +27,7 @@ class Card:
     reason: str
     rated: int
     pairs: int
+    stands: int = 0
 
     @property
     def left(self) -> str:
@@ -49,7 +50,8 @@ def card_of(found: PairSet, person: User, pair_id: int | None = None) -> Card | 
         return None
     swapped, mine = is_swapped(found, chosen, person), given.get(chosen.pk)
     value = None if mine is None or mine.value is None else (-mine.value if swapped else mine.value)
-    return Card(chosen, swapped, value, mine.reason if mine else "", len(given), len(pairs))
+    stands = mine.pk if mine else 0
+    return Card(chosen, swapped, value, mine.reason if mine else "", len(given), len(pairs), stands)
 
 
 def newest_of(found: PairSet, person: User) -> dict[int, Preference]:

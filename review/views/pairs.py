@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -159,16 +161,26 @@ def pair_prefer(request: HttpRequest, pk: int) -> HttpResponse:
     _require_member(found, me)
     form = PreferenceForm(found, request.POST)
     if not form.is_valid():
-        card = card_of(found, me, form.pair_id)
-        page = RatePage(found, card, last_rated(found, me), tuple(form.messages()))
-        return render(request, "review/pair_rate.html", {"page": page}, status=400)
+        return _not_stored(request, found, form, form.messages(), status=400)
     said = form.cleaned_data
     try:
         prefer(found, said["pair"], me, int(said["value"]), reason=said["reason"], seconds=said["seconds"])
     except Refused as refused:
-        page = RatePage(found, card_of(found, me, form.pair_id), last_rated(found, me), (explain_refusal(refused),))
-        return render(request, "review/pair_rate.html", {"page": page}, status=409)
+        return _not_stored(request, found, form, [explain_refusal(refused)], status=409)
     return redirect("pairs-rate", found.pk)
+
+
+def _not_stored(
+    request: HttpRequest, found: PairSet, form: PreferenceForm, problems: Sequence[str], *, status: int
+) -> HttpResponse:
+    """The pair again with what was entered and why it does not count."""
+    me = person(request)
+    card = card_of(found, me, form.pair_id)
+    if card is not None and card.pair.pk == form.pair_id:
+        said = form.cleaned_data
+        card = replace(card, chosen=said.get("value", card.chosen), reason=str(form.data.get("reason", "")))
+    page = RatePage(found, card, last_rated(found, me), tuple(problems))
+    return render(request, "review/pair_rate.html", {"page": page}, status=status)
 
 
 @login_required

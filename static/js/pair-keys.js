@@ -10,11 +10,20 @@
     form.elements.seconds.value = ((performance.now() - started) / 1000).toFixed(1);
     form.querySelector("button").disabled = true;
   });
+  // Going back brings this page as it was left, with the button that a submit switched off.
+  window.addEventListener("pageshow", () => { form.querySelector("button").disabled = false; });
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || event.keyCode === 229 || event.ctrlKey || event.altKey || event.metaKey) return;
     if (event.target.matches("textarea")) { if (event.code === "Escape") event.target.blur(); return; }
     const digit = /^(?:Digit|Numpad)([1-5])$/.exec(event.code);
-    if (digit) { choices[Number(digit[1]) - 1].checked = true; choices[Number(digit[1]) - 1].focus(); event.preventDefault(); return; }
+    if (digit) {
+      const choice = choices[Number(digit[1]) - 1];
+      choice.checked = true;
+      choice.focus();
+      choice.dispatchEvent(new Event("change", { bubbles: true }));
+      event.preventDefault();
+      return;
+    }
     if (event.code === "KeyZ") { document.getElementById("back")?.click(); return; }
     if ((event.code === "Enter" || event.code === "NumpadEnter") && !event.target.matches("a, button, summary")) {
       event.preventDefault();

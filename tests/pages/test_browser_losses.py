@@ -10,11 +10,13 @@ from django.contrib.sessions.models import Session
 
 from evaluation.runs.models import Context
 from evaluation.scores.models import Finding, Score
+from review.models.pairs import Preference
 from review.models.queues import ItemEvent, ReviewQueue
 from review.models.ratings import Rating, RatingPart
-from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
+from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.browser import PHONE, Visit, visit
 from tests.pages.test_browser_protocol import person, queue_of, rate
+from tests.pages.world import make_pair_set
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SIDEWAYS = (844, 390)
@@ -153,6 +155,29 @@ def test_a_change_survives_a_session_that_ends_at_the_reveal(
         found.go("Enter")  # the change, as it was before
     final = Rating.objects.get(phase="final")
     assert (final.value, final.comment, bool(final.reason_code)) == (3, "제가 놓쳤습니다", True)
+
+
+def test_a_preference_survives_a_session_that_ends(settings: Any, browser: Any, live_server: Any) -> None:
+    settings.DEBUG = True
+    project = make_project()
+    me = make_user("reviewer", project)
+    pairs = make_pair_set(project, me)
+    with visit(browser, live_server.url, me) as found:
+        found.open(f"/pairs/{pairs.pk}/rate/")
+        found.page.keyboard.press("4")
+        found.page.fill("#reason", "B names its source")
+        Session.objects.all().delete()
+        with found.page.expect_navigation():
+            found.page.click("#preference button")
+        log_in(found.page, me.username)
+        found.settle()
+        assert found.path == f"/pairs/{pairs.pk}/rate/"
+        assert found.page.input_value("#reason") == "B names its source"
+        assert found.page.is_checked("input[name=value][value='1']")
+        with found.page.expect_navigation():
+            found.page.click("#preference button")
+        found.settle()
+    assert Preference.objects.get().reason == "B names its source"
 
 
 def test_a_question_to_the_lead_survives_a_crash_and_is_gone_once_asked(

@@ -54,6 +54,32 @@ def test_a_missing_choice_is_said_and_nothing_is_stored(world: World) -> None:
     assert not Preference.objects.exists()
 
 
+def test_what_was_entered_stays_in_a_form_that_was_refused(world: World) -> None:
+    client, pair = world.client("member"), world.pair_set.pairs.get()
+    address = reverse("pairs-prefer", args=[world.pair_set.pk])
+    long = "line\r\n" * 1_000  # browsers count a line break as one character and send two
+    refused = client.post(address, {"pair": pair.pk, "value": "-2", "reason": long + "and more " * 12})
+    assert refused.status_code == 409
+    page = refused.content.decode()
+    assert "and more" in page
+    assert 'value="-2" required checked' in page
+    without_choice = client.post(address, {"pair": pair.pk, "reason": "because"})
+    assert without_choice.status_code == 400
+    assert ">because</textarea>" in without_choice.content.decode()
+    assert not Preference.objects.exists()
+    assert client.post(address, {"pair": pair.pk, "value": "-2", "reason": long}).status_code == 302
+    assert len(Preference.objects.get().reason) == 5_000 - 1  # without the last line break
+
+
+def test_what_a_browser_keeps_of_a_pair_is_one_persons_and_ends_with_the_preference(world: World) -> None:
+    client, pair = world.client("member"), world.pair_set.pairs.get()
+    shown, me = reverse("pairs-rate", args=[world.pair_set.pk]), world.people["member"].pk
+    assert f'data-keep="pair.{pair.pk}.{me}.0"' in client.get(shown).content.decode()
+    client.post(reverse("pairs-prefer", args=[world.pair_set.pk]), {"pair": pair.pk, "value": "1"})
+    stands = Preference.objects.get().pk
+    assert f'data-keep="pair.{pair.pk}.{me}.{stands}"' in client.get(f"{shown}?pair={pair.pk}").content.decode()
+
+
 def test_a_lead_makes_a_comparison_of_two_systems_and_reads_it(world: World) -> None:
     other = make_scored_run(make_answer_set(world.question_set))
     User.objects.filter(pk=world.people["member"].pk).update(first_name="Maya Lindqvist")
