@@ -102,8 +102,9 @@ def with_figures(
 ) -> dict[str, Given]:
     """The same values, with the formula's figure for every metric that was rated by its parts.
 
-    :raises Refused: ``parts_undecided``, ``unknown_verdict``, ``no_parts`` where there is nothing to decide,
-        ``parts_needed`` for a bare value, or ``too_many_parts``.
+    :raises Refused: ``parts_undecided``, ``unknown_verdict``, ``unknown_part`` for one that was not offered or may not
+        be added, ``no_parts`` where there is nothing to decide, ``parts_needed`` for a bare value, or
+        ``too_many_parts``.
     """
     found = dict(values)
     for metric in metrics:

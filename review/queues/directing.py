@@ -135,7 +135,7 @@ def invite(queue: ReviewQueue, people: Sequence[User], *, by: User | None) -> No
 
 
 def _unrated(queue: ReviewQueue, user: User) -> QuerySet[ReviewItem]:
-    """Items the person holds, lost or has kept for them, and never rated; no hidden repeats."""
+    """Open items the person holds or has kept for them, and neither rated nor passed on; no hidden repeats."""
     mine = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user)
     kept = Reservation.objects.filter(item=OuterRef("pk"), reviewer=user)
     open_ones = queue.items.filter(state=ReviewItem.State.OPEN, occasion=FIRST_OCCASION)

@@ -224,12 +224,13 @@ def test_an_upheld_flag_of_a_bad_reference_takes_the_answer_out_of_all_means() -
     assert refused.value.code == "ruled_already"
 
 
-def test_a_dismissed_flag_leaves_the_answer_where_it_was() -> None:
+@pytest.mark.parametrize(("kind", "upheld"), [("bad_reference", False), ("unreadable", True)])
+def test_a_dismissed_flag_and_one_of_another_kind_leave_the_answer_where_it_was(kind: str, upheld: bool) -> None:
     queue = queue_of()
     assignment = next_assignment(queue, queue.members.order_by("pk")[0].reviewer)
     assert assignment
-    flag(assignment, "bad_reference", "the rule was repealed")
-    rule_on(ItemEvent.objects.get(verb="flag"), upheld=False, reason="It was not.", by=lead_of(queue))
+    flag(assignment, kind, "the rule was repealed")
+    rule_on(ItemEvent.objects.get(verb="flag"), upheld=upheld, reason="So it is.", by=lead_of(queue))
     item, metric = ReviewItem.objects.get(pk=assignment.item_id), queue.metrics.get().metric
     assert item.state == ReviewItem.State.OPEN
     assert (item.answer_id, metric.pk) in effective_values(item.run).values
