@@ -1,4 +1,4 @@
-"""The value of a metric for an answer that counts: a decision, else the experts, else the judge (statistics.md 1.4)."""
+"""The value of a metric for an answer that counts: a decision, else the experts, else the judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement of a run: every judge against the experts, and the experts among themselves (statistics.md 4)."""
+"""Agreement of a run: every judge against the experts, and the experts among themselves (``docs/agreement.md``)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def usable_strata(component: Component, *, part: bool) -> list[Stratum]:
 
 
 def obstacle(component: Component, found: Sequence[Stratum]) -> Obstacle | None:
-    """The first rule of statistics.md 3.4 and 2.3 that forbids a figure, or ``None``."""
+    """The first rule that forbids a figure, or ``None``: ``docs/correction.md``, *When there is no corrected score*."""
     size, labels = len(component.answers), component.labels
     if labels == size:
         return None

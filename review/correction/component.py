@@ -32,7 +32,7 @@ class Fitted:
 
 
 def fitted(component: Component, confidence: float = 0.95, *, part: bool = False) -> Fitted | Obstacle:
-    """Estimate a component by the regression estimator over its strata (statistics.md 3.1), or say what is missing.
+    """Estimate a component by the regression estimator over its strata, or say what is missing.
 
     ``part``: the component's answers are a part of the drawn frame, such as a category.
     """

@@ -41,7 +41,7 @@ def corrected_overall(
     part: bool = False,
 ) -> Outcome:
     """The corrected whole score: the sum of weight times corrected component, with the variance of the influence
-    summed per answer, so that components rated on different answers combine (statistics.md 3.3).
+    summed per answer, so that components rated on different answers combine.
 
     ``labels`` and ``effective_labels`` count answers. A component nobody rated, or whose frame is small and not
     complete, enters as it came and is named. It is withheld while any component is, naming those; and where none was

@@ -128,7 +128,7 @@ def has_examples(answer_set_id: int) -> bool:
 
 
 def effective_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:
-    """Each rater's latest final, else latest initial rating, assisted ones included (statistics.md 1.4).
+    """Each rater's latest final, else latest initial rating, assisted ones included.
 
     Hidden repeats serve self-consistency alone and are left out. A rater whose latest word is "cannot judge" says
     nothing.
@@ -145,7 +145,7 @@ def effective_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRati
 
 def agreement_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:
     """Each rater's blind first word: the first occasion on which they rated, of it the last initial row (later ones
-    supersede earlier ones before the reveal), if that row is blind and a judgement (statistics.md 1.3).
+    supersede earlier ones before the reveal), if that row is blind and a judgement.
 
     Imported ratings count as one occasion per rater: the newest row of the initial phase.
     """

@@ -1,4 +1,4 @@
-"""Answers that a lead took out of all means by upholding a flag of a bad question or reference (statistics.md 1.6)."""
+"""Answers that a lead took out of all means by upholding a flag of a bad question or reference."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from review.sampling.member import Drawn
 from review.sampling.union import union_probability, united
 
 IMPORTED = "import"
-LEAST_SERVED = 2  # of a stratum, as for a corrected score (statistics.md 3.4)
+LEAST_SERVED = 2  # of a stratum, as for a corrected score
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _by_chance(one: Drawn) -> bool:
 
 def _since_last_look(draws: Sequence[_OneDraw], served: Collection[int]) -> Sequence[_OneDraw]:
     """A draw planned after ratings were read takes earlier answers as certain and stands without the draws before it:
-    weights are never pooled across looks (statistics.md 2.1).
+    weights are never pooled across looks.
 
     It takes their place once it tells something of every stratum: before, its certain answers would stand for all
     others too, and opening a queue would take away the figures that the earlier draws give. What decides is how many

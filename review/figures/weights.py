@@ -28,7 +28,7 @@ class Weighting:
 
 def weigh(rated: Collection[int], places: Mapping[int, Place]) -> Weighting:
     """Weights 1 / (probability x response rate of the stratum). The response rate is rated / sampled, so that it
-    covers both non-response and items not reached yet, whose order is random (statistics.md 2.3)."""
+    covers both non-response and items not reached yet, whose order is random."""
     known = [answer for answer in rated if _usable(places.get(answer, NOWHERE))]
     if not known:
         answers = tuple(rated)

@@ -1,4 +1,4 @@
-"""Corrected figures: what the experts would have said, blind, of all answers (statistics.md 3)."""
+"""Corrected figures: what the experts would have said, blind, of all answers (``docs/correction.md``)."""
 
 from __future__ import annotations
 

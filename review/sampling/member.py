@@ -12,7 +12,7 @@ _NO_PILOT: Mapping[str, float] = MappingProxyType({})
 
 
 class Strategy(StrEnum):
-    """How answers are chosen for review (statistics.md 2.2)."""
+    """How answers are chosen for review, as ``docs/queues.md`` tells."""
 
     ALL = "all"
     UNIFORM = "uniform"

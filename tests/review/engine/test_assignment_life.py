@@ -1,4 +1,4 @@
-"""Property: whatever reviewers do with a queue, in whatever order, the rules of ``statistics.md`` 1 hold."""
+"""Property: whatever reviewers do with a queue, in whatever order, overlap, leases and blindness hold."""
 
 from __future__ import annotations
 
