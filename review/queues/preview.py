@@ -27,8 +27,8 @@ RECENT = 500
 @dataclass(frozen=True, slots=True)
 class QueuePreview:
     """``items`` answers of ``frame``, in ``strata``, that take so many ``ratings``; where chance decides how many they
-    are, the expected number. ``earlier`` of them were drawn before and never rated. ``per_reviewer`` is how many each
-    rates, repeats among them, and ``seconds_each`` what that takes.
+    are, the expected number. ``earlier`` of them were drawn before and are not rated by all metrics.
+    ``per_reviewer`` is how many each rates, repeats among them, and ``seconds_each`` what that takes.
     ``measured`` tells whether the pace, in seconds an answer, is the project's own. ``by_run`` has what would be drawn
     from each run, by its primary key."""
 
