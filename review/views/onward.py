@@ -48,8 +48,11 @@ def onward(request: HttpRequest, queue: ReviewQueue) -> HttpResponse:
     )
 
 
-def to_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """To an item of the person's own: to the reveal, or back to one that was opened again."""
+def to_item(request: HttpRequest, pk: int, *, refused: bool = False) -> HttpResponse:
+    """To an item of the person's own: to the reveal, or back to one that was opened again. Where what they sent was
+    ``refused``, as of a second window, the browser goes on keeping it: it is there when the item is brought back."""
     if not wants_json(request):
         return redirect("review-item", pk)
-    return JsonResponse({"next": reverse("review-item", args=[pk]), "undo": "", "head": "", "says": []})
+    return JsonResponse(
+        {"next": reverse("review-item", args=[pk]), "undo": "", "head": "", "says": [], "refused": refused}
+    )

@@ -138,7 +138,7 @@ def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> 
     """The screen again with the reason beside the fields and everything that was entered."""
     if refused.code in {"already_rated", "not_held"}:
         messages.error(request, explain_refusal(refused))
-        return to_item(request, assignment.pk)
+        return to_item(request, assignment.pk, refused=True)
     metrics = metrics_of(assignment.item.queue)
     return _screen(
         request,

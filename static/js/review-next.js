@@ -69,8 +69,9 @@
       return;
     }
     if (reply.headers.get("Content-Type")?.startsWith("application/json")) {
-      document.dispatchEvent(new CustomEvent("concord:sent", { detail: form().dataset.store }));
-      onward(await reply.json());
+      const told = await reply.json();
+      if (!told.refused) document.dispatchEvent(new CustomEvent("concord:sent", { detail: form().dataset.store }));
+      onward(told);
     } else if (reply.status === 409) {
       const next = ahead;
       show(parse(await reply.text()));

@@ -157,6 +157,33 @@ def test_a_change_survives_a_session_that_ends_at_the_reveal(
     assert (final.value, final.comment, bool(final.reason_code)) == (3, "제가 놓쳤습니다", True)
 
 
+def test_what_a_second_window_sent_too_late_is_there_when_the_item_is_brought_back(
+    browser: Any, live_server: Any, settings: Any
+) -> None:
+    settings.DEBUG = True
+    queue = queue_of(4)
+    ReviewQueue.objects.update(reveal="never")
+    with visit(browser, live_server.url, person(queue)) as found:
+        found.open(f"/review/{queue.pk}/")
+        here, first = found.path, found.page
+        second = first.context.new_page()
+        second.goto(live_server.url + here)
+        rate(found, "4")
+        second.keyboard.press("c")
+        second.keyboard.type("the date is wrong")
+        second.keyboard.press("Escape")
+        second.keyboard.press("1")
+        with second.expect_navigation():
+            second.keyboard.press("Enter")
+        assert "the date is wrong" not in second.content()  # the item as it was rated in the first window
+        with first.expect_navigation():
+            first.keyboard.press("z")
+        first.wait_for_selector("#rating")
+        assert first.input_value("#comment") == "the date is wrong"
+        assert first.is_checked("input[name='value:correctness'][value='1']")
+    assert [row.value for row in Rating.objects.all()] == [4]
+
+
 def test_a_preference_survives_a_session_that_ends(settings: Any, browser: Any, live_server: Any) -> None:
     settings.DEBUG = True
     project = make_project()
