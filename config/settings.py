@@ -50,6 +50,7 @@ MIDDLEWARE = [
     "config.unwritable.UnwritableMiddleware",
     "config.too_often.TooOftenMiddleware",
     "config.way_back.WayBackMiddleware",
+    "config.without_nul.WithoutNulMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
