@@ -15,6 +15,7 @@ from evaluation.canonical import content_hash
 from evaluation.errors import Refused
 from evaluation.statements import insert
 from review.exposures import exposed
+from review.figures.decisions import adjudicated
 from review.given import Given, check_comment
 from review.models.queues import Assignment, ItemEvent, QueueMetric, ReviewItem, ReviewQueue
 from review.models.ratings import Rating, RatingPart, SuggestedAnswer
@@ -93,8 +94,8 @@ def undo(assignment: Assignment, *, by: User) -> Assignment:
     The ratings stay; the next submit supersedes them.
 
     :raises Refused: ``judge_already_seen`` after a reveal or any other look at the judge, ``not_the_last``,
-        ``nothing_to_undo``, ``queue_closed``, ``not_yours``, ``already_final`` for an item that was rated again, or
-        ``slot_taken`` for a skipped item.
+        ``nothing_to_undo``, ``queue_closed``, ``not_yours``, ``already_final`` for an item that was rated again,
+        ``adjudicated_already``, or ``slot_taken`` for a skipped item.
     """
     if by.pk != assignment.reviewer_id:
         raise Refused("not_yours")
@@ -240,6 +241,8 @@ def _reopen(assignment: Assignment, queue: ReviewQueue, by: User) -> None:
         raise Refused("judge_already_seen")
     if Rating.objects.filter(assignment=last, phase="final").exists():
         raise Refused("already_final")
+    if adjudicated([assignment.item.answer_id]):
+        raise Refused("adjudicated_already")
     row = Assignment.objects.filter(pk=last.pk, state__in=[State.SUBMITTED, State.FINISHED], revealed_at__isnull=True)
     if not row.update(state=State.LEASED, submitted_at=None, lease_until=lease_end(queue), fence=F("fence") + 1):
         raise Refused("judge_already_seen")

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evaluation.work import dispatch
@@ -28,10 +29,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Start the children and wait.
 
-        :raises CommandError: when the port is taken.
+        :raises CommandError: when the port is taken, or the files of the pages cannot be collected.
         """
         if port_taken(options["host"], options["port"]):
             raise CommandError(PORT_TAKEN % options["port"])
+        if not settings.DEBUG:
+            _collect_files()
         count = processes(settings.CONCORD_WEB_PROCESSES)
         web = Child("web server", web_command(options["host"], options["port"], count))
         children, watch = [web], lambda: None
@@ -44,3 +47,11 @@ class Command(BaseCommand):
         self.stdout.write(f"http://{options['host']}:{options['port']}/  (Ctrl-C to stop)")
         self.stdout.flush()
         sys.exit(Supervisor(children, web, watch, settings.CONCORD_HEARTBEAT_SECONDS).run())
+
+
+def _collect_files() -> None:
+    """Where DEBUG is off, pages name their stylesheets and scripts by content, as they were collected last."""
+    try:
+        call_command("collectstatic", interactive=False, verbosity=0)
+    except OSError as error:
+        raise CommandError(f"The files of the pages cannot be collected in {settings.STATIC_ROOT}: {error}") from error

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from evaluation.work.web_server import MOST_PROCESSES, port_taken, processes, web_command
+from tests.faults.site import free_port
 
 
 @pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (4, 4), (64, MOST_PROCESSES)])
@@ -25,6 +28,27 @@ def test_the_server_is_started_with_so_many() -> None:
     command = web_command("127.0.0.1", 8001, 3)
     assert command[command.index("--workers") + 1] == "3"
     assert command[-1] == "config.wsgi:application"
+
+
+def test_without_debug_the_files_of_the_pages_are_collected_first_or_it_is_said_why_not(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(name: str, command: list[str]) -> None:
+        raise RuntimeError(name)
+
+    monkeypatch.setattr("evaluation.management.commands.serve.Child", started)
+    settings.STATIC_ROOT, settings.DEBUG = tmp_path / "static", True
+    with pytest.raises(RuntimeError, match="web server"):
+        call_command("serve", port=free_port())
+    assert not settings.STATIC_ROOT.exists()
+    settings.DEBUG = False
+    with pytest.raises(RuntimeError, match="web server"):
+        call_command("serve", port=free_port())
+    assert list(settings.STATIC_ROOT.glob("review*.css"))
+    settings.STATIC_ROOT = tmp_path / "file"
+    settings.STATIC_ROOT.write_text("")
+    with pytest.raises(CommandError, match="cannot be collected in"):
+        call_command("serve", port=free_port())
 
 
 def test_a_port_that_another_server_shares_among_its_processes_is_taken_and_a_second_server_says_so() -> None:

@@ -121,6 +121,19 @@ def test_an_adjudication_counts_above_the_ratings_which_stay() -> None:
     assert not case_of(item).is_open
 
 
+def test_a_rating_stays_once_a_lead_has_decided() -> None:
+    queue = make_queue(make_scored_run(values=[3]), reveal="never")
+    (me,) = [member.reviewer for member in queue.members.all()]
+    held = next_assignment(queue, me)
+    assert held
+    submit(held, {name: Given(value=3) for name in ("correctness", "faithfulness")}, idempotency_key="k", by=me)
+    metric = queue.metrics.get(metric__name="correctness").metric
+    adjudicate(held.item.answer, metric, value=4, reason="The fee is right.", seen=0, by=lead_of(queue))
+    with pytest.raises(Refused) as refused:
+        undo(loaded(held.pk), by=me)
+    assert refused.value.code == "adjudicated_already"
+
+
 def test_a_lead_who_saw_the_judge_decides_but_not_as_gold() -> None:
     queue, item = disputed()
     lead = lead_of(queue)
