@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
+from config.without_nul import NUL
 from evaluation.whole_numbers import whole_number
 from review.models.queues import Draft, ReviewQueue
 from tests.pages.world import World, make_world
@@ -12,7 +13,7 @@ from tests.pages.world import World, make_world
 pytestmark = pytest.mark.django_db
 
 HUGE = "9" * 5_000  # more digits than Python reads at once
-ODD = [HUGE, "9" * 30, "²", "٣", "-1", "1e3", "\0"]
+ODD = [HUGE, "9" * 30, "²", "٣", "-1", "1e3", NUL]
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def test_only_short_runs_of_ascii_digits_are_whole_numbers() -> None:
     assert [whole_number(one, 2) for one in ("12", "123")] == [12, None]
 
 
-@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("odd", [one for one in ODD if one != NUL])  # which no view sees
 def test_addresses_with_odd_numbers_lead_nowhere(world: World, odd: str) -> None:
     lead, member = world.client("lead"), world.client("member")
     pairs = reverse("pairs-rate", args=[world.pair_set.pk])
