@@ -47,10 +47,10 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "config.unwritable.UnwritableMiddleware",
-    "config.too_often.TooOftenMiddleware",
-    "config.way_back.WayBackMiddleware",
-    "config.without_nul.WithoutNulMiddleware",
+    "config.middleware.UnwritableMiddleware",
+    "config.middleware.TooOftenMiddleware",
+    "config.middleware.WayBackMiddleware",
+    "config.middleware.WithoutNulMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -66,7 +66,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "django.template.context_processors.i18n",
-                "config.frame.frame",
+                "config.navigation.frame",
             ],
         },
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from config.without_nul import NUL
+from config.middleware import NUL
 from evaluation.whole_numbers import whole_number
 from review.models.queues import Draft, ReviewQueue
 from tests.pages.world import World, make_world

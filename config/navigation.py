@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.translation import get_language, gettext
 
-from config.way_back import page_of
+from config.middleware import page_of
 from evaluation.accounts.roles import STAFF_ROLES, Action, allowed
 from evaluation.accounts.standing import roles_anywhere
 

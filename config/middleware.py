@@ -1,0 +1,134 @@
+"""What people and programs are told while the database takes no writing: that it is so, not that something broke.
+
+What people are told where they did something too often: how long to wait, on a page of its own.
+
+The way back from a form: to the page that it was on, since what it was sent to cannot be opened.
+
+Forms and addresses without the character U+0000, which text copied from elsewhere may hold: it shows nothing,
+PostgreSQL stores no text with it, and what was typed around it must not be lost for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
+from django.shortcuts import render, resolve_url
+from django.template.loader import render_to_string
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from evaluation.errors import Refused, TooOften
+from evaluation.messages import explain_refusal
+from evaluation.work.storage import unwritable
+
+log = logging.getLogger("concord.web")
+UNAVAILABLE = 503
+
+
+class UnwritableMiddleware:
+    """Answers 503 with what is the matter, in place of 500, where a view could not write."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """The answer; ``None`` for every other error."""
+        why = unwritable(exception) if isinstance(exception, DatabaseError) else ""
+        if not why:
+            return None
+        log.error("not saved, %s: %s", why, exception)
+        if not connection.in_atomic_block:
+            connection.close()  # SQLite goes on only reading over one that it opened while the file was so
+        text = explain_refusal(Refused(why))
+        if request.path.startswith("/api/"):
+            return JsonResponse({"detail": text, "code": why}, status=UNAVAILABLE)
+        return HttpResponse(render_to_string("503.html", {"text": text}), status=UNAVAILABLE)
+
+
+TOO_MANY_REQUESTS = 429
+
+
+class TooOftenMiddleware:
+    """Answers 429 where a page refuses for now; REST has its own handler (``evaluation/api/errors.py``)."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """The page; ``None`` for every other error."""
+        if not isinstance(exception, TooOften):
+            return None
+        response = render(request, "429.html", {"text": explain_refusal(exception)}, status=TOO_MANY_REQUESTS)
+        response.headers["Retry-After"] = str(exception.seconds)
+        return response
+
+
+class WayBackMiddleware:
+    """Has somebody whose session ended before they sent a form come back to the page of the form, or home."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if request.method != "POST" or not isinstance(response, HttpResponseRedirect):
+            return response
+        log_in = resolve_url(settings.LOGIN_URL)
+        if urlsplit(response.url).path != log_in or request.path == log_in:
+            return response
+        return redirect_to_login(page_of(request))
+
+
+def page_of(request: HttpRequest) -> str:
+    """The page somebody looks at: the one that was asked for or, behind a form, the one that the browser says the form
+    was on; the page after logging in where that is none of ours."""
+    if request.method in {"GET", "HEAD"}:
+        return request.get_full_path()
+    page = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure()):
+        return resolve_url(settings.LOGIN_REDIRECT_URL)
+    return urlsplit(page)._replace(scheme="", netloc="", fragment="").geturl()
+
+
+NUL = "\0"
+
+
+class WithoutNulMiddleware:
+    """Takes the character out before a view reads its form. The REST endpoints refuse it by themselves."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """The answer to the request."""
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Callable[..., Any], *_: Any) -> None:
+        """Clean what the view is about to read; the check against forged forms has read it by now."""
+        if getattr(view, "csrf_exempt", False):
+            return
+        request.GET = _without_nul(request.GET)
+        if request.method == "POST":
+            request.POST = _without_nul(request.POST)
+
+
+def _without_nul(data: QueryDict) -> Any:
+    if not any(NUL in text for _, texts in data.lists() for text in texts if isinstance(text, str)):
+        return data
+    cleaned = data.copy()
+    for name, texts in data.lists():
+        cleaned.setlist(name, [text.replace(NUL, "") if isinstance(text, str) else text for text in texts])
+    cleaned._mutable = False
+    return cleaned
