@@ -10,8 +10,8 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.roles import STAFF_ROLES
 from evaluation.accounts.standing import roles_anywhere
+from evaluation.core.roles import STAFF_ROLES
 
 #: Only our own tables. A scheduled function of the queue's tables would be any importable code, and its results are
 #: unpickled when looked at; groups mean nothing here, because rights come from roles.

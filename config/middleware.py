@@ -23,7 +23,7 @@ from django.shortcuts import render, resolve_url
 from django.template.loader import render_to_string
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from evaluation.errors import Refused, TooOften
+from evaluation.core.errors import Refused, TooOften
 from evaluation.messages import explain_refusal
 from evaluation.work.storage import unwritable
 

@@ -12,8 +12,8 @@ from django.utils.functional import cached_property
 from django.utils.translation import get_language, gettext
 
 from config.middleware import page_of
-from evaluation.accounts.roles import STAFF_ROLES, Action, allowed
 from evaluation.accounts.standing import roles_anywhere
+from evaluation.core.roles import STAFF_ROLES, Action, allowed
 
 #: The languages under their own names: whoever looks for theirs may not read the present one.
 OWN_NAMES = {"en": "English", "ko": "한국어"}

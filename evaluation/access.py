@@ -14,7 +14,7 @@ from django.db.models import Model, QuerySet
 from django.http import Http404
 
 from evaluation.accounts.models import Project, RoleGrant, User
-from evaluation.accounts.roles import ALLOWED, Action, Role, allowed
+from evaluation.core.roles import ALLOWED, Action, Role, allowed
 from evaluation.questions.models import ImportBatch, Question, QuestionSet
 from evaluation.runs.models import Answer, AnswerSet, Run
 from evaluation.scores.models import Score

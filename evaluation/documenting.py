@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from evaluation.core.registry import MetricSpec
+from evaluation.core.scales import ScaleKind
 from evaluation.derived import answer_overall
 from evaluation.derived.catalogue import DERIVED_METRICS
 from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.judging.catalogue import families, family_named
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from evaluation.registry import MetricSpec
-from evaluation.scales import ScaleKind
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
 HEAD = """# Metrics

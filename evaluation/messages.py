@@ -9,7 +9,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
-from evaluation.errors import Problem, Refused
+from evaluation.core.errors import Problem, Refused
 from evaluation.sentences import advice, criteria, doubts, imports, problems, reasons, refusals
 
 _BYTES = {"file_too_large", "workbook_too_large"}

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.db import transaction
 
 from evaluation.accounts.models import Project, User
-from evaluation.canonical import content_hash
-from evaluation.errors import UnknownName
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import UnknownName
 from evaluation.judges.models import Endpoint, JudgeVersion, RubricVersion
 from evaluation.judging.baseline import BASELINE_VERSION
 from evaluation.judging.rubric import Rubric, shipped_rubric

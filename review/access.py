@@ -9,7 +9,7 @@ from django.http import Http404
 from evaluation import access
 from evaluation.access import LARGEST_ID, M, Person
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
+from evaluation.core.roles import Action
 from evaluation.runs.models import Answer, Run
 from review.models.draws import Draw
 from review.models.pairs import PairMember, PairSet

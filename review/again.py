@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from django.db import IntegrityError, transaction
 
 from evaluation.accounts.models import User
-from evaluation.canonical import content_hash
-from evaluation.errors import Refused
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused
 from review.figures.decisions import adjudicated
 from review.given import Change
 from review.models.queues import Assignment, ItemEvent, ReviewQueue

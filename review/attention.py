@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 
 from evaluation import access
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
+from evaluation.core.roles import Action
 from evaluation.runs.models import Run
 from review.access import cases_for_lead
 from review.adjudication.cases import open_cases

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from evaluation.scores.models import MetricDefinition
 from review.agreement.consensus import consensus
 from review.agreement.pair import PairAgreement, compare

@@ -10,12 +10,12 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef
 
 from evaluation.accounts.models import User
-from evaluation.canonical import content_hash
-from evaluation.errors import Refused
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused
+from evaluation.core.samples import Status
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import Answer, Run
-from evaluation.samples import Status
-from evaluation.scales import Scale, ScaleKind
 from evaluation.scores.models import MetricDefinition, Score
 from review.machine import MachineValue, machine_values
 from review.models.draws import Draw, FrameMember

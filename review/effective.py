@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from evaluation.registry import Kind
+from evaluation.core.registry import Kind
+from evaluation.core.samples import Status
+from evaluation.core.scales import ScaleKind
 from evaluation.runs.models import Run
-from evaluation.samples import Status
-from evaluation.scales import ScaleKind
 from evaluation.scores.models import MetricDefinition
 from review.figures.decisions import Decision
 from review.figures.experts import ExpertRating, effective_ratings

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 
 from evaluation.access import projects_with
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
+from evaluation.core.roles import Action
 from evaluation.runs.models import Answer, Run
 from review.models.queues import QueueMember, ReviewItem, ReviewQueue
 from review.models.ratings import Exposure

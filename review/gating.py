@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.runs.models import Run
 from review.comparing.choosing import Side, sides
 from review.comparing.difference import RunDifference, difference

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from evaluation.errors import Refused
-from evaluation.scales import Scale, ScaleKind
+from evaluation.core.errors import Refused
+from evaluation.core.scales import Scale, ScaleKind
 
 COMMENT_LIMIT = 10_000
 FIVE_LEVELS = 4.0  # steps of a five-level scale: the yardstick for scales without levels

@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.translation import get_language
 
 from evaluation.accounts.models import User
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
 from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
 from evaluation.files.label_studio import Control, labelling_config, task
 from evaluation.files.whole import write_whole

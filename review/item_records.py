@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from evaluation.accounts.models import User
+from evaluation.core.samples import QuestionSpec
 from evaluation.runs.models import Answer, Run
-from evaluation.samples import QuestionSpec
 from review.effective import Effective, effective_values
 from review.figures.judged import Key
 from review.models.queues import FIRST_OCCASION, ReviewItem, ReviewQueue

@@ -9,13 +9,13 @@ from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
+from evaluation.core.registry import MetricSpec
+from evaluation.core.scales import Scale
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.judges.prices import price_table
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.pricing import Price
-from evaluation.registry import MetricSpec
 from evaluation.runs.models import Preflight, Run, RunJudge
-from evaluation.scales import Scale
 from review.measures_kept import kept_of
 from review.models.ratings import Rating
 from review.trend import headline_statistic

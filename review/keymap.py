@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 
 
 class KeyAction(StrEnum):

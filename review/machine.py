@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from evaluation.core.samples import Status
 from evaluation.runs.models import Run
-from evaluation.samples import Status
 from evaluation.scores.models import Score
 from evaluation.scoring.coverage import counting
 from review.queues.statements import SAID

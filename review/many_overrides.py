@@ -12,9 +12,9 @@ from django.db.models import Exists, OuterRef
 from evaluation import audit
 from evaluation.access import may
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
-from evaluation.canonical import content_hash
-from evaluation.errors import Refused
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
 from evaluation.runs.models import Answer, Run
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import definitions

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from evaluation.registry import Bilingual
+from evaluation.core.registry import Bilingual
+from evaluation.core.scales import Scale
 from evaluation.runs.models import Run
-from evaluation.scales import Scale
 from review.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from review.agreement.bootstrap import Resampling
 from review.agreement.catalogue import NAMES

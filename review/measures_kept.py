@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
 from evaluation.runs.models import Run
 from evaluation.scores.models import Score
 from evaluation.work.patience import patiently

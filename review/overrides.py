@@ -9,8 +9,8 @@ from django.db.models import Exists, OuterRef, Q
 from evaluation import audit
 from evaluation.access import may
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
 from evaluation.runs.models import Answer
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import definitions

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.registry import ReviewForm
+from evaluation.core.samples import Finding as Part
+from evaluation.core.samples import Result
 from evaluation.judging.formulas import (
     CONTRADICTED,
     FORMULAS,
@@ -21,10 +24,7 @@ from evaluation.judging.formulas import (
     figure_from_parts,
 )
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.registry import ReviewForm
 from evaluation.runs.models import Answer
-from evaluation.samples import Finding as Part
-from evaluation.samples import Result
 from evaluation.scores.models import Finding, MetricDefinition
 from evaluation.scoring.coverage import counting
 from review.given import Given, PartGiven

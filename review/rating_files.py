@@ -14,7 +14,7 @@ from django.db import transaction
 
 from evaluation import audit
 from evaluation.accounts.models import User
-from evaluation.errors import Problem
+from evaluation.core.errors import Problem
 from evaluation.files.file_name import display_name
 from evaluation.files.rating_origin import Rater
 from evaluation.files.rating_values import read_definitions

@@ -11,8 +11,8 @@ from django.db import transaction
 from django.db.models import F
 
 from evaluation.accounts.models import User
-from evaluation.canonical import content_hash
-from evaluation.errors import Refused
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused
 from evaluation.statements import insert
 from review.exposures import exposed
 from review.figures.decisions import adjudicated

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
 from review.effective import Effective, RunValues, Source, effective_values

@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
+from evaluation.core.registry import Bilingual
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.calls import Outcome
-from evaluation.registry import Bilingual
 from evaluation.runs.models import Preflight, Run
-from evaluation.scales import Scale, ScaleKind
 from review.measures import By
 from review.measures_kept import agreement_if_kept, kept_agreement
 from review.models.ratings import Rating

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.registry import Bilingual
-from evaluation.scales import Scale
+from evaluation.core.registry import Bilingual
+from evaluation.core.scales import Scale
 from evaluation.scores.models import MetricDefinition
 from review.agreement.variance import Observation, Source, VarianceSplit, variance_split
 from review.figures.experts import ExpertRating, agreement_ratings

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from evaluation.accounts.models import Project, RoleGrant, User
-from evaluation.accounts.roles import Role
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
+from evaluation.core.roles import Role
+from evaluation.core.samples import QuestionSpec
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.profiles.models import ProfileVersion
 from evaluation.questions.models import Question, QuestionSet
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import make_run as make_draft
 from evaluation.runs.models import Answer, AnswerSet, Context, Run
-from evaluation.samples import QuestionSpec
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import definitions
 from evaluation.shipping import shipped_rubric_row

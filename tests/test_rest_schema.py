@@ -17,7 +17,7 @@ from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from config.wsgi import application
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.shipping import baseline_judge, profile_row
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_answer_set, make_scored_run

@@ -13,7 +13,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from evaluation.accounts.models import TakenExport, User
-from evaluation.errors import TooOften
+from evaluation.core.errors import TooOften
 from evaluation.work.storage import unwritable
 
 WINDOW = timedelta(hours=1)

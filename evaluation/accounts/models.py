@@ -9,7 +9,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.rows import AppendOnly, Row
 
 ROLE_CHOICES = [

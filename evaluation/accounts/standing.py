@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import AnonymousUser
 
 from evaluation.accounts.models import RoleGrant, User
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 
 
 def roles_anywhere(user: User | AnonymousUser) -> frozenset[str]:

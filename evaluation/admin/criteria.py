@@ -16,14 +16,14 @@ from django.views.decorators.http import require_POST
 
 from evaluation import access
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
 from evaluation.admin.versions import VersionAdmin
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
 from evaluation.criteria.activating import activate, deactivate
 from evaluation.criteria.drafting import draft
 from evaluation.criteria.models import CriterionEvent, CriterionVersion
 from evaluation.criteria.standing import newest_events, standing
 from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
-from evaluation.errors import Refused
 from evaluation.forms.criterion import CriterionForm, filled
 from evaluation.judges.models import JudgeVersion
 from evaluation.messages import explain_refusal

@@ -11,9 +11,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.roles import Action
 from evaluation.admin.rights import RoleAdmin
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
 from evaluation.judges.keys import store_key
 from evaluation.judges.models import Endpoint
 from evaluation.judging.origins import AllowList, origin_of

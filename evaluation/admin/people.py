@@ -21,9 +21,9 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation import access
 from evaluation.accounts.models import ApiToken, AuditEvent, Project, RoleGrant, User
-from evaluation.accounts.roles import Action
 from evaluation.accounts.tokens import new_token
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
+from evaluation.core.roles import Action
 
 LONGEST_TOKEN = timedelta(days=365)
 

@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.roles import Action
 from evaluation.admin.rights import ReadOnlyAdmin
+from evaluation.core.roles import Action
 from evaluation.questions.models import ImportBatch, Question, QuestionSet
 
 

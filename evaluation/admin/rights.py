@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from evaluation import access, audit
 from evaluation.accounts.models import Project, User
-from evaluation.accounts.roles import Action
+from evaluation.core.roles import Action
 
 
 class RoleAdmin(ModelAdmin):

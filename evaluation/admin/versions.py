@@ -15,11 +15,12 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation import access
 from evaluation.accounts.models import Project, User
-from evaluation.accounts.roles import Action
 from evaluation.admin.rights import ReadOnlyAdmin
+from evaluation.core.errors import InvalidFile, UnknownName
+from evaluation.core.roles import Action
+from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.naming import check_metric_names
 from evaluation.criteria.standing import rubrics_of_others
-from evaluation.errors import InvalidFile, UnknownName
 from evaluation.judges.models import Endpoint, JudgeVersion, RubricVersion
 from evaluation.judging.criteria.terms import is_criterion
 from evaluation.judging.rubric import Rubric, parse_rubric
@@ -28,7 +29,6 @@ from evaluation.profiles.models import ProfileVersion
 from evaluation.profiles.spec import ProfileSpec, load_profile
 from evaluation.scores.models import MetricDefinition
 from evaluation.shipping import BASELINE, rubric_row, save_judge, save_profile
-from evaluation.whole_numbers import whole_number
 
 LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]
 

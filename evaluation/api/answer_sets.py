@@ -12,12 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.access import fetch
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, ListEndpoint, StrictSerializer, person
 from evaluation.api.errors import problem_json
 from evaluation.api.filters import AnswerSetFilter
 from evaluation.api.run_json import RunSummarySerializer, run_summary
 from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, UploadEndpoint
+from evaluation.core.roles import Action
 from evaluation.files.reading import read_answers
 from evaluation.questions.models import QuestionSet
 from evaluation.runs.answer_files import import_answers, score_by_rules

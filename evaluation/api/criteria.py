@@ -8,9 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.access import fetch
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, ListEndpoint
 from evaluation.api.filters import CriterionFilter
+from evaluation.core.roles import Action
 from evaluation.criteria.models import CriterionEvent, CriterionVersion
 from evaluation.criteria.standing import newest_events
 

@@ -19,9 +19,9 @@ from rest_framework.serializers import BaseSerializer
 
 from evaluation.access import visible
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
 from evaluation.api.pages import Pages
 from evaluation.api.parsers import LengthRequired, StrictJSON
+from evaluation.core.roles import Action
 
 
 class StrictSerializer(serializers.Serializer[Any]):

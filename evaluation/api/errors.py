@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from evaluation.errors import InvalidFile, Problem, Refused, TooOften, UnknownName
+from evaluation.core.errors import InvalidFile, Problem, Refused, TooOften, UnknownName
 from evaluation.messages import explain, explain_refusal
 
 

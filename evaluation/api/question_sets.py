@@ -15,12 +15,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.access import fetch
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, ListEndpoint, StrictSerializer, person
 from evaluation.api.errors import problem_json
 from evaluation.api.filters import ByNameInProject, QuestionFilter
 from evaluation.api.pages import PagesInOrder
 from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, UploadEndpoint, project_for
+from evaluation.core.roles import Action
 from evaluation.files.reading import read_questions
 from evaluation.questions.importing import Imported, import_question_set, set_name
 from evaluation.questions.models import Question, QuestionSet

@@ -11,14 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.access import fetch
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import ListEndpoint
 from evaluation.api.filters import AnswerFilter
 from evaluation.api.pages import PagesInOrder
+from evaluation.core.roles import Action
+from evaluation.core.samples import Status
 from evaluation.messages import explain_reason
 from evaluation.runs.models import Answer, Context, Run
 from evaluation.runs.results import answers_in, primary_pairs, with_scores
-from evaluation.samples import Status
 from evaluation.scores.models import Finding, Score
 from evaluation.shown import values_shown
 

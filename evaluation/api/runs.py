@@ -12,7 +12,6 @@ from rest_framework.response import Response
 
 from evaluation.access import fetch
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, ListEndpoint, StrictSerializer, person
 from evaluation.api.filters import RunFilter
 from evaluation.api.pages import PagesInOrder
@@ -24,6 +23,7 @@ from evaluation.api.run_json import (
     run_summaries,
     run_summary,
 )
+from evaluation.core.roles import Action
 from evaluation.judging.jury import JuryRule
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.asking import Wanted, ask_for_run, cancel_run, pause_run, resume_run

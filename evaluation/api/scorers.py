@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.access import fetch, projects_with
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, ListEndpoint
 from evaluation.api.filters import ByNameInProject, RubricFilter
+from evaluation.core.roles import Action
 from evaluation.criteria.standing import rubrics_of_others
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.profiles.models import ProfileVersion

@@ -7,9 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.access import fetch
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, ListEndpoint
 from evaluation.api.filters import ByNameInProject
+from evaluation.core.roles import Action
 from evaluation.systems.models import System, SystemVersion
 
 SYSTEMS = System.objects.prefetch_related("versions")

@@ -6,11 +6,11 @@ from django.db import transaction
 
 from evaluation import audit
 from evaluation.accounts.models import Project, User
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused
+from evaluation.core.registry import Kind
 from evaluation.criteria.models import Criterion, CriterionVersion
-from evaluation.errors import Refused
 from evaluation.judging.criteria.spec import CriterionSpec
-from evaluation.registry import Kind
 from evaluation.scores.models import MetricDefinition
 from evaluation.scoring.definitions import declared
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from evaluation.core.errors import UnknownName
 from evaluation.criteria.models import Criterion
-from evaluation.errors import UnknownName
 from evaluation.scoring.definitions import declared
 
 

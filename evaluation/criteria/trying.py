@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from evaluation import audit
 from evaluation.accounts.models import User
+from evaluation.core.errors import Refused
+from evaluation.core.samples import Result
 from evaluation.criteria.models import CriterionVersion
-from evaluation.errors import Refused
 from evaluation.judges.clients import client_of
 from evaluation.judges.models import JudgeVersion
 from evaluation.judges.prices import price_table
@@ -27,7 +28,6 @@ from evaluation.judging.prompt import judge_call
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
 from evaluation.runs.models import Answer, AnswerSet
-from evaluation.samples import Result
 from evaluation.work.shared_pool import ENDPOINT_BUSY, Busy, SharedPool
 
 TRIED = 5  # answers of a trial

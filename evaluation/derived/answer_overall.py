@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.samples import Result, Status
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.profiles.per_answer import BY_ANSWER, AnswerOverall, PartValue, overall_of_answer
 from evaluation.profiles.spec import ProfileSpec, Unit
-from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
-from evaluation.samples import Result, Status
-from evaluation.scales import Scale, ScaleKind
 
 NEGATIVE = "negative"  # questions whose right answer is to abstain or correct
 

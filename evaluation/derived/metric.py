@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evaluation.registry import MetricSpec
-from evaluation.samples import Result
+from evaluation.core.registry import MetricSpec
+from evaluation.core.samples import Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.embedding.local import LocalModel, Tokens
 from evaluation.embedding.vectors import percent
-from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.scales import Scale, ScaleKind
 
 SPEC = MetricSpec(
     name="bert_score_f1",

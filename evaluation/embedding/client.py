@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
 from evaluation.embedding.protocol import Embedded
 from evaluation.embedding.wire import read_embeddings, request_body
 from evaluation.judging.calls import Outcome

@@ -17,10 +17,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from evaluation.core.errors import Refused
 from evaluation.embedding.protocol import Embedded, Vector
 from evaluation.embedding.texts import is_korean
 from evaluation.embedding.transformer import Array, Shape, hidden_states
-from evaluation.errors import Refused
 from evaluation.judging.calls import Outcome
 
 LANGUAGE = "language"  # the reason code of a text in a language that the model does not know

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evaluation.core.samples import Finding, Result
 from evaluation.embedding.protocol import Vector
 from evaluation.embedding.vectors import cosine, percent
-from evaluation.samples import Finding, Result
 
 
 def answer_relevance(

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.embedding.protocol import Vector
 from evaluation.embedding.vectors import cosine, percent
-from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.scales import Scale, ScaleKind
 
 SPEC = MetricSpec(
     name="semantic_similarity",

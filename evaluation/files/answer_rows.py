@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.errors import Problem
+from evaluation.core.errors import Problem
+from evaluation.core.samples import VALUE_BOUND, AnswerSpec
 from evaluation.files.answer_names import ANSWER, CONTEXTS, QUESTION_ID, RETRIEVED_IDS
 from evaluation.files.context_values import read_contexts
 from evaluation.files.problems import Problems
@@ -15,7 +16,6 @@ from evaluation.files.question_fields import TEXT
 from evaluation.files.row import Row, rows_of
 from evaluation.files.tree import FileTree, Kind, Node, plain
 from evaluation.files.values import expand_cell, read_integer, read_number, read_text, read_texts
-from evaluation.samples import VALUE_BOUND, AnswerSpec
 
 LONGEST_LATENCY = 86_400.0
 MOST_SAMPLES = 10_000

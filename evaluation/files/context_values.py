@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from evaluation.core.samples import VALUE_BOUND, ContextSpec
 from evaluation.files.problems import Problems
 from evaluation.files.row import Row
 from evaluation.files.tree import Kind, Node
 from evaluation.files.values import expand_cell, read_number, read_text
-from evaluation.samples import VALUE_BOUND, ContextSpec
 
 
 def read_contexts(node: Node, field: str, problems: Problems) -> tuple[ContextSpec, ...] | None:

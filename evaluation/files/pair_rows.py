@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evaluation.core.scales import Scale
 from evaluation.files.answer_names import QUESTION_ID
 from evaluation.files.question_fields import TEXT
 from evaluation.files.rating_failures import failure_off_scale, failure_without_value
@@ -14,7 +15,6 @@ from evaluation.files.rating_values import value_on
 from evaluation.files.row import Row
 from evaluation.files.tree import Kind
 from evaluation.files.values import expand_cell, read_text
-from evaluation.scales import Scale
 
 PREFERENCE = Scale.parse("-2..2")
 OF_JUDGES = Scale.parse("-2..2:real")  # the difference of two scores, say

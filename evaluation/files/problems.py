@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from evaluation.errors import InvalidFile, Problem
+from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.codes import PARAMETERS
 from evaluation.files.limits import MOST_PROBLEMS
 

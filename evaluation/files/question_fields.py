@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evaluation.core.samples import CheckPhrases, Nugget
 from evaluation.files.row import Row
 from evaluation.files.tree import Kind, Node, plain
 from evaluation.files.values import (
@@ -15,7 +16,6 @@ from evaluation.files.values import (
     read_text,
     read_texts,
 )
-from evaluation.samples import CheckPhrases, Nugget
 
 ID = ("id", "query_id", "qid", "input_id")
 TEXT = ("question", "query", "user_input", "input")

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from evaluation.canonical import content_hash
-from evaluation.errors import Problem
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Problem
+from evaluation.core.samples import QuestionSpec
 from evaluation.files.answer_names import SYSTEM_FIELDS
 from evaluation.files.problems import Problems
 from evaluation.files.question_fields import (
@@ -24,7 +25,6 @@ from evaluation.files.question_shapes import Placed, place_rows
 from evaluation.files.row import Row, folded
 from evaluation.files.tree import FileTree, Kind
 from evaluation.files.values import read_name, splits_at_bars
-from evaluation.samples import QuestionSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from evaluation.core.scales import Scale
 from evaluation.files.rating_origin import Rater
 from evaluation.files.row import Row
 from evaluation.files.tree import Node
 from evaluation.files.values import shown
-from evaluation.scales import Scale
 
 # Reasons of a judge's failure that have a sentence of their own; others are kept behind ``reported``.
 KNOWN_FAILURES = frozenset({"scale", "parse", "truncated", "refused", "filtered", "timeout", "upstream"})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from evaluation.core.samples import Finding
 from evaluation.files.problems import Problems
 from evaluation.files.row import Row
 from evaluation.files.tree import Kind, Node
 from evaluation.files.values import expand_cell, read_integer
-from evaluation.samples import Finding
 
 KINDS = ("claim", "nugget", "context")
 LABELS = {

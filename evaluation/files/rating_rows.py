@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.errors import Problem
+from evaluation.core.errors import Problem
+from evaluation.core.samples import Finding
+from evaluation.core.scales import Scale
 from evaluation.files.answer_names import QUESTION_ID
 from evaluation.files.answer_rows import MOST_SAMPLES, list_in
 from evaluation.files.pair_rows import PairRow, read_pair
@@ -19,8 +21,6 @@ from evaluation.files.rating_values import value_on
 from evaluation.files.row import Row, rows_of
 from evaluation.files.tree import FileTree, Kind
 from evaluation.files.values import read_integer
-from evaluation.samples import Finding
-from evaluation.scales import Scale
 
 
 @dataclass(frozen=True, slots=True)

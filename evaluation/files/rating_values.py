@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.files.tree import Kind, Node
 from evaluation.files.values import boolean_of, number_of
-from evaluation.scales import Scale, ScaleKind
 
 
 def value_on(node: Node, scale: Scale) -> float | str | None:

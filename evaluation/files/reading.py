@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from evaluation.core.scales import Scale
 from evaluation.files.answer_rows import AnswerFile, answer_file
 from evaluation.files.csv_table import read_csv
 from evaluation.files.file_name import display_name
@@ -19,7 +20,6 @@ from evaluation.files.sniff import FileFormat, sniff
 from evaluation.files.tree import FileTree, Node
 from evaluation.files.xlsx_table import read_xlsx
 from evaluation.files.yaml_tree import read_yaml
-from evaluation.scales import Scale
 
 QUESTION_FORMATS = tuple(FileFormat)
 ANSWER_FORMATS = (FileFormat.JSONL, FileFormat.JSON, FileFormat.CSV)

@@ -10,7 +10,7 @@ from typing import Any
 
 import openpyxl
 
-from evaluation.errors import InvalidFile
+from evaluation.core.errors import InvalidFile
 from evaluation.files.limits import Limits
 from evaluation.files.problems import Problems
 from evaluation.files.table_rows import read_header, row_node

@@ -9,9 +9,9 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import Project
+from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.criteria.drafting import name_is_free
 from evaluation.criteria.models import CriterionVersion
-from evaluation.errors import InvalidFile, Problem, Refused
 from evaluation.judging.criteria.spec import CriterionSpec, read_criterion
 from evaluation.judging.criteria.terms import Offline, Slot
 from evaluation.messages import explain, explain_refusal

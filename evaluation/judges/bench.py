@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluation.accounts.models import Project
-from evaluation.errors import Refused, UnknownName
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.judges.models import JudgeVersion
 from evaluation.judging.jury import JuryRule
 from evaluation.shipping import baseline_judge, judge_row, save_judge

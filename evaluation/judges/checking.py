@@ -11,7 +11,7 @@ from django.db import transaction
 
 from evaluation import audit
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of
 from evaluation.judges.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion
 from evaluation.judges.pinning import cost_of_all, probed

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from django.conf import settings
 
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.embedding.bert_score import TokenModel
 from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
 from evaluation.embedding.client import EndpointEmbedder
 from evaluation.embedding.local import LocalEmbedder, LocalModel, digest_of, layers_of, local_model
 from evaluation.embedding.protocol import Embedder
-from evaluation.errors import Refused, UnknownName
 from evaluation.judges.keys import key_of
 from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.judging.transport import Deadlines

@@ -6,7 +6,7 @@ import os
 
 from django.conf import settings
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.judges.models import Endpoint
 from evaluation.judging.origins import origin_of
 from evaluation.judging.sealing import seal, unseal

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from django.db.models.functions import Now
 
-from evaluation.canonical import content_hash
-from evaluation.errors import Refused
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of
 from evaluation.judges.models import JudgeVersion
 from evaluation.judges.prices import price_table

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from evaluation.registry import MetricSpec, RuleSettings
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.core.registry import MetricSpec, RuleSettings
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 
 NEGATIVE = "negative"
 

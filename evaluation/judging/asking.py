@@ -10,10 +10,10 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evaluation.core.registry import MetricSpec, RuleMetric, RuleSettings
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.judging.calls import Ask, Chances, Outcome
 from evaluation.judging.rubric import Rubric
-from evaluation.registry import MetricSpec, RuleMetric, RuleSettings
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
+from evaluation.core.registry import Bilingual
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
 from evaluation.judging.criteria.terms import is_criterion
 from evaluation.judging.lexical import claims, classes, criteria, passages, scores
-from evaluation.registry import Bilingual
 
 NAME = "baseline"
 BASELINE_VERSION = 1  # rises when its levels would move

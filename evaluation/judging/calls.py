@@ -9,8 +9,8 @@ from enum import StrEnum
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self
 
+from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.judging.rubric import Rubric
-from evaluation.samples import AnswerSpec, QuestionSpec
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 Chances = Mapping[str, Mapping[str, float]]  # part of a reply -> level -> the probability of its token there

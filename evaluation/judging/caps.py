@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from evaluation.core.samples import Finding, Result, Status
 from evaluation.judging.asking import Case, Results
 from evaluation.metrics.hallucination_flags import hallucination_flags
-from evaluation.samples import Finding, Result, Status
 
 
 def capped(case: Case, results: Results) -> Results:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
+from evaluation.core.registry import MetricSpec
 from evaluation.judging.asking import Family
 from evaluation.judging.families import (
     answer_class,
@@ -21,7 +22,6 @@ from evaluation.judging.families import (
     statements,
 )
 from evaluation.judging.rubric import Rubric
-from evaluation.registry import MetricSpec
 
 _FAMILIES: dict[str, Family] = {
     family.name: family

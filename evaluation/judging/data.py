@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
 from evaluation.judging.asking import Case
-from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec
 
 
 def data_blocks(question: QuestionSpec, answer: AnswerSpec, inputs: Collection[str]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from evaluation.core.samples import Result
 from evaluation.judging.rubric_parts import RubricMetric
 from evaluation.judging.tokens import one_digit
-from evaluation.samples import Result
 
 LEAST_MASS = 0.9  # of the probability at the place that has to lie on levels of the scale
 MOST_ALTERNATIVES = 20  # what OpenAI and vLLM tell at most

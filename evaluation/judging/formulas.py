@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from evaluation.errors import UnknownName
-from evaluation.samples import Finding, Result
+from evaluation.core.errors import UnknownName
+from evaluation.core.samples import Finding, Result
 
 SUPPORTED, PARTIAL, UNSUPPORTED, CONTRADICTED = "supported", "partial", "unsupported", "contradicted"
 RELEVANT, IRRELEVANT = "relevant", "irrelevant"

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
+from evaluation.core.registry import Bilingual, Direction, MetricSpec
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.core.scales import ScaleKind
 from evaluation.judging.asking import Family, Results
 from evaluation.metrics.normalise import folded
-from evaluation.registry import Bilingual, Direction, MetricSpec
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.scales import ScaleKind
 
 
 class Gate(StrEnum):

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from evaluation.samples import Result, Status
+from evaluation.core.samples import Result, Status
 
 
 class JuryRule(StrEnum):

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import Ask
 from evaluation.judging.lexical.grades import correctness
 from evaluation.judging.rubric import Rubric
 from evaluation.judging.scored import read_verdict
 from evaluation.judging.shapes import closed
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
 
 FAMILY, METRIC = "pairwise", "preference"
 VALUES: Mapping[str, int] = {

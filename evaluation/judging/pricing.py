@@ -12,7 +12,7 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evaluation.errors import InvalidFile, Problem
+from evaluation.core.errors import InvalidFile, Problem
 from evaluation.judging.calls import JudgeReply, Outcome
 
 SHIPPED = Path(__file__).parent / "prices.yaml"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, Outcome, Rung
 from evaluation.judging.expectation import asking_for
 from evaluation.judging.prompt import judge_call
@@ -15,7 +16,6 @@ from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
 from evaluation.judging.rubric_parts import Level, RubricMetric
 from evaluation.judging.scored import scores_ask
-from evaluation.samples import AnswerSpec, QuestionSpec
 
 LADDER = tuple(Rung)
 NO_RUNG = "no_rung"

@@ -10,10 +10,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from evaluation.canonical import canonical_json, canonical_texts
+from evaluation.core.canonical import canonical_json, canonical_texts
+from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.judging.calls import Ask, JudgeCall, Outcome, Rendered, Rung
 from evaluation.judging.rubric import Rubric
-from evaluation.samples import AnswerSpec, QuestionSpec
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Format characters and separators that a reader does not see; as escapes they cannot hide words from the judge.

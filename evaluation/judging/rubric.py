@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from evaluation.canonical import content_hash
-from evaluation.errors import InvalidFile, Problem, UnknownName
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import InvalidFile, Problem, UnknownName
 from evaluation.judging.criteria.terms import CriterionTerms
 from evaluation.judging.rubric_parts import Label, Level, RubricMetric, RubricStep
 from evaluation.judging.shapes import closed

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.shapes import ANYTHING, NUMBER, TEXT, closed, one_of, whole_number
-from evaluation.scales import Scale, ScaleKind
 
 Text = Annotated[str, Field(min_length=1)]
 Anchor = Annotated[str, Field(min_length=1, max_length=120)]

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from evaluation.core.samples import Result
+from evaluation.core.scales import Scale
 from evaluation.judging.asking import Case, Heard, Judging, Results, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.data import data_blocks, shown
 from evaluation.judging.expectation import covers, expected
 from evaluation.judging.rubric import Rubric, RubricMetric
 from evaluation.judging.shapes import Schema, closed
-from evaluation.samples import Result
-from evaluation.scales import Scale
 
 _MOST_SHOWN = 80
 

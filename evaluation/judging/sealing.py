@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.judging.origins import Origin
 
 _VERSION = "1"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
+from evaluation.core.samples import ContextSpec, Finding
 from evaluation.judging.asking import Case, Heard
 from evaluation.judging.calls import Ask
 from evaluation.judging.data import numbered
 from evaluation.judging.shapes import TEXT, closed, list_of, one_of, whole_number
 from evaluation.judging.spans import locate
-from evaluation.samples import ContextSpec, Finding
 
 BATCH = 25  # texts in one request: more would cut off long replies
 

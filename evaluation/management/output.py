@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evaluation.errors import ConcordError, InvalidFile, Problem, Refused
+from evaluation.core.errors import ConcordError, InvalidFile, Problem, Refused
 from evaluation.messages import explain, explain_refusal
 
 MOST_PROBLEMS = 1000

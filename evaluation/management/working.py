@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.management.output import as_json
 from evaluation.messages import explain_reason, explain_refusal
 from evaluation.runs.batches_out import batches_out

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
+from evaluation.core.registry import RuleMetric
 from evaluation.metrics.average_precision_at_k import average_precision_at_k
 from evaluation.metrics.citation_coverage import citation_coverage
 from evaluation.metrics.citation_format import citation_format
@@ -22,7 +23,6 @@ from evaluation.metrics.recall_at_k import recall_at_k
 from evaluation.metrics.reciprocal_rank import reciprocal_rank
 from evaluation.metrics.required_info_coverage import required_info_coverage
 from evaluation.metrics.source_relevance import source_relevance
-from evaluation.registry import RuleMetric
 
 RULE_METRICS: tuple[RuleMetric, ...] = (
     keyword_hit,

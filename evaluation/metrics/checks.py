@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from evaluation.samples import CheckPhrases
+from evaluation.core.samples import CheckPhrases
 
 CORRECT_PREMISE = "should_correct_premise"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.metrics.content_tokens import content_tokens
 from evaluation.metrics.normalise import folded
-from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
-from evaluation.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
-from evaluation.scales import Scale, ScaleKind
 
 _WORDS, _CHARACTERS = 5, 20
 _BRACKETED = re.compile(r"\[([^\]\n]{1,200})\]|\(((?:출처|source)[^)\n]{1,200})\)")

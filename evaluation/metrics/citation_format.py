@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, RuleSettings, rule_metric
+from evaluation.core.samples import AnswerSpec, Finding, QuestionSpec, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.metrics.citations import citations, mentions_regulations, regulation_names
 from evaluation.metrics.normalise import fold
-from evaluation.registry import Bilingual, Kind, MetricSpec, RuleSettings, rule_metric
-from evaluation.samples import AnswerSpec, Finding, QuestionSpec, Result
-from evaluation.scales import Scale, ScaleKind
 
 
 @rule_metric(

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, RuleSettings, rule_metric
+from evaluation.core.rulebook import CitationRules
+from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.metrics.citations import Citation, articles_of, citations
 from evaluation.metrics.normalise import fold, folded
-from evaluation.registry import Bilingual, Kind, MetricSpec, RuleSettings, rule_metric
-from evaluation.rulebook import CitationRules
-from evaluation.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
-from evaluation.scales import Scale, ScaleKind
 
 _NAME_FIELDS = ("regulation", "title")
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.metrics.boundaries import sentences
 from evaluation.metrics.matching import KeywordHit, find_keyword
 from evaluation.metrics.normalise import Mapped, fold, fold_with_lines, folded
 from evaluation.metrics.phones import numbers_in, phones
 from evaluation.metrics.shared_facts import passes_on
 from evaluation.metrics.tiers import Tier
-from evaluation.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
-from evaluation.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
-from evaluation.scales import Scale, ScaleKind
 
 FLAG = "flag"  # the kind of every finding; the verdict is one of the next three
 UNKNOWN_PHONE, FORBIDDEN_NAME, AVOIDANCE = "unknown_phone", "forbidden_name", "avoidance"

@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
+from evaluation.core.samples import Finding, Result, Status
 from evaluation.metrics import korean
 from evaluation.metrics.deferred import DeferredMapping, DeferredSequence
 from evaluation.metrics.first_tier import FirstTier
@@ -16,7 +17,6 @@ from evaluation.metrics.korean import CLOSED_LIST
 from evaluation.metrics.matching import MATCHINGS, KeywordHit, find_keyword
 from evaluation.metrics.normalise import folded
 from evaluation.metrics.tiers import Tier
-from evaluation.samples import Finding, Result, Status
 
 Keywords = tuple[tuple[str, ...], ...]
 MISSING, NEGATED = "missing", "negated"

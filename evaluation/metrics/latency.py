@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from evaluation.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.scales import Scale, ScaleKind
+from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.core.scales import Scale, ScaleKind
 
 _SECONDS = Scale(ScaleKind.SECONDS, 0, 86_400)
 

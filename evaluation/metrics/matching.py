@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
 from evaluation.metrics.boundaries import is_boundary, sentence_span, sentences
 from evaluation.metrics.keywords import Keyword, compile_keyword
 from evaluation.metrics.korean import CLOSED_LIST, analysis, starts_morpheme, stems

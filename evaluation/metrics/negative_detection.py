@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.samples import AnswerSpec, CheckPhrases, Finding, QuestionSpec, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.metrics.checks import DEFAULT_CHECKS, SOURCE_CHECKS
 from evaluation.metrics.keyword_findings import MISSING, NEGATED, NEGATION_NOT_CONFIRMED
 from evaluation.metrics.negation import holds_negation
 from evaluation.metrics.phrases import PhraseHit, find_phrase
-from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
-from evaluation.samples import AnswerSpec, CheckPhrases, Finding, QuestionSpec, Result
-from evaluation.scales import Scale, ScaleKind
 
 NEGATIVE = "negative"
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.rulebook import Condition, NextStep
+from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.metrics.boundaries import is_hangul, sentences
 from evaluation.metrics.dont_know import PHRASES
 from evaluation.metrics.matching import find_keyword
 from evaluation.metrics.normalise import fold_with_lines, folded
 from evaluation.metrics.phrases import find_phrase
-from evaluation.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
-from evaluation.rulebook import Condition, NextStep
-from evaluation.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
-from evaluation.scales import Scale, ScaleKind
 
 URGENCIES = ("low", "medium", "high")
 _TAG_FIELDS = ("tags", "matched_tags")

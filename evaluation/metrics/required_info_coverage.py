@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, RuleSettings, rule_metric
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.metrics.keyword_findings import in_answer, keyword_set
-from evaluation.registry import Bilingual, Kind, MetricSpec, RuleSettings, rule_metric
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.scales import Scale, ScaleKind
 
 
 @rule_metric(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.registry import RuleSettings
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.core.registry import RuleSettings
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 
 
 @dataclass(frozen=True, slots=True)

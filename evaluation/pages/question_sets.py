@@ -10,13 +10,13 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from evaluation.errors import Problem
+from evaluation.core.errors import Problem
+from evaluation.core.samples import QuestionSpec
 from evaluation.markdown import language_of
 from evaluation.messages import explain
 from evaluation.questions.difference import Change
 from evaluation.questions.models import ImportBatch, Question, QuestionSet
 from evaluation.questions.uploads import Preview
-from evaluation.samples import QuestionSpec
 from evaluation.sentences.categories import category_name
 
 LONGEST_CELL = 300

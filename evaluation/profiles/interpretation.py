@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from evaluation.registry import Bilingual
+from evaluation.core.registry import Bilingual
 
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]

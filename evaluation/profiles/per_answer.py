@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from evaluation.core.samples import Status
 from evaluation.profiles.arithmetic import (
     Gap,
     Label,
@@ -23,7 +24,6 @@ from evaluation.profiles.arithmetic import (
 )
 from evaluation.profiles.means import MOST_FAILED, on_unit_scale, rounded, worst_value
 from evaluation.profiles.spec import EmptyAnswer, OnFailure, Part, ProfileSpec
-from evaluation.samples import Status
 
 #: Reasons for "not applicable" that lie in the answer, not in the question or the system.
 BY_ANSWER = frozenset({"no_claims", "no_citations"})

@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from evaluation.core.registry import RuleSettings
+from evaluation.core.rulebook import Cap, CitationRules, NextStepRules
+from evaluation.core.samples import CheckPhrases, Nugget
 from evaluation.profiles.interpretation import AutomaticFailure, Band, Table, Text
 from evaluation.profiles.strict_yaml import read_mapping
-from evaluation.registry import RuleSettings
-from evaluation.rulebook import Cap, CitationRules, NextStepRules
-from evaluation.samples import CheckPhrases, Nugget
 
 WEIGHT_TOLERANCE = 1e-9
 DEFAULT_PROFILE = "standard"  # of runs for which nobody names one

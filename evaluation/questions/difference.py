@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.canonical import content_hash, normal_form
-from evaluation.samples import QuestionSpec
+from evaluation.core.canonical import content_hash, normal_form
+from evaluation.core.samples import QuestionSpec
 
 _FIELDS = tuple(name for name in QuestionSpec.model_fields if name != "id")
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from evaluation import audit
 from evaluation.accounts.models import Project, User
 from evaluation.accounts.turns import take_turns
-from evaluation.errors import Problem, Refused
+from evaluation.core.errors import Problem, Refused
 from evaluation.files.file_name import display_name
 from evaluation.files.question_rows import QuestionFile
 from evaluation.questions.difference import composed, differing_keys, questions_hash

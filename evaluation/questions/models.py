@@ -6,8 +6,8 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import Project
+from evaluation.core.samples import QuestionSpec
 from evaluation.rows import AppendOnly, Authored, Row
-from evaluation.samples import QuestionSpec
 
 
 class QuestionSet(AppendOnly, Authored):

@@ -19,7 +19,8 @@ from django.db.models.functions import Now
 
 from evaluation import audit
 from evaluation.accounts.models import Project, User
-from evaluation.errors import Problem, Refused
+from evaluation.core.errors import Problem, Refused
+from evaluation.core.samples import QuestionSpec
 from evaluation.files.file_name import display_name
 from evaluation.files.question_rows import QuestionFile
 from evaluation.files.reading import read_questions
@@ -34,7 +35,6 @@ from evaluation.questions.importing import (
     version_with,
 )
 from evaluation.questions.models import ImportBatch, QuestionSet
-from evaluation.samples import QuestionSpec
 
 QUESTIONS = "questions"
 LIFETIME = timedelta(days=1)

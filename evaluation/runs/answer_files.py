@@ -12,8 +12,9 @@ from django.db import transaction
 from evaluation import audit
 from evaluation.accounts.models import Project, User
 from evaluation.accounts.turns import take_turns
-from evaluation.canonical import content_hash
-from evaluation.errors import Problem
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Problem
+from evaluation.core.samples import AnswerSpec
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
 from evaluation.files.file_name import display_name
 from evaluation.files.reading import read_answers
@@ -27,7 +28,6 @@ from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
 from evaluation.runs.models import Answer, AnswerSet, Context, Run
-from evaluation.samples import AnswerSpec
 from evaluation.shipping import profile_row
 from evaluation.systems.models import System, SystemVersion
 from evaluation.systems.recorded import ADAPTER

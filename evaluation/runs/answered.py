@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from evaluation.errors import InvalidFile, Problem
+from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
 from evaluation.questions.difference import composed
 from evaluation.questions.models import QuestionSet

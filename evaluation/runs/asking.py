@@ -10,7 +10,7 @@ from django.db import transaction
 
 from evaluation.accounts.models import User
 from evaluation.accounts.turns import take_turns
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.judges.bench import bench_of
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.lifecycle import cancel, pause, resume, start

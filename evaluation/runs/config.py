@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
 from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of
 from evaluation.judges.embedders import embedder_of, tokens_of
 from evaluation.judges.models import JudgeVersion

@@ -20,8 +20,8 @@ from django.db.models.functions import Now
 
 from evaluation import audit
 from evaluation.accounts.models import User
-from evaluation.canonical import content_hash
-from evaluation.errors import Refused
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.profiles.models import ProfileVersion
 from evaluation.runs.config import RunConfig

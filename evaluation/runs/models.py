@@ -12,11 +12,11 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import Project
+from evaluation.core.samples import AnswerSpec, ContextSpec
 from evaluation.judges.models import JudgeVersion, PreflightRow, RubricVersion
 from evaluation.profiles.models import ProfileVersion
 from evaluation.questions.models import Question, QuestionSet
 from evaluation.rows import AppendOnly, Authored, Row
-from evaluation.samples import AnswerSpec, ContextSpec
 from evaluation.systems.models import SystemVersion
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
 from evaluation.judging.families import asked_back
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import Answer, Run, RunJudge

@@ -10,9 +10,9 @@ from datetime import datetime
 
 from django.db.models import Avg, Count, Exists, Max, OuterRef, Prefetch, QuerySet
 
+from evaluation.core.samples import Status
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import Answer, Run
-from evaluation.samples import Status
 from evaluation.scores.models import Score
 from evaluation.scoring.coverage import counting, current
 from evaluation.work.models import WorkUnit

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from evaluation.accounts.models import Project
-from evaluation.errors import Refused, UnknownName
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.questions.models import QuestionSet
 from evaluation.runs.models import AnswerSet, Run
 from evaluation.systems.models import System

@@ -6,8 +6,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from evaluation import audit
+from evaluation.core.samples import Result
 from evaluation.runs.models import Run, RunEvent
-from evaluation.samples import Result
 from evaluation.scoring.coverage import incomplete_metrics
 from evaluation.scoring.deriving import derive
 from evaluation.scoring.expected import expected_metrics

@@ -6,10 +6,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.core.scales import Scale
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.rows import AppendOnly
 from evaluation.runs.models import Answer, Run
-from evaluation.scales import Scale
 from evaluation.work.models import WorkUnit
 
 
@@ -95,7 +95,7 @@ class Score(AppendOnly):
 
 
 class Finding(AppendOnly):
-    """A claim, statement, context verdict, nugget, keyword or flag behind a score; see ``evaluation.samples.Finding``.
+    """A claim, statement, context verdict, nugget, keyword or flag behind a score; see ``evaluation.core.samples.Finding``.
 
     ``start`` and ``end`` are offsets into the answer (``approximate`` where found by likeness), ``quote_start`` and
     ``quote_end`` of ``quote`` into the passage at position ``context``.

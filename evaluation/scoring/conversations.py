@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from evaluation.core.registry import MetricSpec, RuleSettings
+from evaluation.core.samples import Result
 from evaluation.judges.models import JudgeVersion
 from evaluation.judging.applicability import applicability
 from evaluation.judging.asking import Case, Family, Heard, Talk
@@ -16,8 +18,6 @@ from evaluation.judging.lexical.criteria import unanswerable
 from evaluation.judging.prompt import judge_call, request_hash
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
-from evaluation.registry import MetricSpec, RuleSettings
-from evaluation.samples import Result
 from evaluation.work.models import Reply, WorkUnit
 
 Replies = Mapping[str, JudgeReply]  # by request hash

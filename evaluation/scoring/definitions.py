@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from django.db import transaction
 
+from evaluation.core.errors import UnknownName
+from evaluation.core.registry import MetricSpec
 from evaluation.derived import answer_overall
 from evaluation.derived.catalogue import DERIVED_METRICS
 from evaluation.embedding.catalogue import EMBEDDING_METRICS
-from evaluation.errors import UnknownName
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.catalogue import RULE_METRICS
-from evaluation.registry import MetricSpec
 from evaluation.scores.models import MetricDefinition
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
+from evaluation.core.registry import Kind
+from evaluation.core.samples import Result
+from evaluation.core.scales import Scale
 from evaluation.derived.answer_overall import SPEC as ANSWER_OVERALL
 from evaluation.derived.answer_overall import answer_overall, has_answer_overall
 from evaluation.derived.catalogue import DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.registry import Kind
 from evaluation.runs.models import Run
-from evaluation.samples import Result
-from evaluation.scales import Scale
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.coverage import counting
 from evaluation.scoring.definitions import definitions

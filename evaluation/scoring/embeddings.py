@@ -11,6 +11,7 @@ from functools import partial
 from django.conf import settings
 from django.db.models import prefetch_related_objects
 
+from evaluation.core.samples import AnswerSpec, Result, Status
 from evaluation.embedding import bert_score, similarity
 from evaluation.embedding.bert_score import TokenModel, bert_score_f1
 from evaluation.embedding.protocol import Embedder, Vector
@@ -21,7 +22,6 @@ from evaluation.judging.calls import Outcome
 from evaluation.judging.families import asked_back
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import Run
-from evaluation.samples import AnswerSpec, Result, Status
 from evaluation.scoring import writing
 from evaluation.scoring.definitions import definitions
 from evaluation.scoring.fetching import Fetching

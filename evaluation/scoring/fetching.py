@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
 from evaluation.embedding.protocol import Embedded, Embedder, Vector
 from evaluation.embedding.texts import batches, text_hash
 from evaluation.judges.prices import price_table

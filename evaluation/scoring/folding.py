@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from evaluation.samples import Result, Status
+from evaluation.core.samples import Result, Status
 
 Row = tuple[str, float | None, str | None, str]  # status, value, label, reason
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from django.db.models import QuerySet
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
+from evaluation.core.samples import Result
 from evaluation.judging.jury import JuryRule, joined
 from evaluation.runs.models import Run, RunJudge
-from evaluation.samples import Result
 from evaluation.scores.models import Score
 from evaluation.scoring.coverage import current
 from evaluation.scoring.folding import folded

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from django.db.models import prefetch_related_objects
 
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
 from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import Answer, Run
-from evaluation.samples import AnswerSpec, QuestionSpec, Result, Status
 from evaluation.scores.models import MetricDefinition
 from evaluation.scoring.definitions import definitions
 from evaluation.scoring.writing import Outcome, write

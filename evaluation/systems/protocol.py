@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from evaluation.errors import ConcordError
-from evaluation.samples import AnswerSpec, QuestionSpec
+from evaluation.core.errors import ConcordError
+from evaluation.core.samples import AnswerSpec, QuestionSpec
 
 
 class AskFailed(ConcordError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evaluation.samples import AnswerSpec, QuestionSpec
+from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.systems.protocol import AskFailed
 
 ADAPTER = "recorded"

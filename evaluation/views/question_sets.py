@@ -12,15 +12,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evaluation import access
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
-from evaluation.errors import InvalidFile, Refused
+from evaluation.core.errors import InvalidFile, Refused
+from evaluation.core.roles import Action
+from evaluation.core.whole_numbers import whole_number
 from evaluation.forms.upload import UploadForm
 from evaluation.messages import explain, explain_refusal
 from evaluation.pages.question_sets import ProblemList, SetListPage, preview_page, problem_list, set_page, set_rows
 from evaluation.pages.upload import UploadPage
 from evaluation.questions.models import ImportBatch, QuestionSet
 from evaluation.questions.uploads import QUESTIONS, confirm_upload, preview, store_upload
-from evaluation.whole_numbers import whole_number
 
 SIZE = 50
 MOST_LISTED = 200

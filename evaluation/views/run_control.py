@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST
 
 from evaluation import access
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
 from evaluation.messages import explain_refusal
 from evaluation.runs import lifecycle
 from evaluation.runs.models import Run

@@ -13,7 +13,7 @@ from django.db import transaction
 from django_q.models import Schedule
 from django_q.tasks import async_task
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
 
 DRAIN = "evaluation.tasks.drain_run"
 SWEEP = "evaluation.tasks.sweep_all"

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from django.db import InterfaceError, InternalError, OperationalError, connection
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.work.storage import unwritable
 
 T = TypeVar("T")

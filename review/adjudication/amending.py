@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evaluation import audit
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.files.question_rows import QuestionFile
 from evaluation.judges.models import RubricVersion
 from evaluation.judging.rubric import Rubric

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, Max, Min, OuterRef, Q, QuerySet
 
-from evaluation.scales import ScaleKind
+from evaluation.core.scales import ScaleKind
 from review.figures.decisions import adjudicated
 from review.figures.judged import majority
 from review.given import distance

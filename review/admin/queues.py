@@ -9,8 +9,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.roles import Action
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
+from evaluation.core.roles import Action
 from evaluation.runs.models import Run
 from review.models.draws import Draw
 from review.models.queues import ReviewQueue

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.scales import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 from review.agreement.rating import Item, Rating, by_item, raters_of
 from review.agreement.statistic import Undefined
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evaluation.scales import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 from review.agreement.balanced_accuracy import balanced_accuracy
 from review.agreement.bias import bias
 from review.agreement.cohen_kappa import cohen_kappa, cohen_kappa_linear, cohen_kappa_quadratic

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from evaluation.scales import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 
 MEAN_DIGITS = 9  # means are rounded here before halves go up, so that 2.4999999999 from weighting counts as 2.5
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from review.agreement.bootstrap import FEW_GROUPS, Resampler, Resampling, resampled_weights, resampler
 from review.agreement.catalogue import NAMES, OF_COINCIDENCES, OF_YES_NO, inapplicable

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.bootstrap import (
     CHUNK_CELLS,
     Resampler,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.bootstrap import Resampler, Resampling, resampled_weights
 from review.agreement.catalogue import figures
 from review.agreement.intervals import Interval, intervals_of, joined

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from evaluation.scales import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 from review.agreement.consensus import rounded_half_up
 from review.agreement.pairs import Confusion, Pairs, confusion
 from review.agreement.statistic import Array, Indices

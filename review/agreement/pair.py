@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.bootstrap import FEW_GROUPS, Resampling, resampler
 from review.agreement.catalogue import NAMES, figures, inapplicable, undefined_reason
 from review.agreement.intervals import Interval, bootstrap_intervals

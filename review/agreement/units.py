@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evaluation.scales import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 from review.agreement.catalogue import OF_COINCIDENCES
 from review.agreement.coincidences import of_units
 from review.agreement.fleiss_kappa import fleiss_kappa

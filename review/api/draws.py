@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation import access
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, person
 from evaluation.api.pages import Pages
+from evaluation.core.roles import Action
 from evaluation.runs.models import Run
 from review.access import draw_for_lead, draws_of
 from review.api.shapes import DrawBody, NothingBody, design_from

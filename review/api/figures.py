@@ -14,9 +14,9 @@ from rest_framework.response import Response
 from evaluation import access
 from evaluation.access import LARGEST_ID
 from evaluation.accounts.exports import take_export, take_figures
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
+from evaluation.core.roles import Action
 from evaluation.runs.models import Run
 from review.api.shapes import TOO_OFTEN, NothingBody
 from review.comparing.choosing import MOST

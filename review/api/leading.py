@@ -16,7 +16,7 @@ from evaluation.access import LARGEST_ID
 from evaluation.accounts.exports import take_export, take_figures
 from evaluation.accounts.models import User
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
 from review.access import leads, queue_for_lead, queue_for_reading
 from review.api.shapes import TOO_OFTEN, NothingBody
 from review.consistency import Consistency, consistency

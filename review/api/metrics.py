@@ -10,8 +10,8 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 
 from evaluation.access import projects_with
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint
+from evaluation.core.roles import Action
 from evaluation.runs.monitoring import exposition
 from review.pairing.monitoring import calls_about_pairs
 

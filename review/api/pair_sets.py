@@ -15,9 +15,9 @@ from rest_framework.response import Response
 from evaluation import access
 from evaluation.access import LARGEST_ID
 from evaluation.accounts.exports import take_export, take_figures
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.api.pages import Pages
+from evaluation.core.roles import Action
 from evaluation.runs.models import Run
 from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.agreement.bootstrap import Resampling

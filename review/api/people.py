@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.accounts.models import RoleGrant, User
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
 
 
 def people_named(names: Sequence[str], project_id: int) -> list[User]:

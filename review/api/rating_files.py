@@ -12,10 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.access import fetch
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import StrictSerializer, person
 from evaluation.api.errors import problem_json
 from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, UploadEndpoint
+from evaluation.core.roles import Action
 from evaluation.runs.models import Run
 from review.api.ratings import RatingListView
 from review.api.shapes import row_id

@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation import access
-from evaluation.accounts.roles import Action
 from evaluation.api.endpoints import Endpoint, person
 from evaluation.api.pages import Pages, PagesInOrder
+from evaluation.core.roles import Action
 from evaluation.runs.models import Run
 from review.access import leads, queue_for_lead, queue_for_rating, queue_for_reading, queues_of
 from review.api.items import card_response

@@ -11,9 +11,9 @@ from rest_framework import serializers
 
 from evaluation.access import LARGEST_ID
 from evaluation.api.endpoints import StrictSerializer
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.whole_numbers import whole_number
 from evaluation.messages import explain_refusal
-from evaluation.whole_numbers import whole_number
 from review.given import Change, FlagKind, Given, PartGiven
 from review.models.queues import ReviewQueue
 from review.parts import LONGEST_PART

@@ -7,8 +7,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from evaluation.core.samples import Status
 from evaluation.messages import explain_reason
-from evaluation.samples import Status
 from review.api.shown_parts import ClaimShown, OfferedPartShown, PartGivenShown, PartRatedShown, VerdictShown
 from review.models.queues import ReviewQueue
 from review.models.ratings import Rating

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluation.registry import Bilingual
+from evaluation.core.registry import Bilingual
+from evaluation.core.scales import Scale
 from evaluation.runs.models import Answer, Run
-from evaluation.scales import Scale
 from review.comparison.text_difference import Stretch, text_difference
 from review.effective import values_from
 from review.figures.answers import RunAnswer, run_answers

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from evaluation.core.registry import Bilingual, Direction
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.profiles.arithmetic import Label
-from evaluation.registry import Bilingual, Direction
-from evaluation.scales import Scale, ScaleKind
 from review.comparing.choosing import Side
 from review.comparing.values import (
     by_question,

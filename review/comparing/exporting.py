@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
 from evaluation.files.whole import write_whole
 from review.comparing.as_junit import comparison_junit
 from review.comparing.as_markdown import comparison_markdown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from evaluation.registry import JUDGED
+from evaluation.core.registry import JUDGED
 from review.comparing.choosing import Side
 from review.reporting.provenance import JudgeUsed
 from review.reporting.report import Report

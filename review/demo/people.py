@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 
 from evaluation.accounts.models import Project, RoleGrant, User
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 
 PEOPLE = {
     "lead": ("김서연", Role.LEAD, "ko"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evaluation.registry import Bilingual
+from evaluation.core.registry import Bilingual
 from review.figures.experts import ExpertRating
 from review.figures.judged import Judged, Key
 from review.models.queues import FIRST_OCCASION

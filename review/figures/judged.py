@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evaluation.samples import Status
+from evaluation.core.samples import Status
 
 REPEATS_TIED = "repeats_tied"  # as many repeats said one class as another
 Key = tuple[int, int]  # answer, metric

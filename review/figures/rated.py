@@ -11,8 +11,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from evaluation.samples import Status
-from evaluation.scales import Scale, ScaleKind
+from evaluation.core.samples import Status
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.scores.models import MetricDefinition
 from review.agreement.bootstrap import Resampling
 from review.agreement.consensus import consensus

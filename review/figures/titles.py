@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.registry import Bilingual
+from evaluation.core.registry import Bilingual
 from evaluation.scores.models import MetricDefinition
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.http import QueryDict
 
-from evaluation.whole_numbers import whole_number
+from evaluation.core.whole_numbers import whole_number
 from review.models.queues import QueueMetric
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from django.http import Http404, QueryDict
 
+from evaluation.core.whole_numbers import whole_number
 from evaluation.scores.models import MetricDefinition
-from evaluation.whole_numbers import whole_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from django.http import QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from evaluation.errors import Refused
-from evaluation.whole_numbers import whole_number
+from evaluation.core.errors import Refused
+from evaluation.core.whole_numbers import whole_number
 
 MOMENT = "%Y-%m-%dT%H:%M"  # what a browser's field for date and time reads and sends
 MOST_IDS = 5_000

@@ -8,8 +8,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import RoleGrant, User
+from evaluation.core.whole_numbers import whole_number
 from evaluation.runs.models import Run
-from evaluation.whole_numbers import whole_number
 from review.models.pairs import Pair, PairSet
 from review.pairing.preferring import LEAST, LONGEST_REASON, MOST
 

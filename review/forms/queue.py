@@ -12,9 +12,9 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.registry import JUDGED
 from evaluation.messages import explain_refusal
-from evaluation.registry import JUDGED
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
 from review.forms.leading import MOMENT

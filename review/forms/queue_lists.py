@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 
 
 def listed(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.http import QueryDict
 
-from evaluation.whole_numbers import whole_number
+from evaluation.core.whole_numbers import whole_number
 from review.given import Change, Given, PartGiven
 from review.models.queues import QueueMetric
 from review.parts import is_by_parts

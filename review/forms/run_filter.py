@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 from django.http import QueryDict
 
+from evaluation.core.whole_numbers import whole_number
 from evaluation.questions.models import QuestionSet
 from evaluation.runs.models import Run
-from evaluation.whole_numbers import whole_number
 
 SIZE = 20
 

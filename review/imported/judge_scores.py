@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
+from evaluation.core.samples import Status
 from evaluation.runs.models import Run
-from evaluation.samples import Status
 from evaluation.scores.models import Finding, Score
 from review.imported.placed import Placed
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from django.db.models import Q
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused
+from evaluation.core.registry import Direction, Kind, ReviewForm
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.criteria.models import Criterion
 from evaluation.criteria.standing import active
-from evaluation.errors import Refused
-from evaluation.registry import Direction, Kind, ReviewForm
 from evaluation.runs.models import Run
-from evaluation.scales import Scale, ScaleKind
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import declared, define
 from review.models.ratings import Rating

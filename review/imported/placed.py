@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from django.utils import timezone
 
-from evaluation.errors import InvalidFile, Problem
+from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.label_studio import answer_key
 from evaluation.files.rating_rows import RatingFile, RatingRow
 from evaluation.judging.formulas import FORMULAS, figure_from_parts

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
 from evaluation.files.rating_origin import Phase
 from evaluation.runs.models import Run
 from review.imported.placed import Placed, Sampled

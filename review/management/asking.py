@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from django.core.management.base import CommandError
 
-from evaluation.errors import InvalidFile, Refused, UnknownName
+from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.messages import explain, explain_refusal
 from evaluation.runs.models import Run
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.messages import explain_refusal
 from evaluation.runs.models import Run
 from review.comparison.gate import GateVerdict

@@ -13,8 +13,8 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
 from evaluation.accounts.models import RoleGrant, User
-from evaluation.accounts.roles import Role
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from review.forms.queue_lists import fields_from
 from review.queues.sharing import MOST_REPEATS, Distribution, Sharing

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext
 
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.messages import explain_reason
-from evaluation.scales import Scale, ScaleKind
 from evaluation.sentences.categories import category_name
 from review.charts.confusion_grid import ConfusionGrid, confusion_grid
 from review.charts.differences import Difference, Differences, differences

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluation.core.samples import QuestionSpec
 from evaluation.judges.models import RubricVersion
 from evaluation.judging.rubric import RubricMetric
 from evaluation.markdown import language_of
-from evaluation.samples import QuestionSpec
 from review.models.queues import ReviewItem
 
 

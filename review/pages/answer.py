@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.core.errors import UnknownName
+from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.standing import rubric_of
-from evaluation.errors import UnknownName
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
 from evaluation.runs.models import Answer, Run
-from evaluation.samples import QuestionSpec
 from evaluation.scores.models import Finding, MetricDefinition, Score
 from evaluation.sentences.categories import category_name
 from review.effective import Effective, RunValues, Source

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import get_language, gettext
 
-from evaluation.registry import JUDGED
+from evaluation.core.registry import JUDGED
 from evaluation.sentences.categories import category_name
 from review.charts.forest import Forest, Shape, forest
 from review.pages.figures import Cell, cell, row

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.pages import numbers
 from review.pages.statistic_names import STATISTICS
 from review.trend import headline_statistic

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.markdown import language_of
-from evaluation.scales import Scale, ScaleKind
 from review.given import PartGiven, WhyNot
 from review.pages.claims import verdict_title
 from review.pages.passages import PassageView

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from django.utils.translation import gettext
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.charts import forest as charts
 from review.pages import numbers
 from review.reporting.beside import why_withheld

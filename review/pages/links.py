@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from django.urls import reverse
 from django.utils.translation import get_language
 
+from evaluation.core.scales import Scale
 from evaluation.markdown import language_of
-from evaluation.scales import Scale
 from evaluation.sentences.categories import category_name
 from review.figures.answers import RunAnswer
 from review.pages import numbers

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.core.registry import Bilingual
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import shipped_rubric
-from evaluation.registry import Bilingual
 from evaluation.sentences.categories import category_name
 from review.charts.scale_line import ScaleLine, scale_line
 from review.forms.rating import CANNOT_JUDGE

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import get_language, gettext
 
+from evaluation.core.registry import Bilingual
 from evaluation.profiles.spec import OVERALL
-from evaluation.registry import Bilingual
 from evaluation.sentences.categories import category_name
 from review.pages import numbers
 from review.reporting.by_profile.classes import Abstention, ClassTable

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from django.utils.translation import get_language
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.messages import explain_refusal
 from evaluation.scores.models import MetricDefinition
 

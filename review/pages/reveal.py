@@ -11,10 +11,10 @@ from types import MappingProxyType
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.core.scales import ScaleKind
 from evaluation.judging.baseline import DESCRIPTION
 from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
-from evaluation.scales import ScaleKind
 from review.charts.scale_line import ScaleLine, scale_line
 from review.forms.rating import field_text
 from review.given import MOVED, OverrideReason, PartGiven

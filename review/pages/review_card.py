@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
 from evaluation.markdown import language_of, render
 from evaluation.sentences.categories import category_name
 from review.forms.rating import entered, entered_parts, entered_why

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.utils.translation import get_language
 
-from evaluation.accounts.roles import Action, Role, allowed
+from evaluation.core.roles import Action, Role, allowed
 from evaluation.messages import advise, explain_doubt, explain_reason
 from evaluation.runs.models import Run
 from review.figures.answers import RunAnswer

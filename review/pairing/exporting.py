@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
 from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
 from evaluation.runs.models import Answer
 from review.item_export import XLSX, ItemsFile, chunk_ids_cell, passages_cell

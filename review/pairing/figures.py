@@ -10,8 +10,8 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
-from evaluation.scales import Scale
+from evaluation.core.errors import Refused
+from evaluation.core.scales import Scale
 from review.agreement.bootstrap import Resampling
 from review.agreement.experts import compare_experts
 from review.agreement.pair import compare

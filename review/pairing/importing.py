@@ -9,8 +9,8 @@ from django.db import transaction
 
 from evaluation import audit
 from evaluation.accounts.models import Project, User
-from evaluation.canonical import content_hash
-from evaluation.errors import InvalidFile, Problem
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.pair_rows import PairRow
 from evaluation.files.rating_origin import Rater
 from evaluation.files.reading import read_ratings

@@ -12,7 +12,7 @@ from functools import partial
 from django.conf import settings
 from django.db.models.functions import Now
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of
 from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.judges.pinning import pin, pinned_columns

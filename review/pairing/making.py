@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from evaluation import access, audit
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
 from evaluation.runs.models import Answer, Run
 from review.models.pairs import Pair, PairMember, PairSet
 from review.queues.order import new_seed

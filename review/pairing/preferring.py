@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from evaluation.accounts.models import User
-from evaluation.canonical import content_hash
-from evaluation.errors import Refused
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused
 from review.models.pairs import Pair, PairMember, PairSet, Preference
 
 LEAST, MOST = -2, 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.judges.models import JudgeVersion
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import JudgeCall, JudgeReply, Rung
@@ -12,7 +13,6 @@ from evaluation.judging.pairwise import Joined, joined, pairwise_ask, read_prefe
 from evaluation.judging.prompt import judge_call, request_hash
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
-from evaluation.samples import AnswerSpec, QuestionSpec, Result
 from review.models.pairs import Pair
 
 REPEAT = 1  # each order is asked once

@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluation.core.registry import JUDGED
 from evaluation.profiles.arithmetic import Label
-from evaluation.registry import JUDGED
 from review.correction.component import Fitted, fitted
 from review.correction.frame import Component
 from review.reporting.gathering import Gathered

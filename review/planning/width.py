@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.comparison.paired import POWER
 from review.correction.assess import LEAST_LABELS
 from review.correction.influence import t_quantile

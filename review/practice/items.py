@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from evaluation.core.registry import Bilingual
 from evaluation.profiles.strict_yaml import read_mapping
-from evaluation.registry import Bilingual
 
 FILE = Path(__file__).with_name("items.yaml")
 FAMILY = "answer_quality"  # the rubric whose levels are asked for

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
+from evaluation.core.scales import Scale
 from evaluation.judges.models import RubricVersion
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.criteria.terms import Slot
 from evaluation.judging.rubric import Rubric, RubricMetric, shipped_rubrics
 from evaluation.runs.models import Answer
-from evaluation.scales import Scale
 from evaluation.scores.models import MetricDefinition
 from review.given import Given
 from review.models.queues import Assignment, QueueMetric, ReviewItem, ReviewQueue

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from evaluation import audit
 from evaluation.accounts.models import RoleGrant, User
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.models.queues import (
     FIRST_OCCASION,
     Assignment,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.given import Given
 from review.models.queues import Assignment, Draft
 from review.queues.leases import renew

@@ -17,7 +17,7 @@ from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.exposures import expose
 from review.models.queues import FIRST_OCCASION, Assignment, Reservation, ReviewItem, ReviewQueue
 from review.queues.candidates import candidates

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from evaluation.errors import Refused, UnknownName
+from evaluation.core.errors import Refused, UnknownName
 from review.given import FlagKind, check_comment
 from review.models.queues import Assignment, ItemEvent, ReviewItem
 from review.queues.settling import RATED, locked, settle

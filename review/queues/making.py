@@ -11,8 +11,8 @@ from django.db.models import Exists, OuterRef
 
 from evaluation import audit
 from evaluation.accounts.models import RoleGrant, User
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.criteria.standing import rubric_of
-from evaluation.errors import Refused, UnknownName
 from evaluation.judges.models import RubricVersion
 from evaluation.judging.criteria.terms import is_criterion
 from evaluation.runs.models import Answer, Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.runs.models import Run
 from review.sampling.member import Strategy
 

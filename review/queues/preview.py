@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from django.db.models import Max
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
 from review.draws import frame_of, left_over, steering_metrics

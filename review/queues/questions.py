@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from django.db.models import Min
 
+from evaluation.core.scales import ScaleKind
 from evaluation.questions.models import Question
-from evaluation.scales import ScaleKind
 from evaluation.scores.models import MetricDefinition
 from review.given import FlagKind
 from review.models.queues import FIRST_OCCASION, ItemEvent, ReviewQueue

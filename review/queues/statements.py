@@ -10,7 +10,7 @@ from __future__ import annotations
 from django.db.models import CharField, DateTimeField, JSONField, TextField
 
 from evaluation.access import reached_sql
-from evaluation.accounts.roles import Action
+from evaluation.core.roles import Action
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.questions.models import Question
 from evaluation.runs.models import Answer

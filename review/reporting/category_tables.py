@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.reporting.figure import Figure
 from review.reporting.report import Report
 

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluation.core.scales import ScaleKind
 from evaluation.profiles.means import on_unit_scale
 from evaluation.profiles.spec import ProfileSpec, Unit
-from evaluation.scales import ScaleKind
 from evaluation.scores.models import MetricDefinition
 from review.agreement.statistic import Undefined
 from review.correction.corrected import corrected, corrected_overall

@@ -11,12 +11,12 @@ from typing import Any
 from django.core.cache import cache
 from django.db.models.functions import Length
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
+from evaluation.core.registry import JUDGED
+from evaluation.core.samples import Status
 from evaluation.judging.length_bias import LengthBias, length_bias
 from evaluation.judging.model_names import families_in, is_other_model
-from evaluation.registry import JUDGED
 from evaluation.runs.models import Preflight, Run
-from evaluation.samples import Status
 from evaluation.scoring.coverage import counting
 from review.reporting.provenance import JudgeUsed, Provenance
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evaluation.core.registry import JUDGED
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import OVERALL, ProfileSpec
-from evaluation.registry import JUDGED
 from review.reporting.figure import Figure
 from review.reporting.report import CategoryLine, MetricLine, ThreeScores
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.utils.translation import get_language, override
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
 from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
 from evaluation.files.whole import write_whole
 from evaluation.runs.costs import Spending, spending_by_answer

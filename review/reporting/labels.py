@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluation.samples import Status
+from evaluation.core.samples import Status
 from review.agreement.consensus import consensus
 from review.correction.frame import FrameAnswer, ReviewState
 from review.figures.answers import RunAnswer

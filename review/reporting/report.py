@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from evaluation.core.registry import Bilingual
+from evaluation.core.scales import Scale
 from evaluation.profiles.arithmetic import Label, MissingPart
-from evaluation.registry import Bilingual
-from evaluation.scales import Scale
 from review.effective import Effective
 from review.figures.answers import RunAnswer
 from review.reporting.by_profile.section import ProfileSection

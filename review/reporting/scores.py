@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evaluation.core.samples import Status
 from evaluation.profiles.arithmetic import Label, Overall, overall_from_means
 from evaluation.profiles.means import on_unit_scale
 from evaluation.profiles.per_answer import AnswerOverall, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import OnFailure, Part, ProfileSpec, Unit
-from evaluation.samples import Status
 from review.figures.answers import RunAnswer
 from review.reporting.figure import Figure, withheld
 from review.reporting.values import MetricValues, Side

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from evaluation.core.samples import Status
+from evaluation.core.scales import Scale
 from evaluation.profiles.means import PartMean
 from evaluation.profiles.per_answer import BY_ANSWER, PartValue
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.samples import Status
-from evaluation.scales import Scale
 from review.effective import Effective, RunValues
 from review.figures.answers import RunAnswer
 

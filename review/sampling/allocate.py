@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 
 
 def allocate(

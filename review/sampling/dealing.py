@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 
 
 def in_turn(needs: Sequence[int], people: Sequence[int]) -> list[tuple[int, ...]]:

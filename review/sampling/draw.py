@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.sampling.allocate import allocate
 from review.sampling.member import Drawn, DrawParams, Member, Strategy
 from review.sampling.stratify import FAILED, stratify

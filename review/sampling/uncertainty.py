@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.agreement.statistic import Array
 
 UNIFORM_SHARE = 0.5  # half of the size is spread evenly, so that no answer's weight explodes

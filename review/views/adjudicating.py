@@ -14,7 +14,7 @@ from django.utils.translation import get_language, gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.messages import explain_refusal
 from evaluation.sentences.categories import category_name
 from review.access import case_item, cases_for_lead, event_for_lead

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.messages import explain_refusal
 from review.access import own_assignment, own_rated
 from review.again import adjudicated_metrics, rate_again, standing_by_assignment, standing_ratings

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evaluation import access
-from evaluation.accounts.roles import Action
+from evaluation.core.roles import Action
 from evaluation.runs.models import Run
 from review.figures.experts import has_examples
 from review.measures import By, agreement_of

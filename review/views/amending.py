@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.messages import explain, explain_refusal
 from review.access import case_item
 from review.adjudication.amending import amend_question, amend_rubric

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evaluation import access
-from evaluation.accounts.roles import Action
+from evaluation.core.roles import Action
 from evaluation.runs.models import Run
 from review.comparing.answers import answer_pairs
 from review.comparing.whole import compare

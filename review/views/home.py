@@ -9,8 +9,8 @@ from django.views.decorators.http import require_safe
 
 from evaluation import access
 from evaluation.accounts.models import Project
-from evaluation.accounts.roles import Action, allowed
 from evaluation.accounts.standing import roles_anywhere
+from evaluation.core.roles import Action, allowed
 from evaluation.runs.models import Run
 from review.attention import attention
 from review.pages.home import home_page

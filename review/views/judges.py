@@ -9,10 +9,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evaluation import access
-from evaluation.accounts.roles import Action
+from evaluation.core.roles import Action
+from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.standing import active_in
 from evaluation.judges.models import JudgeVersion
-from evaluation.whole_numbers import whole_number
 from review.judge_records import judge_records
 from review.pages.judges import judge_page, judges_page
 

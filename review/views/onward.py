@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.models.queues import ReviewQueue
 from review.pages.item_head import item_head
 from review.queues.leases import next_assignment

@@ -19,11 +19,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evaluation import access
 from evaluation.accounts.exports import take_export
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
+from evaluation.core.whole_numbers import whole_number
 from evaluation.messages import explain_refusal
 from evaluation.runs.models import Run
-from evaluation.whole_numbers import whole_number
 from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.forms.pairs import NewPairsForm, PreferenceForm
 from review.models.pairs import PairSet, Preference

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from evaluation.errors import Refused, UnknownName
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.messages import explain_refusal
 from review.access import own_assignment
 from review.queues.leases import extend

@@ -14,12 +14,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluation import access
 from evaluation.accounts.models import RoleGrant, User
-from evaluation.accounts.roles import Action, Role
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action, Role
+from evaluation.core.whole_numbers import whole_number
 from evaluation.messages import explain_refusal
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition, Score
-from evaluation.whole_numbers import whole_number
 from review.forms.queue import QueueForm
 from review.models.queues import ReviewQueue
 from review.pages.plan import expected_card, goal_rows

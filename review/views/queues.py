@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluation import access
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Action
+from evaluation.core.roles import Action
 from evaluation.runs.models import Run
 from review.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of
 from review.adjudication.cases import open_cases

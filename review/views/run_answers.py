@@ -11,11 +11,11 @@ from django.utils.translation import get_language, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluation import access
-from evaluation.accounts.roles import Action
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
+from evaluation.core.whole_numbers import whole_number
 from evaluation.messages import explain_refusal
 from evaluation.runs.models import Run
-from evaluation.whole_numbers import whole_number
 from review.exposures import expose_answers
 from review.forms.decision import Decided, read_decision
 from review.forms.leading import ids_of

@@ -12,7 +12,7 @@ import time
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.bootstrap import Resampling
 from review.agreement.experts import compare_experts
 from review.agreement.pair import compare

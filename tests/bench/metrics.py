@@ -24,12 +24,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from evaluation.core.registry import RuleSettings
+from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.metrics import korean
 from evaluation.metrics.keyword_coverage import keyword_coverage
 from evaluation.metrics.keyword_findings import keyword_set
 from evaluation.metrics.keyword_hit import keyword_hit
-from evaluation.registry import RuleSettings
-from evaluation.samples import AnswerSpec, QuestionSpec
 
 ANSWERS, KEYWORDS, QUESTIONS = 100_000, 5, 500
 TRIES, SLICE = 5, 2_000

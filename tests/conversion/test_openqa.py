@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 from rest_framework.test import APIClient
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from evaluation.scores.models import Score
 from review.models.ratings import Rating

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from evaluation.scores.models import Score
 from tests.conversion import klue, llmjudge, openqa, summeval

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.experts import compare_experts
 from review.agreement.pair import compare
 from review.agreement.rating import Rating

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.clopper_pearson import clopper_pearson
 from review.agreement.constant_guess import best_constant_guess
 from review.agreement.pair import compare

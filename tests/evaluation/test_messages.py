@@ -7,7 +7,7 @@ import re
 import pytest
 from django.utils.translation import override
 
-from evaluation.errors import Problem, Refused
+from evaluation.core.errors import Problem, Refused
 from evaluation.files.codes import PARAMETERS
 from evaluation.files.rating_failures import KNOWN_FAILURES
 from evaluation.messages import explain, explain_reason, explain_refusal

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from evaluation.access import projects_with, reached_by, reached_sql
 from evaluation.accounts.models import Project, User
-from evaluation.accounts.roles import Action, Role
+from evaluation.core.roles import Action, Role
 from evaluation.judges.models import JudgeVersion
 from evaluation.runs.models import Run
 from evaluation.scores.models import Score

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db

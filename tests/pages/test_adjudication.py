@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from review.adjudication.cases import open_cases
 from review.given import Given
 from review.models.queues import ReviewItem, ReviewQueue

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from review.given import Given
 from review.models.queues import ReviewQueue

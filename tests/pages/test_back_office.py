@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluation.accounts.models import ApiToken, AuditEvent, RoleGrant, User
-from evaluation.accounts.roles import ALLOWED, Role
+from evaluation.core.errors import Refused
+from evaluation.core.roles import ALLOWED, Role
 from evaluation.criteria.naming import check_metric_names
-from evaluation.errors import Refused
 from evaluation.judges.keys import key_of, store_key
 from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.profiles.models import ProfileVersion

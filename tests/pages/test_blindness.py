@@ -13,7 +13,7 @@ from django.utils.formats import date_format
 from django.utils.timezone import localtime
 
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from review.models.draws import FrameMember
 from review.models.queues import Assignment, ReviewQueue

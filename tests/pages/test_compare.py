@@ -7,9 +7,9 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
+from evaluation.core.samples import QuestionSpec
 from evaluation.runs.models import Run
-from evaluation.samples import QuestionSpec
 from review.charts.differences import Difference, differences
 from review.models.ratings import Exposure
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user

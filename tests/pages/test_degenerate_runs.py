@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from review.agreement.catalogue import NAMES
 from review.comparing.whole import compare, comparison_json

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.markdown import render
 from evaluation.runs.models import Context
 from review.overrides import override

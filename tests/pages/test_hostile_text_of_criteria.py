@@ -17,9 +17,9 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.accounts.models import Project, User
-from evaluation.accounts.roles import Role
+from evaluation.core.registry import Bilingual
+from evaluation.core.roles import Role
 from evaluation.criteria.models import CriterionVersion
-from evaluation.registry import Bilingual
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.judges.checking import check
 from evaluation.judges.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion
 from evaluation.runs.models import Preflight

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.criteria.activating import deactivate
 from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.runs.models import Preflight, Run

@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from review.models.queues import Assignment
 from review.queues.drafts import save_draft
 from review.queues.leases import next_assignment

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from review.models.practice import PracticeProgress
 from review.models.ratings import Rating
 from review.practice.items import METRICS, practice_items

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from review.models.practice import PracticeProgress
 from tests.factories import make_user
 from tests.pages.browser import VIEWS, Visit, visit, wrong_with

@@ -8,7 +8,7 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from review.forms.queue_lists import fields_from
 from review.given import Given
 from review.models.draws import Draw, FrameMember

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from review.given import Given
 from review.pages.report_pictures import agreement_pictures
 from review.queues.leases import next_assignment

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import Preflight, Run
 from evaluation.shipping import profile_row
 from evaluation.work.models import Attempt, Reply, WorkUnit

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.accounts.models import Project
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.questions.models import QuestionSet
 from tests.factories import make_project, make_user
 

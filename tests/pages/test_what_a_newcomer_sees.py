@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.sentences.categories import NAMES, category_name
 from review.given import Given
 from review.models.queues import Assignment, ReviewQueue

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.test import Client
 
 from evaluation.accounts.models import Project, User
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.criteria.drafting import draft
 from evaluation.criteria.models import CriterionVersion
 from evaluation.questions.models import ImportBatch, QuestionSet

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 import review.demo
+from evaluation.core.registry import RuleSettings
 from evaluation.files.reading import read_answers, read_questions
 from evaluation.metrics.negative_detection import negative_detection
-from evaluation.registry import RuleSettings
 
 DEMO = Path(review.demo.__file__).parent
 SYSTEMS = {"demo-graph": "answers_graph.jsonl", "demo-vector": "answers_vector.jsonl"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.errors import Refused
-from evaluation.scales import Scale
+from evaluation.core.errors import Refused
+from evaluation.core.scales import Scale
 from review.given import Given, flips
 
 LEVELS = Scale.parse("levels 1..5")

@@ -10,7 +10,7 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.keymap import CODES, DEFAULTS, ON_REVEAL, KeyAction, checked_keys, keys_from
 from review.pages.keys import keys_of
 from tests.pages.world import make_world

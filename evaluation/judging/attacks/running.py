@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from evaluation.core.samples import Result, Status
 from evaluation.judging.asking import Case, Results, Talk
 from evaluation.judging.attacks.spec import (
     FAMILY,
@@ -25,7 +26,6 @@ from evaluation.judging.prompt import judge_call, repaired
 from evaluation.judging.reading import hear
 from evaluation.judging.retrying import GiveUp, Retry, decide
 from evaluation.judging.rubric import Rubric, shipped_rubric
-from evaluation.samples import Result, Status
 
 AT_ONCE = 4
 _WAIT_SECONDS = 0.5

@@ -14,8 +14,8 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from evaluation.canonical import content_hash
-from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec
+from evaluation.core.canonical import content_hash
+from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
 
 FOLDER = Path(__file__).parent
 FAMILY = "answer_quality"  # the rubric by which attacks are judged

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from evaluation.canonical import content_hash
-from evaluation.errors import InvalidFile, Problem
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import InvalidFile, Problem
+from evaluation.core.registry import Direction, ReviewForm
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.criteria.terms import Offline, Slot
 from evaluation.judging.rubric_parts import RubricMetric
-from evaluation.registry import Direction, ReviewForm
-from evaluation.scales import Scale, ScaleKind
 
 MOST_LEVELS = 11  # the review screen asks for more as a number, without their texts
 LONGEST_INSTRUCTION = 4000

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evaluation.registry import Direction
+from evaluation.core.registry import Direction
 
 FAMILY_PREFIX = "criterion:"  # rubric families of criteria; no built-in family and no criterion can have a colon
 

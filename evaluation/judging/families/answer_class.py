@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm
+from evaluation.core.samples import Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging
 from evaluation.judging.calls import Ask
 from evaluation.judging.data import data_blocks, shown
 from evaluation.judging.scored import read_scores
 from evaluation.judging.shapes import TEXT, closed, one_of
 from evaluation.metrics.dont_know import dont_know
-from evaluation.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm
-from evaluation.samples import Result
-from evaluation.scales import Scale, ScaleKind
 
 NAME = "answer_class"
 CORRECT, WRONG, DONT_KNOW = "CORRECT", "WRONG", "DONT_KNOW"

@@ -3,11 +3,11 @@ neither passages nor reference."""
 
 from __future__ import annotations
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Family
 from evaluation.judging.gates import bottom
 from evaluation.judging.scored import scored_in_one_call
-from evaluation.registry import Bilingual, Kind, MetricSpec
-from evaluation.scales import Scale, ScaleKind
 
 NAME = "answer_relevancy"
 

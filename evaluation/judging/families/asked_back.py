@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec
+from evaluation.core.samples import Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask, JudgeReply, Outcome, Rung
 from evaluation.judging.reading import hear
 from evaluation.judging.shapes import TEXT, YES_NO, closed, list_of
-from evaluation.registry import Bilingual, Kind, MetricSpec
-from evaluation.samples import Result
-from evaluation.scales import Scale, ScaleKind
 
 NAME = "asked_back"
 

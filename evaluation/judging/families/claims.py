@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.samples import Finding, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Heard, Judging, failed
 from evaluation.judging.formulas import UNSUPPORTED, claim_support
 from evaluation.judging.shapes import TEXT
 from evaluation.judging.spans import locate
 from evaluation.judging.verifying import as_finding, extracted, verdicts_on
-from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
-from evaluation.samples import Finding, Result
-from evaluation.scales import Scale, ScaleKind
 
 NAME = "claims"
 CLAIM = "claim"

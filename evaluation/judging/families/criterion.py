@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.scales import ScaleKind
 from evaluation.judging.asking import Family
 from evaluation.judging.criteria.terms import CriterionTerms, Slot
 from evaluation.judging.rubric import Rubric
 from evaluation.judging.scored import scored_in_one_call
-from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
-from evaluation.scales import ScaleKind
 
 FORMS = {ScaleKind.CLASS: ReviewForm.CLASS, ScaleKind.YES_NO: ReviewForm.YES_NO}
 SHOWN_AS = {Slot.CONTEXTS: "passages"}  # with numbers and sources

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec
+from evaluation.core.samples import Finding, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.data import data_blocks, shown
 from evaluation.judging.gates import bottom
 from evaluation.judging.shapes import ANYTHING, NUMBER, TEXT, closed
-from evaluation.registry import Bilingual, Kind, MetricSpec
-from evaluation.samples import Finding, Result
-from evaluation.scales import Scale, ScaleKind
 
 NAME = "factual_accuracy"
 STEP, ASK = "step", "assess"

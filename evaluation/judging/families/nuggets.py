@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.samples import Finding
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.formulas import nugget_support
 from evaluation.judging.gates import bottom
 from evaluation.judging.shapes import TEXT, closed, one_of
 from evaluation.judging.spans import locate
-from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
-from evaluation.samples import Finding
-from evaluation.scales import Scale, ScaleKind
 
 NAME = "nuggets"
 NUGGET, ASSIGN = "nugget", "assign"

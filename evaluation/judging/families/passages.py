@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.samples import Finding
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.data import numbered, reference_block
 from evaluation.judging.formulas import figure_from_parts
 from evaluation.judging.shapes import TEXT, closed, one_of
-from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
-from evaluation.samples import Finding
-from evaluation.scales import Scale, ScaleKind
 
 NAME = "passages"
 CONTEXT = "context"

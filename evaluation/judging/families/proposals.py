@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm
+from evaluation.core.samples import Finding, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.data import data_blocks
 from evaluation.judging.shapes import TEXT, closed, list_of, one_of
 from evaluation.metrics.next_steps import URGENCIES
-from evaluation.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm
-from evaluation.samples import Finding, Result
-from evaluation.scales import Scale, ScaleKind
 
 NAME = "proposals"
 METRIC = "next_steps_by_judge"

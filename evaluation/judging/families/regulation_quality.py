@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec
+from evaluation.core.samples import Finding, Result, Status
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging
 from evaluation.judging.data import data_blocks, shown
 from evaluation.judging.gates import bottom
 from evaluation.judging.scored import read_scores, scores_ask
 from evaluation.judging.shapes import TEXT, list_of
-from evaluation.registry import Bilingual, Kind, MetricSpec
-from evaluation.samples import Finding, Result, Status
-from evaluation.scales import Scale, ScaleKind
 
 NAME = "regulation_quality"
 LISTS = {"issues": "issue", "strengths": "strength"}  # member of the reply -> kind of finding

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.samples import Finding, Result
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Heard, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.data import reference_block
 from evaluation.judging.formulas import context_recall
 from evaluation.judging.shapes import TEXT, whole_number
 from evaluation.judging.verifying import as_finding, extracted, verdicts_on
-from evaluation.registry import Bilingual, Kind, MetricSpec, ReviewForm
-from evaluation.samples import Finding, Result
-from evaluation.scales import Scale, ScaleKind
 
 NAME = "statements"
 STATEMENT = "statement"

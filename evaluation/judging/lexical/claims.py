@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evaluation.core.registry import Bilingual
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.data import source_of
 from evaluation.judging.formulas import PARTIAL, SUPPORTED, UNSUPPORTED
@@ -13,7 +14,6 @@ from evaluation.judging.lexical.refusals import states_ignorance
 from evaluation.judging.lexical.support import support
 from evaluation.judging.lexical.wording import reasons_in
 from evaluation.judging.lexical.words import Word, content_words, coverage, numbers, sentences
-from evaluation.registry import Bilingual
 
 _NAMED, _HINTED = 0.8, 0.5  # share of a nugget's words in the answer
 

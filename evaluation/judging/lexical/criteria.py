@@ -9,14 +9,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from evaluation.core.registry import Bilingual, Direction
+from evaluation.core.samples import Result
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.terms import Offline
 from evaluation.judging.lexical.grades import Grade, completeness, correctness, faithfulness
 from evaluation.judging.lexical.scores import responds
 from evaluation.judging.lexical.wording import reasons_in
 from evaluation.judging.rubric import Rubric
-from evaluation.registry import Bilingual, Direction
-from evaluation.samples import Result
 
 STAND_INS: Mapping[Offline, Callable[[JudgeCall], Grade]] = {
     Offline.CORRECTNESS: lambda call: correctness(call.question, call.answer),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from evaluation.core.registry import Bilingual
+from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.judging.lexical.refusals import denies, negates, refuses, states_ignorance
 from evaluation.judging.lexical.words import Word, content_words, coverage, numbers, sentences, shares
-from evaluation.registry import Bilingual
-from evaluation.samples import AnswerSpec, QuestionSpec
 
 NEGATIVE = "negative"
 _LOWER_ENDS = ((0.9, 5), (0.7, 4), (0.45, 3), (0.2, 2))  # share from which a level is given

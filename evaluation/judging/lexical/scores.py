@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from evaluation.core.registry import Bilingual, RuleSettings
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.lexical.grades import (
     GRADERS,
@@ -21,7 +22,6 @@ from evaluation.judging.lexical.wording import reasons_in
 from evaluation.judging.lexical.words import content_words, coverage, sentences
 from evaluation.metrics.citation_format import citation_format
 from evaluation.metrics.citation_validity import citation_validity
-from evaluation.registry import Bilingual, RuleSettings
 
 _SETTINGS = RuleSettings()
 Scorer = Callable[[JudgeCall], Grade]

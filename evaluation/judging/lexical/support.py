@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evaluation.core.registry import Bilingual
 from evaluation.judging.formulas import PARTIAL, SUPPORTED, UNSUPPORTED
 from evaluation.judging.lexical.grades import claimed_words
 from evaluation.judging.lexical.words import Word, content_words, coverage, numbers, sentences
-from evaluation.registry import Bilingual
 
 FULLY, PARTLY = 0.7, 0.45  # share of a text's words in the passages
 

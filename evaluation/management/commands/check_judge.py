@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evaluation.errors import ConcordError
+from evaluation.core.errors import ConcordError
 from evaluation.judges.checking import check
 from evaluation.judges.models import AttackResult, JudgeCheck
 from evaluation.management.output import add_format, as_json, refuse, table

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Exists, OuterRef, Q
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.management.working import WORKING
 from evaluation.messages import explain_refusal
 from evaluation.runs.draining import drain

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from evaluation.errors import ConcordError
+from evaluation.core.errors import ConcordError
 from evaluation.files.reading import read_answers
 from evaluation.management.commands.import_questions import read_bytes
 from evaluation.management.output import add_format, as_json, refuse, remarks

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evaluation.errors import ConcordError, Problem
+from evaluation.core.errors import ConcordError, Problem
 from evaluation.files.reading import read_questions
 from evaluation.management.output import add_format, as_json, problem_line, refuse, remarks, table
 from evaluation.questions.importing import import_question_set, set_name

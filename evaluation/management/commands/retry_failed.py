@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.management.commands.resume import run_numbered
 from evaluation.management.output import add_format, refuse
 from evaluation.management.working import report, work_off

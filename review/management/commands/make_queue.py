@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from evaluation.accounts.models import User
-from evaluation.registry import JUDGED
+from evaluation.core.registry import JUDGED
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
 from review.draws import steering_metrics

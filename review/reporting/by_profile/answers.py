@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evaluation.core.registry import JUDGED
+from evaluation.core.samples import Status
 from evaluation.judging.formulas import PARTIAL, SUPPORTED
 from evaluation.metrics.keyword_findings import MISSING
 from evaluation.profiles.passing import Passing
 from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.profiles.thresholds import band_of
-from evaluation.registry import JUDGED
-from evaluation.samples import Status
 from evaluation.scores.models import Finding, Score
 from evaluation.scoring.coverage import counting
 from review.reporting.by_profile.passing import each_answer, flags_of

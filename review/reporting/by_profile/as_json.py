@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from evaluation.registry import Bilingual
+from evaluation.core.registry import Bilingual
 from review.reporting.by_profile.classes import ClassTable
 from review.reporting.by_profile.section import Banded, Diagnosed, ProfileSection
 

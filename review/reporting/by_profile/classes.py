@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluation.core.samples import Status
 from evaluation.judging.families.answer_class import DONT_KNOW
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.samples import Status
 from review.agreement.clopper_pearson import clopper_pearson
 from review.reporting.scores import NEGATIVE
 from review.reporting.values import MetricValues, Side, Value

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluation.core.registry import Bilingual
+from evaluation.core.samples import Status
 from evaluation.metrics.hallucination_flags import AVOIDANCE, FORBIDDEN_NAME, UNKNOWN_PHONE
 from evaluation.profiles.passing import Passing, PassOrFail, has_passing, pass_or_fail
 from evaluation.profiles.per_answer import AnswerOverall
 from evaluation.profiles.spec import FLAGS, OVERALL, ProfileSpec
-from evaluation.registry import Bilingual
 from evaluation.runs.models import Run
-from evaluation.samples import Status
 from evaluation.scoring.coverage import counting
 from review.agreement.clopper_pearson import clopper_pearson
 from review.reporting.values import Side

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from evaluation.core.registry import Bilingual
 from evaluation.profiles.interpretation import Band, Cell, Table
-from evaluation.registry import Bilingual
 from review.reporting.by_profile.classes import Abstention, ClassTable
 from review.reporting.by_profile.passing import PassRate
 from review.reporting.by_profile.spread import Spread

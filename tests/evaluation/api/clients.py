@@ -12,7 +12,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from evaluation.accounts.models import ApiToken, Project, User
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from tests.factories import make_user
 
 API = "/api/v1/"

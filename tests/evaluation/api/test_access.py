@@ -10,7 +10,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from evaluation.accounts.models import Project
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.judges.models import RubricVersion
 from evaluation.runs.models import Run
 from evaluation.shipping import baseline_judge, profile_row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.criteria.drafting import draft
 from evaluation.judges.models import Endpoint
 from evaluation.runs.models import Run

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
+from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.samples import Status
 from evaluation.criteria.activating import activate, deactivate
 from evaluation.criteria.drafting import draft
 from evaluation.criteria.models import CriterionVersion
-from evaluation.errors import Refused, UnknownName
 from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
 from evaluation.runs.models import AnswerSet, Run
-from evaluation.samples import Status
 from evaluation.scores.models import Score
 from evaluation.shipping import baseline_judge, save_judge
 from evaluation.work.models import Reply

@@ -6,14 +6,14 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from evaluation.accounts.models import AuditEvent
-from evaluation.accounts.roles import Role
+from evaluation.core.errors import Refused
+from evaluation.core.registry import Kind
+from evaluation.core.roles import Role
 from evaluation.criteria.activating import activate, deactivate
 from evaluation.criteria.drafting import draft
 from evaluation.criteria.models import CriterionEvent, CriterionVersion
 from evaluation.criteria.standing import active, rubric_of, standing
-from evaluation.errors import Refused
 from evaluation.judges.models import RubricVersion
-from evaluation.registry import Kind
 from evaluation.scores.models import MetricDefinition
 from tests.evaluation.criteria.written import ENGLISH, KOREAN, drafted, in_force, spec
 from tests.factories import make_project, make_user

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
 from evaluation.judging.asking import Case, Talk
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.catalogue import family_for
@@ -17,7 +18,6 @@ from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.judging.criteria.terms import Slot
 from evaluation.judging.prompt import judge_call
 from evaluation.judging.rubric import Rubric, shipped_rubrics
-from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec
 from tests.evaluation.criteria.written import ENGLISH, fields, spec
 
 HOSTILE = (

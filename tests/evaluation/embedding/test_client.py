@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from evaluation.core.errors import Refused
 from evaluation.embedding.client import EndpointEmbedder
 from evaluation.embedding.protocol import Embedded
-from evaluation.errors import Refused
 from evaluation.judging.calls import Outcome
 from evaluation.judging.transport import Deadlines
 from tests.judge_server import JudgeServer, actions

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evaluation.core.errors import Refused
 from evaluation.embedding.local import LocalEmbedder, LocalModel, digest_of, layers_of, local_model
 from evaluation.embedding.vectors import cosine
-from evaluation.errors import Refused
 from tests.evaluation.embedding.tiny import LAYERS, SIZE, WORDS, tiny_model
 
 TEXTS = ["The fund tracks an index.", "price falls", "price falls today"]

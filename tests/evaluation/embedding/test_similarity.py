@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
 from evaluation.embedding.relevance import answer_relevance
 from evaluation.embedding.similarity import semantic_similarity, texts_of
-from evaluation.samples import AnswerSpec, QuestionSpec, Result, Status
 
 MODEL = {"kind": "endpoint", "model": "e5"}
 VECTORS = {

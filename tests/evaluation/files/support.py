@@ -10,7 +10,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from evaluation.errors import InvalidFile, Problem
+from evaluation.core.errors import InvalidFile, Problem
 
 
 def refused(read: Callable[..., Any], data: bytes | str, name: str, **options: Any) -> tuple[Problem, ...]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from evaluation.core.samples import AnswerSpec, ContextSpec
 from evaluation.files.answer_names import ANSWER, CONTEXTS, QUESTION_ID, RETRIEVED_IDS
 from evaluation.files.answer_rows import AnswerRow
 from evaluation.files.reading import read_answers
-from evaluation.samples import AnswerSpec, ContextSpec
 from tests.evaluation.files.support import facts, jsonl, refused, xlsx
 
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.errors import InvalidFile
+from evaluation.core.errors import InvalidFile
+from evaluation.core.scales import Scale
 from evaluation.files.label_studio import Control, labelling_config
 from evaluation.files.rating_rows import RatingFile
 from evaluation.files.reading import read_label_studio
 from evaluation.messages import explain
-from evaluation.scales import Scale
 
 SCALES = {
     "correctness": Scale.parse("1..5"),

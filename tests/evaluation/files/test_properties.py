@@ -11,7 +11,8 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from evaluation.errors import InvalidFile
+from evaluation.core.errors import InvalidFile
+from evaluation.core.scales import Scale
 from evaluation.files.codes import PARAMETERS
 from evaluation.files.csv_table import read_csv
 from evaluation.files.export import csv_chunks, json_lines, neutral
@@ -23,7 +24,6 @@ from evaluation.files.reading import read_answers, read_questions, read_ratings
 from evaluation.files.tree import plain
 from evaluation.files.xlsx_table import read_xlsx
 from evaluation.files.yaml_tree import read_yaml
-from evaluation.scales import Scale
 from tests.evaluation.files.support import xlsx
 
 NAMES = ["a.yaml", "a.json", "a.jsonl", "a.csv", "a.xlsx", "a", "../a.tsv"]

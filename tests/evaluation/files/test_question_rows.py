@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from evaluation.core.samples import CheckPhrases, Nugget
 from evaluation.files.question_fields import ID, REFERENCE, TEXT
 from evaluation.files.question_rows import QuestionFile, derive_id
 from evaluation.files.reading import read_questions
-from evaluation.samples import CheckPhrases, Nugget
 from tests.evaluation.files.support import facts, jsonl, refused, xlsx
 
 

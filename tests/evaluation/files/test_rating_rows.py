@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.samples import Finding
+from evaluation.core.scales import Scale
 from evaluation.files.pair_rows import PairSide
 from evaluation.files.rating_origin import Origin, Phase, Rater
 from evaluation.files.rating_rows import RatingRow
 from evaluation.files.rating_values import read_definitions
 from evaluation.files.reading import read_ratings
-from evaluation.samples import Finding
-from evaluation.scales import Scale
 from tests.evaluation.files.support import facts, jsonl, refused
 
 SCALES = {

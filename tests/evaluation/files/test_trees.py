@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.errors import InvalidFile
+from evaluation.core.errors import InvalidFile
 from evaluation.files.csv_table import read_csv
 from evaluation.files.json_lines import read_json_lines
 from evaluation.files.json_tree import read_json

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.errors import Refused, UnknownName
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.judges.embedders import chosen_embedding, chosen_tokens, tokens_of
 from evaluation.judges.models import Endpoint
 from tests.evaluation.embedding.tiny import LAYERS, tiny_model

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evaluation.core.registry import RuleSettings
+from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 from evaluation.judging.asking import Case, Heard, Talk
 from evaluation.judging.baseline import judged
 from evaluation.judging.calls import Ask, JudgeCall, JudgeReply, Outcome
@@ -14,8 +16,6 @@ from evaluation.judging.prompt import judge_call
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.judging.scored import read_scores, scores_ask
-from evaluation.registry import RuleSettings
-from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 
 KO = shipped_rubric("answer_quality", "ko")
 EN = shipped_rubric("answer_quality", "en")

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
+from evaluation.core.samples import QuestionSpec, Status
 from evaluation.judging import baseline
 from evaluation.judging.baseline import ANSWERS, BaselineJudge, judged
 from evaluation.judging.calls import JudgeReply
@@ -23,7 +24,6 @@ from evaluation.judging.lexical.grades import GRADERS, correctness
 from evaluation.judging.pairwise import FAMILY as PAIRS
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.rubric import Rubric, shipped_rubrics
-from evaluation.samples import QuestionSpec, Status
 from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question, read_reply
 
 LEAVE = question("휴학은 몇 년까지 가능한가요?", references=("일반 휴학은 통산 3년까지 가능합니다.",))

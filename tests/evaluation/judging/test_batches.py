@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.judging import batch_client
 from evaluation.judging.batch_client import BatchClient, BatchFault
 from evaluation.judging.batches import as_form, read_batch, read_id, read_lines, read_page

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from evaluation.core.samples import Result, Status
 from evaluation.judging.asking import Case, Heard
 from evaluation.judging.calls import Ask, JudgeReply, Outcome, Rung, Token
 from evaluation.judging.client import OpenAIJudge
@@ -19,7 +20,6 @@ from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probed, probe
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric_parts import Label, Level, RubricMetric
 from evaluation.judging.scored import read_scores
-from evaluation.samples import Result, Status
 from tests.evaluation.judging.samples import EN, KO, call, case, scoring
 from tests.judge_server import JudgeServer, actions
 

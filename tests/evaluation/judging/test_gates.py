@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.core.samples import AnswerSpec, Status
 from evaluation.judging.catalogue import families, family_named
 from evaluation.judging.gates import STOCK_PHRASES, Gate, gate, ruled
-from evaluation.samples import AnswerSpec, Status
 from tests.evaluation.judging.samples import answer, question
 
 ASKED = "How long is leave?"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.core.samples import Result, Status
 from evaluation.judging.jury import JuryRule, joined
-from evaluation.samples import Result, Status
 
 
 def members(*said: float | str | None) -> dict[str, Result]:

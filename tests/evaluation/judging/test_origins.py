@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.judging.origins import AllowList, origin_of
 
 PUBLIC = "93.184.216.34"

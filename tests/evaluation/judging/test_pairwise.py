@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.core.samples import QuestionSpec, Result
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import Outcome
 from evaluation.judging.pairwise import VALUES, baseline_preference, joined, pairwise_ask, read_preference
 from evaluation.judging.prompt import render
 from evaluation.judging.rubric import shipped_rubric
-from evaluation.samples import QuestionSpec, Result
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.errors import InvalidFile
+from evaluation.core.errors import InvalidFile
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pricing import Price, PriceTable, cost_of, read_prices
 

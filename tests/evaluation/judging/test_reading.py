@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from evaluation.core.samples import Result, Status
 from evaluation.judging.calls import JudgeReply, Outcome
-from evaluation.samples import Result, Status
 from tests.evaluation.judging.samples import ALL, EN, delivered, heard, read_reply
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evaluation.errors import InvalidFile, UnknownName
+from evaluation.core.errors import InvalidFile, UnknownName
 from evaluation.judging.catalogue import families, family_named, family_of, judge_metrics
 from evaluation.judging.rubric import SHIPPED, Rubric, parse_rubric, shipped_rubric, shipped_rubrics
 from tests.evaluation.judging.rubric_versions import VERSIONS

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.judging.origins import origin_of
 from evaluation.judging.sealing import seal, unseal
 

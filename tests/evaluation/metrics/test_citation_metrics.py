@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.core.registry import RuleSettings
+from evaluation.core.rulebook import CitationRules
+from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 from evaluation.metrics.citation_coverage import citation_coverage
 from evaluation.metrics.citation_format import citation_format
 from evaluation.metrics.citation_validity import citation_validity
 from evaluation.metrics.citations import citations
 from evaluation.metrics.source_relevance import source_relevance
-from evaluation.registry import RuleSettings
-from evaluation.rulebook import CitationRules
-from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 
 QUESTION = QuestionSpec(id="q", category="c", text="?")
 SETTINGS = RuleSettings()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from evaluation.core.registry import RuleSettings
+from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec
 from evaluation.metrics.nugget_coverage import nugget_coverage
 from evaluation.metrics.required_info_coverage import required_info_coverage
-from evaluation.registry import RuleSettings
-from evaluation.samples import AnswerSpec, Nugget, QuestionSpec
 
 SETTINGS = RuleSettings()
 

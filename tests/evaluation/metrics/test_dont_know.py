@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evaluation.core.registry import RuleSettings
+from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.metrics.dont_know import dont_know
-from evaluation.registry import RuleSettings
-from evaluation.samples import AnswerSpec, QuestionSpec
 
 QUESTION = QuestionSpec(id="q", category="c", text="?")
 LONG = "Cornish heath grows there. It is also called Erica vagans. "

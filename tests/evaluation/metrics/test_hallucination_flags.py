@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.core.registry import RuleSettings
+from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 from evaluation.metrics.hallucination_flags import hallucination_flags
-from evaluation.registry import RuleSettings
-from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 
 SOURCE = ContextSpec(
     "제15조(휴학) 학생은 학기 개시일부터 30일 이내에 학생지원팀에 신청한다. 문의: (02) 820-1234",

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
+from evaluation.core.registry import Kind, RuleSettings
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Status
 from evaluation.metrics.catalogue import RULE_METRICS, is_rule_metric, rule_metric_named
 from evaluation.metrics.keyword_coverage import keyword_coverage
 from evaluation.metrics.keyword_hit import keyword_hit
 from evaluation.metrics.latency import latency
-from evaluation.registry import Kind, RuleSettings
-from evaluation.samples import AnswerSpec, QuestionSpec, Status
 
 SETTINGS = RuleSettings()
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.errors import UnknownName
+from evaluation.core.errors import UnknownName
 from evaluation.metrics.matching import KeywordHit, find_keyword
 
 BOTH_ANALYSES = [

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.core.registry import RuleSettings
+from evaluation.core.samples import AnswerSpec, CheckPhrases, QuestionSpec, Result, Status
 from evaluation.metrics.negative_detection import negative_detection
-from evaluation.registry import RuleSettings
-from evaluation.samples import AnswerSpec, CheckPhrases, QuestionSpec, Result, Status
 
 HALLUCINATE = "should_not_hallucinate"
 FABRICATE = "should_not_fabricate_data"

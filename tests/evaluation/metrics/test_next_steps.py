@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from evaluation.core.registry import RuleSettings
+from evaluation.core.rulebook import Condition, NextStepRules
+from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 from evaluation.metrics.next_steps import next_steps
-from evaluation.registry import RuleSettings
-from evaluation.rulebook import Condition, NextStepRules
-from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 
 RULES = NextStepRules.model_validate(
     {

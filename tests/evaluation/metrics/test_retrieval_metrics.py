@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.core.registry import RuleMetric, RuleSettings
+from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Status
 from evaluation.metrics.average_precision_at_k import average_precision_at_k
 from evaluation.metrics.hit_at_k import hit_at_k
 from evaluation.metrics.ndcg_at_k import ndcg_at_k
 from evaluation.metrics.precision_at_k import precision_at_k
 from evaluation.metrics.recall_at_k import recall_at_k
 from evaluation.metrics.reciprocal_rank import reciprocal_rank
-from evaluation.registry import RuleMetric, RuleSettings
-from evaluation.samples import AnswerSpec, ContextSpec, QuestionSpec, Status
 
 ALL = (precision_at_k, recall_at_k, hit_at_k, reciprocal_rank, ndcg_at_k, average_precision_at_k)
 

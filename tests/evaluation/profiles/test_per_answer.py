@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from evaluation.core.samples import Status
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.per_answer import PartValue, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.samples import Status
 
 
 def _profile(**changes: Any) -> ProfileSpec:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from evaluation.core.samples import Status
 from evaluation.derived.catalogue import DERIVED_METRICS
 from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.judging.catalogue import judge_metrics
@@ -13,7 +14,6 @@ from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.profiles.per_answer import PartValue, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 from evaluation.profiles.thresholds import band_of
-from evaluation.samples import Status
 
 SHIPPED = {profile.name: profile for profile in shipped_profiles()}
 RULED = (metric.spec for metric in (*RULE_METRICS, *DERIVED_METRICS))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
 from evaluation.profiles.spec import Part, ProfileSpec, Text, load_profile, rule_settings, shipped_profiles
 
 TITLE = "title: {en: T, ko: T}\n"

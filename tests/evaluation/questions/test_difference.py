@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
 from evaluation.questions.difference import FieldChange, difference, differing_keys, questions_hash
-from evaluation.samples import CheckPhrases, Nugget, QuestionSpec
 
 
 def spec(id_: str = "q1", **fields: Any) -> QuestionSpec:

@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, connection
 
 from evaluation.accounts.models import AuditEvent
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.messages import explain
 from evaluation.questions.importing import import_question_set, set_name
 from evaluation.questions.models import Question, QuestionSet

@@ -11,7 +11,7 @@ import time_machine
 from django.db import IntegrityError
 from django.utils import timezone
 
-from evaluation.errors import InvalidFile, Refused
+from evaluation.core.errors import InvalidFile, Refused
 from evaluation.messages import explain
 from evaluation.questions.importing import import_question_set
 from evaluation.questions.models import ImportBatch, Question, QuestionSet

@@ -8,7 +8,7 @@ from unicodedata import normalize
 import pytest
 
 from evaluation.accounts.models import AuditEvent
-from evaluation.errors import InvalidFile, Refused
+from evaluation.core.errors import InvalidFile, Refused
 from evaluation.files.reading import read_answers
 from evaluation.messages import explain
 from evaluation.questions.importing import import_question_set

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluation.errors import Refused, UnknownName
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.runs.asking import Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.lifecycle import start
 from evaluation.runs.models import Run, RunEvent

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.judges.models import Endpoint
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start

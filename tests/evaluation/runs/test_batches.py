@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.judges.models import Endpoint
 from evaluation.judging.batch_client import BatchClient
 from evaluation.runs import batching

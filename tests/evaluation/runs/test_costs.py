@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from evaluation.core.errors import InvalidFile
 from evaluation.embedding.choice import EmbeddingChoice
-from evaluation.errors import InvalidFile
 from evaluation.judges.models import Endpoint, RubricVersion
 from evaluation.judges.prices import price_table
 from evaluation.runs.config import RunConfig

@@ -6,13 +6,13 @@ from collections.abc import Hashable
 
 import pytest
 
+from evaluation.core.samples import Status
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
 from evaluation.judging.pool import CallPool
 from evaluation.runs import draining
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import pause, resume, retry_failed, start
 from evaluation.runs.models import Answer, AnswerSet, Context, Run
-from evaluation.samples import Status
 from evaluation.scores.models import Finding, Score
 from evaluation.work.models import Attempt, Reply, WorkUnit
 from tests.evaluation.scoring.families import Script, ScriptedJudge, run_under

@@ -7,11 +7,11 @@ import gc
 import pytest
 from django.db.models import Count
 
+from evaluation.core.samples import Status
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import cancel, pause, resume, retry_failed, start
 from evaluation.runs.making import prepare_run
 from evaluation.runs.models import AnswerSet, Run
-from evaluation.samples import Status
 from evaluation.scores.models import Score
 from evaluation.shipping import baseline_judge, profile_row
 from evaluation.work.models import Attempt, Reply, WorkUnit

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.errors import Refused, UnknownName
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.judges.bench import bench_of
 from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.runs.draining import drain

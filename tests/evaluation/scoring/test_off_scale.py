@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from evaluation.core.samples import Status
 from evaluation.runs.making import prepare_run
 from evaluation.runs.models import Run
-from evaluation.samples import Status
 from evaluation.scores.models import Score
 from evaluation.work.models import Reply
 from review.reporting.making import make_report

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from evaluation.samples import AnswerSpec, QuestionSpec
+from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.systems.protocol import AskFailed, System
 from evaluation.systems.recorded import RecordedSystem
 

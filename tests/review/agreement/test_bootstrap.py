@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.bootstrap import Resampling, folded, percentile_interval, resampler
 from review.agreement.clopper_pearson import clopper_pearson
 from review.agreement.pair import FEW_GROUPS_WARNING, compare

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.alternative_annotator import alternative_annotator_test
 from review.agreement.bootstrap import Resampling
 from review.agreement.catalogue import NAMES

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.bootstrap import Resampling
 from review.agreement.catalogue import NAMES
 from review.agreement.pair import compare

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.bootstrap import Resampling
 from review.agreement.catalogue import NAMES
 from review.agreement.constant_guess import best_constant_guess

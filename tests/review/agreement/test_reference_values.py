@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.scales import Scale
+from evaluation.core.scales import Scale
 from review.agreement.bootstrap import Resampling
 from review.agreement.experts import compare_experts
 from review.agreement.pair import compare

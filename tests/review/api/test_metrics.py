@@ -15,7 +15,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from evaluation.accounts.models import ApiToken, Project
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.judges.models import Endpoint
 from evaluation.runs.monitoring import exposition
 from evaluation.shipping import save_judge

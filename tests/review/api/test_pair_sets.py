@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from review.models.pairs import PairMember, PairSet, Preference
 from tests.factories import make_user
 from tests.review.api.clients import Caller

@@ -9,12 +9,12 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
+from evaluation.core.samples import QuestionSpec
 from evaluation.judges.models import JudgeVersion
 from evaluation.questions.models import QuestionSet
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import Run
-from evaluation.samples import QuestionSpec
 from review.comparing.whole import compare
 from review.models.ratings import Exposure
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils.translation import override
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from review.comparing.said import corrected_sentence, judge_only_sentence
 from review.comparing.verdict import corrected_verdict, judge_only_verdict

@@ -12,9 +12,9 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Role
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Role
 from evaluation.criteria.models import CriterionVersion
-from evaluation.errors import Refused
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run

@@ -16,7 +16,7 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.criteria.models import CriterionVersion
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start

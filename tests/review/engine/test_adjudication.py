@@ -12,7 +12,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.judges.models import RubricVersion
 from evaluation.questions.models import QuestionSet
 from evaluation.runs.models import Run

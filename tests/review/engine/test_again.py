@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.adjudication.deciding import adjudicate
 from review.again import rate_again, standing_ratings
 from review.figures.experts import agreement_ratings, effective_ratings, ratings_of, read

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.exposures import expose
 from review.given import Change, Given
 from review.models.queues import Assignment, Draft, ReviewItem

@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from evaluation.accounts.models import AuditEvent, User
-from evaluation.accounts.roles import Role
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Role
 from review.given import Given
 from review.models.queues import Assignment, Draft, ItemEvent, Reservation, ReviewQueue
 from review.models.ratings import Rating

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError, transaction
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.runs.config import RunConfig
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition, Score

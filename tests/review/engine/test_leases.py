@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.models.queues import Assignment, Draft, QueueMember, Reservation, ReviewItem, ReviewQueue
 from review.queues.candidates import candidates
 from review.queues.drafts import save_draft

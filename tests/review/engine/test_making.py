@@ -8,7 +8,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from evaluation.accounts.models import AuditEvent
-from evaluation.errors import Refused, UnknownName
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.runs.models import AnswerSet
 from evaluation.scores.models import MetricDefinition
 from review.models.queues import ReviewItem, ReviewQueue

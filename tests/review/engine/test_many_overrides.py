@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluation.accounts.models import AuditEvent, User
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.runs.models import Run
 from evaluation.scores.models import MetricDefinition
 from evaluation.scoring.definitions import definitions

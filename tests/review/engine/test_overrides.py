@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, transaction
 
 from evaluation.accounts.models import AuditEvent, User
-from evaluation.errors import Refused, UnknownName
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.runs.models import Answer, Run
 from evaluation.scores.models import MetricDefinition
 from review.figures.decisions import standing

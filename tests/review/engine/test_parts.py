@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.samples import Nugget
 from evaluation.runs.models import Context
-from evaluation.samples import Nugget
 from evaluation.scores.models import Finding, Score
 from review.given import Change, Given, PartGiven
 from review.models.queues import Assignment

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from evaluation.runs.models import Run
 from evaluation.scores.models import Score
 from evaluation.scoring.definitions import definitions

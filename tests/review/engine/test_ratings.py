@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.exposures import expose
 from review.given import Given
 from review.models.queues import Assignment, Draft, ReviewItem, ReviewQueue

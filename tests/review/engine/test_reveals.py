@@ -7,8 +7,8 @@ import math
 import pytest
 
 from evaluation.accounts.models import User
-from evaluation.errors import Refused
-from evaluation.scales import Scale
+from evaluation.core.errors import Refused
+from evaluation.core.scales import Scale
 from review.given import Change, Given, distance
 from review.models.queues import Assignment, ReviewQueue
 from review.models.ratings import Exposure, Rating

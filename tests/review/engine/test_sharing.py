@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Role
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Role
 from review.effective import effective_values
 from review.figures.experts import agreement_ratings, effective_ratings, ratings_of, read
 from review.given import Given

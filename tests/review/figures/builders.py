@@ -8,13 +8,13 @@ from typing import Any
 from django.utils import timezone
 
 from evaluation.accounts.models import RoleGrant, User
-from evaluation.canonical import content_hash
+from evaluation.core.canonical import content_hash
+from evaluation.core.samples import QuestionSpec
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.profiles.models import ProfileVersion
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import make_run
 from evaluation.runs.models import Answer, AnswerSet, Run
-from evaluation.samples import QuestionSpec
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import definitions
 from evaluation.shipping import profile_row, shipped_rubric_row

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from evaluation.samples import Status
+from evaluation.core.samples import Status
 from review.figures.anchoring import anchoring
 from review.figures.experts import ExpertRating
 from review.figures.judged import Judged

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import override
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from review.reporting.beside import notes, why_withheld
 from review.reporting.category_tables import category_tables

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from evaluation.core.samples import Status
 from evaluation.runs.models import Answer, Run
-from evaluation.samples import Status
 from evaluation.scores.models import MetricDefinition
 from review.effective import NO_VALUE, Effective, Source, effective_values
 from review.figures.judged import REPEATS_TIED

@@ -12,8 +12,8 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evaluation.accounts.roles import Role
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from review.comparing.choosing import sides
 from review.comparing.difference import difference

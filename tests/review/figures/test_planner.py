@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import override
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from review.models.queues import ReviewQueue
 from review.pages.plan import guess_note, plan_sentence

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluation.accounts.models import AuditEvent
-from evaluation.errors import InvalidFile, Refused
+from evaluation.core.errors import InvalidFile, Refused
 from evaluation.runs.models import Run
 from evaluation.scores.models import Finding, MetricDefinition, Score
 from evaluation.scoring.coverage import current

@@ -10,9 +10,9 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
+from evaluation.core.samples import QuestionSpec
 from evaluation.runs.models import Run
-from evaluation.samples import QuestionSpec
 from review.gating import GateAsked, gate_of
 from review.reporting.exporting import FORMATS, export
 from tests.factories import make_answer_set, make_project, make_question_set, make_user

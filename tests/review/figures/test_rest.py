@@ -9,7 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from pytest_django import DjangoAssertNumQueries
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from review.models.ratings import Exposure, Rating
 from tests.factories import make_user

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import override
 
 from evaluation.accounts.models import User
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from review.agreement.variance import Missing, Source
 from review.figures.said import said_of

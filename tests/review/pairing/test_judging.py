@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from evaluation.accounts.roles import Role
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Role
 from evaluation.judges.bench import jury_row
 from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.judging import retrying

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluation.accounts.roles import Role
-from evaluation.errors import InvalidFile, Refused
+from evaluation.core.errors import InvalidFile, Refused
+from evaluation.core.roles import Role
 from evaluation.runs.models import Run
 from review.models.pairs import PairSet, Preference
 from review.pairing.figures import pair_figures

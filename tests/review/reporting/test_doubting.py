@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from evaluation.accounts.roles import Role
+from evaluation.core.roles import Role
 from evaluation.runs.models import AnswerSet, Preflight, Run
 from evaluation.shipping import baseline_judge
 from evaluation.systems.models import SystemVersion

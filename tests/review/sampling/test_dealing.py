@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.sampling.dealing import by_field, by_load, in_turn
 
 PEOPLE = st.integers(1, 6).flatmap(

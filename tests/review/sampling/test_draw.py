@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.errors import Refused
+from evaluation.core.errors import Refused
 from review.sampling.draw import draw
 from review.sampling.member import Drawn, DrawParams, Member, Strategy
 from review.sampling.stratify import FAILED, stratify

@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from evaluation.core.registry import RuleSettings
+from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.judging.asking import Case
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.rubric import shipped_rubric
-from evaluation.registry import RuleSettings
-from evaluation.samples import AnswerSpec, QuestionSpec
 from tests.evaluation.judging.samples import answer, case, question
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result, Status
 from evaluation.judging.catalogue import families
-from evaluation.samples import AnswerSpec, Nugget, QuestionSpec, Result, Status
 from tests.evaluation.judging.families.scripted import before
 from tests.evaluation.judging.samples import answer, by_baseline, question
 

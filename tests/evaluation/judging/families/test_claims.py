@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from evaluation.core.samples import Status
 from evaluation.judging.calls import JudgeReply, Outcome
-from evaluation.samples import Status
 from tests.evaluation.judging.families.scripted import before, said, verdict
 from tests.evaluation.judging.samples import answer, talked
 

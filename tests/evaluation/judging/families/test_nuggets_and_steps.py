@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evaluation.registry import RuleSettings
-from evaluation.samples import Nugget, Status
+from evaluation.core.registry import RuleSettings
+from evaluation.core.samples import Nugget, Status
 from tests.evaluation.judging.families.scripted import before, said
 from tests.evaluation.judging.samples import answer, question, talked
 

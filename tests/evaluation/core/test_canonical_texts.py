@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.canonical import canonical_json, canonical_texts
+from evaluation.core.canonical import canonical_json, canonical_texts
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 WHOLE = st.integers(min_value=-(2**63), max_value=2**63 - 1)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from evaluation.canonical import content_hash
-from evaluation.rulebook import Cap, CitationRules, NextStepRules
-from evaluation.samples import AnswerSpec, Nugget, QuestionSpec, Result
-from evaluation.scales import Scale
+from evaluation.core.canonical import content_hash
+from evaluation.core.rulebook import Cap, CitationRules, NextStepRules
+from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result
+from evaluation.core.scales import Scale
 
 
 class Kind(StrEnum):
