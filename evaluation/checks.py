@@ -8,9 +8,9 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db.utils import DatabaseError
 
-from evaluation import append_only, guards
 from evaluation.core.errors import InvalidFile
 from evaluation.judges.prices import price_table
+from evaluation.storage import append_only, guards
 
 
 @register(Tags.database)

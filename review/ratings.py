@@ -13,7 +13,7 @@ from django.db.models import F
 from evaluation.accounts.models import User
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from evaluation.statements import insert
+from evaluation.storage.statements import insert
 from review.exposures import exposed
 from review.figures.decisions import adjudicated
 from review.given import Given, check_comment

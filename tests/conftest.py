@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 
-from evaluation import append_only
+from evaluation.storage import append_only
 
 LONG = (
     "tests/conversion/test_published",

@@ -10,7 +10,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.roles import Role
-from evaluation.rows import AppendOnly, Row
+from evaluation.storage.rows import AppendOnly, Row
 
 ROLE_CHOICES = [
     (Role.VIEWER.value, _("Viewer")),

@@ -1,11 +1,11 @@
-"""Who is asking: what every request looks up before anything else, in SQL (``evaluation/statements.py`` says why)."""
+"""Who is asking: what every request looks up before anything else, in SQL (``evaluation/storage/statements.py`` says why)."""
 
 from __future__ import annotations
 
 from django.contrib.sessions.models import Session
 
 from evaluation.accounts.models import ApiToken, User
-from evaluation.statements import Statement
+from evaluation.storage.statements import Statement
 
 #: A session that has not expired.
 SESSION = Statement(

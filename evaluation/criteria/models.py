@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.accounts.models import Project
 from evaluation.judges.models import RubricVersion
 from evaluation.judging.criteria.spec import CriterionSpec
-from evaluation.rows import AppendOnly, Authored, Row
 from evaluation.scores.models import MetricDefinition
+from evaluation.storage.rows import AppendOnly, Authored, Row
 
 
 class Criterion(Row, Authored):

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.accounts.models import Project
 from evaluation.judging.expectation import asking_for
 from evaluation.judging.rubric import Rubric
-from evaluation.rows import AppendOnly, Authored, Row
+from evaluation.storage.rows import AppendOnly, Authored, Row
 
 
 class Endpoint(Row, Authored):

@@ -9,7 +9,7 @@ import uuid
 from django.conf import settings
 from django.db import migrations, models
 
-from evaluation import append_only
+from evaluation.storage import append_only
 
 
 class Migration(migrations.Migration):

@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-from evaluation import append_only
+from evaluation.storage import append_only
 
 
 class Migration(migrations.Migration):

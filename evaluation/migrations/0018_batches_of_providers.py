@@ -3,7 +3,7 @@ import django.utils.timezone
 import uuid
 from django.db import migrations, models
 
-from evaluation import append_only
+from evaluation.storage import append_only
 
 
 class Migration(migrations.Migration):

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from evaluation import append_only
+from evaluation.storage import append_only
 
 
 class Migration(migrations.Migration):

@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import Project
-from evaluation.rows import AppendOnly, Authored
+from evaluation.storage.rows import AppendOnly, Authored
 
 
 class ProfileVersion(AppendOnly, Authored):

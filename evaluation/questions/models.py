@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import Project
 from evaluation.core.samples import QuestionSpec
-from evaluation.rows import AppendOnly, Authored, Row
+from evaluation.storage.rows import AppendOnly, Authored, Row
 
 
 class QuestionSet(AppendOnly, Authored):

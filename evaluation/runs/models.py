@@ -16,7 +16,7 @@ from evaluation.core.samples import AnswerSpec, ContextSpec
 from evaluation.judges.models import JudgeVersion, PreflightRow, RubricVersion
 from evaluation.profiles.models import ProfileVersion
 from evaluation.questions.models import Question, QuestionSet
-from evaluation.rows import AppendOnly, Authored, Row
+from evaluation.storage.rows import AppendOnly, Authored, Row
 from evaluation.systems.models import SystemVersion
 
 

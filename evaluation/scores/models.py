@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.scales import Scale
 from evaluation.judges.models import JudgeVersion, RubricVersion
-from evaluation.rows import AppendOnly
 from evaluation.runs.models import Answer, Run
+from evaluation.storage.rows import AppendOnly
 from evaluation.work.models import WorkUnit
 
 

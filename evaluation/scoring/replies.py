@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from evaluation import bulk
 from evaluation.judges.prices import price_table
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
+from evaluation.storage import bulk
 from evaluation.work.models import ReplyRow
 
 _FIELDS = (

@@ -10,11 +10,11 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from evaluation import bulk
 from evaluation.core import samples
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import Result, Status
 from evaluation.scores.models import Finding, MetricDefinition, Score
+from evaluation.storage import bulk
 from evaluation.work import units
 from evaluation.work.models import WorkUnit
 

@@ -15,8 +15,8 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluation import bulk
 from evaluation.judging.calls import Outcome
+from evaluation.storage import bulk
 from evaluation.work import units
 from evaluation.work.models import BatchLine, JudgeBatch, Reply, WorkUnit
 

@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.accounts.models import Project
 from evaluation.judges.models import Endpoint
 from evaluation.questions.models import Question
-from evaluation.rows import AppendOnly, Row
 from evaluation.runs.models import Answer, Run, RunJudge
+from evaluation.storage.rows import AppendOnly, Row
 
 
 class WorkUnit(Row):

@@ -24,9 +24,9 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluation import bulk
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.runs.models import Run
+from evaluation.storage import bulk
 from evaluation.work.models import Attempt, Reply, WorkUnit
 
 MAX_TRIES = 5

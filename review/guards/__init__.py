@@ -1,4 +1,4 @@
-"""What the database refuses whoever asks: overlap, leases, blindness and scope, as :class:`evaluation.guards.Guard`.
+"""What the database refuses whoever asks: overlap, leases, blindness and scope, as :class:`evaluation.storage.guards.Guard`.
 
 Single rows are kept in order by the constraints of :mod:`review.models`; here stands what needs a look at other rows.
 """

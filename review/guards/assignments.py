@@ -1,6 +1,6 @@
 """Overlap and leases: how an assignment begins, how it may go on, and how many of an item are live."""
 
-from evaluation.guards import Guard
+from evaluation.storage.guards import Guard
 
 _TABLE = "review_assignment"
 _GONE = "('skipped', 'expired', 'flagged')"

@@ -1,6 +1,6 @@
 """Scope, and what is settled once a queue is under way: whose it is, what it asks for, which answers it holds."""
 
-from evaluation.guards import Guard
+from evaluation.storage.guards import Guard
 
 _HANDED_OUT = "EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
 

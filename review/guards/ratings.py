@@ -3,7 +3,7 @@
 Imported ratings have no assignment and are not looked at here.
 """
 
-from evaluation.guards import Guard
+from evaluation.storage.guards import Guard
 
 _TABLE = "review_rating"
 _ASSISTED = (

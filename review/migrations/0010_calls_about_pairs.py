@@ -4,7 +4,7 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-from evaluation import append_only
+from evaluation.storage import append_only
 
 
 class Migration(migrations.Migration):

@@ -6,7 +6,7 @@ from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.models import deletion
 
-from evaluation import append_only
+from evaluation.storage import append_only
 
 
 def fill(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:

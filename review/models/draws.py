@@ -6,8 +6,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.rows import AppendOnly, Authored
 from evaluation.runs.models import Answer, Run
+from evaluation.storage.rows import AppendOnly, Authored
 from review.models.queues import ReviewQueue
 
 

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from evaluation.judges.models import JudgeVersion, PreflightRow, RubricVersion
-from evaluation.rows import AppendOnly, Row
+from evaluation.storage.rows import AppendOnly, Row
 from evaluation.work.models import ReplyRow
 from review.models.pairs import Pair, PairSet
 

@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.accounts.models import Project
 from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.questions.models import Question
-from evaluation.rows import AppendOnly, Authored, Row
 from evaluation.runs.models import Answer, Run
+from evaluation.storage.rows import AppendOnly, Authored, Row
 
 
 class PairSet(Row, Authored):

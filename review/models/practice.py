@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.rows import Row
+from evaluation.storage.rows import Row
 
 
 class PracticeProgress(Row):

@@ -9,9 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.models import Project
 from evaluation.judges.models import RubricVersion
-from evaluation.rows import AppendOnly, Authored, Row
 from evaluation.runs.models import Answer, Run
 from evaluation.scores.models import MetricDefinition
+from evaluation.storage.rows import AppendOnly, Authored, Row
 
 FIRST_OCCASION = 1  # of an answer in a queue; hidden repeats have higher ones
 

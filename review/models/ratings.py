@@ -8,9 +8,9 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.judges.models import RubricVersion
-from evaluation.rows import AppendOnly
 from evaluation.runs.models import Answer
 from evaluation.scores.models import MetricDefinition
+from evaluation.storage.rows import AppendOnly
 from review.models.queues import Assignment
 
 

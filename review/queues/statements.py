@@ -16,7 +16,7 @@ from evaluation.questions.models import Question
 from evaluation.runs.models import Answer
 from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.coverage import COUNTING
-from evaluation.statements import Some, Statement
+from evaluation.storage.statements import Some, Statement
 from review.models.queues import Assignment, Draft, QueueMember, ReviewItem, ReviewQueue
 
 _REACHED = reached_sql(Action.RATE, "q.project_id")

@@ -9,7 +9,7 @@ from django.core.management.commands.migrate import Command as Migrate
 from django.db import connections
 from django.db.migrations.exceptions import NodeNotFoundError
 
-from evaluation import guards
+from evaluation.storage import guards
 
 TOO_OLD = (
     "This database was made by a checkout from before commit 93a1f38, and not all migrations then were applied. "

@@ -11,9 +11,9 @@ from django.core.checks import Error
 from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
-from evaluation import guards
 from evaluation.checks import guards_are_installed
 from evaluation.runs.models import Answer
+from evaluation.storage import guards
 from evaluation.work.health import examine
 from review.given import Given
 from review.models.queues import Assignment, QueueMember, Reservation, ReviewItem, ReviewQueue

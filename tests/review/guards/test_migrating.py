@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from evaluation import guards
+from evaluation.storage import guards
 
 pytestmark = pytest.mark.django_db
 

@@ -17,7 +17,7 @@ from evaluation.judges.models import JudgeVersion
 from evaluation.runs.models import Run
 from evaluation.scores.models import Score
 from evaluation.scoring.coverage import COUNTING, counting
-from evaluation.statements import Some, Statement
+from evaluation.storage.statements import Some, Statement
 from tests.factories import make_project, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

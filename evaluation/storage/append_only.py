@@ -14,7 +14,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from evaluation.rows import AppendOnly
+from evaluation.storage.rows import AppendOnly
 
 _VERBS = ("update", "delete")
 _PG_FUNCTION = """

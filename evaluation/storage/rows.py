@@ -20,7 +20,7 @@ class Row(models.Model):
 class AppendOnly(Row):
     """A row that is inserted and never changed or deleted; triggers in the database refuse both.
 
-    ``evaluation/append_only.py`` installs the triggers for every subclass.
+    ``evaluation/storage/append_only.py`` installs the triggers for every subclass.
     """
 
     class Meta:
