@@ -169,7 +169,7 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "evaluation.api.schema.describe_errors",
     ],
-    "ENUM_NAME_OVERRIDES": {"RunStatusEnum": "evaluation.runs.models.Run.State"},
+    "ENUM_NAME_OVERRIDES": {"RunStatusEnum": "evaluation.models.runs.Run.State"},
 }
 
 DATA_UPLOAD_MAX_MEMORY_SIZE: int = read("CONCORD_UPLOAD_BYTES") + 64 * 1024

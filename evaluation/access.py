@@ -13,12 +13,21 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import Http404
 
-from evaluation.accounts.models import Project, RoleGrant, User
 from evaluation.core.roles import ALLOWED, Action, Role, allowed
-from evaluation.questions.models import ImportBatch, Question, QuestionSet
-from evaluation.runs.models import Answer, AnswerSet, Run
-from evaluation.scores.models import Score
-from evaluation.systems.models import System, SystemVersion
+from evaluation.models import (
+    Answer,
+    AnswerSet,
+    ImportBatch,
+    Project,
+    Question,
+    QuestionSet,
+    RoleGrant,
+    Run,
+    Score,
+    System,
+    SystemVersion,
+    User,
+)
 
 M = TypeVar("M", bound=Model)
 Person = User | AnonymousUser

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import connection, models, transaction
 
-from evaluation.accounts.models import AuditEvent, User
 from evaluation.core.canonical import content_hash
+from evaluation.models import AuditEvent, User
 
 GENESIS = "0" * 64
 _LOCK = 7_141_200  # an arbitrary number that names this lock among PostgreSQL's advisory locks

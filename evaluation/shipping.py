@@ -5,13 +5,11 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import transaction
 
-from evaluation.accounts.models import Project, User
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import UnknownName
-from evaluation.judges.models import Endpoint, JudgeVersion, RubricVersion
 from evaluation.judging.baseline import BASELINE_VERSION
 from evaluation.judging.rubric import Rubric, shipped_rubric
-from evaluation.profiles.models import ProfileVersion
+from evaluation.models import Endpoint, JudgeVersion, ProfileVersion, Project, RubricVersion, User
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 
 BASELINE = "baseline"

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.utils.module_loading import import_string
 
-from evaluation.accounts.models import User
+from evaluation.models import User
 
 Keeper = Callable[[User | AnonymousUser, Collection[int], str], None]
 

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
+from evaluation.models import Heartbeat
 from evaluation.runs.draining import drain
-from evaluation.work.models import Heartbeat
 from evaluation.work.sweep import sweep
 
 

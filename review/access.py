@@ -8,13 +8,9 @@ from django.http import Http404
 
 from evaluation import access
 from evaluation.access import LARGEST_ID, M, Person
-from evaluation.accounts.models import User
 from evaluation.core.roles import Action
-from evaluation.runs.models import Answer, Run
-from review.models.draws import Draw
-from review.models.pairs import PairMember, PairSet
-from review.models.queues import Assignment, ItemEvent, QueueMember, ReviewItem, ReviewQueue
-from review.models.ratings import Rating
+from evaluation.models import Answer, Run, User
+from review.models import Assignment, Draw, ItemEvent, PairMember, PairSet, QueueMember, Rating, ReviewItem, ReviewQueue
 from review.overrides import may_override
 from review.queues.leases import for_whom
 from review.queues.settling import PASSED, RATED

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
-from evaluation.accounts.models import User
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
+from evaluation.models import User
 from review.figures.decisions import adjudicated
 from review.given import Change
-from review.models.queues import Assignment, ItemEvent, ReviewQueue
-from review.models.ratings import Rating
+from review.models import Assignment, ItemEvent, Rating, ReviewQueue
 from review.queues.settling import locked
 from review.ratings import KEY_LIMIT
 from review.reveals import checked_changes, differs, final_row, insert_final

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 
 from evaluation import access
-from evaluation.accounts.models import User
 from evaluation.core.roles import Action
-from evaluation.runs.models import Run
+from evaluation.models import Run, User
 from review.access import cases_for_lead
 from review.adjudication.cases import open_cases
-from review.models.pairs import PairSet
-from review.models.queues import ReviewQueue
+from review.models import PairSet, ReviewQueue
 from review.queues.progress import OwnProgress, own_progresses
 
 USUAL_SECONDS = 60.0  # a first guess for people who have no pace of their own yet

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation.core.scales import Scale
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition
 from review.agreement.consensus import consensus
 from review.agreement.pair import PairAgreement, compare
 from review.figures.experts import ExpertRating, agreement_ratings, read
 from review.figures.judged import Key
-from review.models.queues import FIRST_OCCASION, ReviewQueue
-from review.models.ratings import Rating
+from review.models import Rating, ReviewQueue
+from review.models.queues import FIRST_OCCASION
 
 Value = float | str
 

@@ -9,18 +9,14 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef
 
-from evaluation.accounts.models import User
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Status
 from evaluation.core.scales import Scale, ScaleKind
+from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from evaluation.runs.config import RunConfig
-from evaluation.runs.models import Answer, Run
-from evaluation.scores.models import MetricDefinition, Score
 from review.machine import MachineValue, machine_values
-from review.models.draws import Draw, FrameMember
-from review.models.queues import ReviewItem, ReviewQueue
-from review.models.ratings import Rating
+from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue
 from review.queues.order import new_seed
 from review.sampling.draw import CERTAIN, draw
 from review.sampling.member import Drawn, DrawParams, Member, Strategy

@@ -10,8 +10,7 @@ from enum import StrEnum
 from evaluation.core.registry import Kind
 from evaluation.core.samples import Status
 from evaluation.core.scales import ScaleKind
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Run
 from review.figures.decisions import Decision
 from review.figures.experts import ExpertRating, effective_ratings
 from review.figures.judged import Judged, Key, majority

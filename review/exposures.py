@@ -8,11 +8,9 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
 from evaluation.access import projects_with
-from evaluation.accounts.models import User
 from evaluation.core.roles import Action
-from evaluation.runs.models import Answer, Run
-from review.models.queues import QueueMember, ReviewItem, ReviewQueue
-from review.models.ratings import Exposure
+from evaluation.models import Answer, Run, User
+from review.models import Exposure, QueueMember, ReviewItem, ReviewQueue
 from review.queues.statements import EXPOSED
 
 ANSWER, RUN = "answer", "run"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from evaluation.core.errors import Refused
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.comparing.choosing import Side, sides
 from review.comparing.difference import RunDifference, difference
 from review.comparing.verdict import half_width, labels_missing, settle_corrected

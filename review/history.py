@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from evaluation.runs.models import Answer
-from evaluation.scores.models import MetricDefinition, Score
-from review.models.queues import ItemEvent
-from review.models.ratings import Override, Rating
+from evaluation.models import Answer, MetricDefinition, Score
+from review.models import ItemEvent, Override, Rating
 
 
 class EventKind(StrEnum):

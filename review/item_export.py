@@ -11,14 +11,14 @@ from typing import Any
 
 from django.utils.translation import get_language
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import UnknownName
 from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
 from evaluation.files.label_studio import Control, labelling_config, task
 from evaluation.files.whole import write_whole
+from evaluation.models import User
 from review.effective import Effective
 from review.item_records import GivenRating, ItemRecord, item_records, metric_names, reviewer_names
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from review.queues.card import card_metrics
 from review.ratings import metrics_of
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from evaluation.accounts.models import User
 from evaluation.core.samples import QuestionSpec
-from evaluation.runs.models import Answer, Run
+from evaluation.models import Answer, Run, User
 from review.effective import Effective, effective_values
 from review.figures.judged import Key
-from review.models.queues import FIRST_OCCASION, ReviewItem, ReviewQueue
-from review.models.ratings import Rating
+from review.models import Rating, ReviewItem, ReviewQueue
+from review.models.queues import FIRST_OCCASION
 from review.queues.settling import RATED
 
 BATCH = 200

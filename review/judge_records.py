@@ -11,13 +11,12 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
 from evaluation.core.registry import MetricSpec
 from evaluation.core.scales import Scale
-from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.judges.prices import price_table
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.pricing import Price
-from evaluation.runs.models import Preflight, Run, RunJudge
+from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge
 from review.measures_kept import kept_of
-from review.models.ratings import Rating
+from review.models import Rating
 from review.trend import headline_statistic
 
 MOST_LOOKED_AT = 5  # rated runs of each judge, the newest ones

@@ -7,8 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from evaluation.core.samples import Status
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
+from evaluation.models import Run, Score
 from evaluation.scoring.coverage import counting
 from review.queues.statements import SAID
 

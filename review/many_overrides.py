@@ -11,17 +11,14 @@ from django.db.models import Exists, OuterRef
 
 from evaluation import audit
 from evaluation.access import may
-from evaluation.accounts.models import User
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.runs.models import Answer, Run
-from evaluation.scores.models import MetricDefinition, Score
+from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from evaluation.scoring.definitions import definitions
 from review.figures.decisions import standing
 from review.given import check_value
-from review.models.queues import Assignment
-from review.models.ratings import Override
+from review.models import Assignment, Override
 from review.overrides import checked_reason
 from review.queues.settling import RATED
 

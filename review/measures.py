@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluation.core.registry import Bilingual
 from evaluation.core.scales import Scale
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from review.agreement.bootstrap import Resampling
 from review.agreement.catalogue import NAMES

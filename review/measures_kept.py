@@ -11,15 +11,11 @@ from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
+from evaluation.models import Run, Score
 from evaluation.work.patience import patiently
 from review.agreement.bootstrap import Resampling
 from review.measures import By, agreement_of
-from review.models.draws import FrameMember
-from review.models.kept import KeptFigures
-from review.models.queues import EventRuling
-from review.models.ratings import Rating
+from review.models import EventRuling, FrameMember, KeptFigures, Rating
 
 KEPT = timedelta(days=30)
 FORM = 5  # rises when the figures or their names change, so that nothing older is shown

@@ -8,16 +8,13 @@ from django.db.models import Exists, OuterRef, Q
 
 from evaluation import audit
 from evaluation.access import may
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.runs.models import Answer
-from evaluation.scores.models import MetricDefinition, Score
+from evaluation.models import Answer, MetricDefinition, Score, User
 from evaluation.scoring.definitions import definitions
 from review.figures.decisions import standing
 from review.given import check_value
-from review.models.queues import Assignment
-from review.models.ratings import Override, Rating
+from review.models import Assignment, Override, Rating
 from review.queues.settling import RATED
 
 REASON_LIMIT = 10_000  # characters

@@ -23,13 +23,11 @@ from evaluation.judging.formulas import (
     UNSUPPORTED,
     figure_from_parts,
 )
+from evaluation.models import Answer, Finding, MetricDefinition
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.runs.models import Answer
-from evaluation.scores.models import Finding, MetricDefinition
 from evaluation.scoring.coverage import counting
 from review.given import Given, PartGiven
-from review.models.queues import ReviewItem
-from review.models.ratings import Rating, RatingPart
+from review.models import Rating, RatingPart, ReviewItem
 
 PRESENT, MISSING = "present", "missing"
 CITED, UNCITED = "cited", "uncited"

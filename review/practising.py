@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from evaluation.accounts.models import User
-from review.models.practice import PracticeProgress
+from evaluation.models import User
+from review.models import PracticeProgress
 from review.practice.feedback import Levels
 from review.practice.items import METRICS, PracticeItem, practice_items
 

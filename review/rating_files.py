@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from evaluation import audit
-from evaluation.accounts.models import User
 from evaluation.core.errors import Problem
 from evaluation.files.file_name import display_name
 from evaluation.files.rating_origin import Rater
 from evaluation.files.rating_values import read_definitions
 from evaluation.files.reading import read_label_studio, read_ratings
-from evaluation.runs.models import Run
+from evaluation.models import Run, User
 from evaluation.work.estimates import look_again
 from review.imported.judge_scores import store_judge_scores
 from review.imported.metrics import known_metrics

@@ -10,15 +10,23 @@ from functools import lru_cache
 from django.db import transaction
 from django.db.models import F
 
-from evaluation.accounts.models import User
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
+from evaluation.models import User
 from evaluation.storage.statements import insert
 from review.exposures import exposed
 from review.figures.decisions import adjudicated
 from review.given import Given, check_comment
-from review.models.queues import Assignment, ItemEvent, QueueMetric, ReviewItem, ReviewQueue
-from review.models.ratings import Rating, RatingPart, SuggestedAnswer
+from review.models import (
+    Assignment,
+    ItemEvent,
+    QueueMetric,
+    Rating,
+    RatingPart,
+    ReviewItem,
+    ReviewQueue,
+    SuggestedAnswer,
+)
 from review.parts import part_rows, parts_given, with_figures
 from review.queues.drafts import keep, payload_of
 from review.queues.leases import lease_end, loaded, regain

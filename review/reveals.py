@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 from django.db.models.functions import Now
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
+from evaluation.models import MetricDefinition, Run, User
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
 from review.exposures import expose
 from review.given import MOVED, Change, Given, check_comment, check_reason_code, check_value, distance, flips
 from review.machine import MachineValue, answer_values
-from review.models.queues import FIRST_OCCASION, Assignment, ItemEvent, QueueMetric, ReviewItem, ReviewQueue
-from review.models.ratings import Rating, RatingPart
+from review.models import Assignment, ItemEvent, QueueMetric, Rating, RatingPart, ReviewItem, ReviewQueue
+from review.models.queues import FIRST_OCCASION
 from review.parts import is_by_parts, judged_parts, part_rows, parts_given, with_figures
 from review.queues.order import by_chance
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluation.core.canonical import content_hash
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Run
 from review.effective import Effective, RunValues, Source, effective_values
 from review.figures.answers import RunAnswer, run_answers
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from django.core.cache import cache
 from django.db.models import Max
 
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
-from review.models.ratings import Override, Rating
+from evaluation.models import Run, Score
+from review.models import Override, Rating
 from review.reporting.making import make_report
 from review.reporting.report import Report
 

@@ -12,10 +12,10 @@ from django.db.models import Exists, OuterRef
 from evaluation.core.registry import Bilingual
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.calls import Outcome
-from evaluation.runs.models import Preflight, Run
+from evaluation.models import Preflight, Run
 from review.measures import By
 from review.measures_kept import agreement_if_kept, kept_agreement
-from review.models.ratings import Rating
+from review.models import Rating
 
 MOST_RUNS = 12  # the newest ones; more are no longer read in one look
 

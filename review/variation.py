@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluation.core.registry import Bilingual
 from evaluation.core.scales import Scale
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition
 from review.agreement.variance import Observation, Source, VarianceSplit, variance_split
 from review.figures.experts import ExpertRating, agreement_ratings
 from review.figures.judged import Key

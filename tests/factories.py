@@ -7,22 +7,33 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation.accounts.models import Project, RoleGrant, User
 from evaluation.core.canonical import content_hash
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
-from evaluation.judges.models import JudgeVersion, RubricVersion
-from evaluation.profiles.models import ProfileVersion
-from evaluation.questions.models import Question, QuestionSet
+from evaluation.models import (
+    Answer,
+    AnswerSet,
+    Context,
+    JudgeVersion,
+    MetricDefinition,
+    ProfileVersion,
+    Project,
+    Question,
+    QuestionSet,
+    RoleGrant,
+    RubricVersion,
+    Run,
+    Score,
+    System,
+    SystemVersion,
+    User,
+    WorkUnit,
+)
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import make_run as make_draft
-from evaluation.runs.models import Answer, AnswerSet, Context, Run
-from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import definitions
 from evaluation.shipping import shipped_rubric_row
-from evaluation.systems.models import System, SystemVersion
-from evaluation.work.models import WorkUnit
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from review.queues.making import make_queue as new_queue
 
 _numbers = itertools.count(1)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from evaluation.accounts.models import FailedLogin
+from evaluation.models import FailedLogin
 
 WINDOW = timedelta(minutes=15)
 KEPT = timedelta(days=1)

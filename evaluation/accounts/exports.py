@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 
-from evaluation.accounts.models import TakenExport, User
 from evaluation.core.errors import TooOften
+from evaluation.models import TakenExport, User
 from evaluation.work.storage import unwritable
 
 WINDOW = timedelta(hours=1)

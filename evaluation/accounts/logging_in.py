@@ -11,8 +11,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from evaluation.accounts.attempts import failed, succeeded, wait_until
-from evaluation.accounts.models import User
 from evaluation.accounts.statements import USER
+from evaluation.models import User
 
 
 class LimitedBackend(ModelBackend):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AnonymousUser
 
-from evaluation.accounts.models import RoleGrant, User
 from evaluation.core.roles import Role
+from evaluation.models import RoleGrant, User
 
 
 def roles_anywhere(user: User | AnonymousUser) -> frozenset[str]:

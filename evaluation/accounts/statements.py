@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.sessions.models import Session
 
-from evaluation.accounts.models import ApiToken, User
+from evaluation.models import ApiToken, User
 from evaluation.storage.statements import Statement
 
 #: A session that has not expired.

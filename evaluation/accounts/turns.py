@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.accounts.models import Project
+from evaluation.models import Project
 
 
 def take_turns(project_id: int) -> None:

@@ -15,18 +15,16 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from evaluation import access
-from evaluation.accounts.models import User
 from evaluation.admin.versions import VersionAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.criteria.activating import activate, deactivate
 from evaluation.criteria.drafting import draft
-from evaluation.criteria.models import CriterionEvent, CriterionVersion
 from evaluation.criteria.standing import newest_events, standing
 from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
 from evaluation.forms.criterion import CriterionForm, filled
-from evaluation.judges.models import JudgeVersion
 from evaluation.messages import explain_refusal
+from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion, User
 from evaluation.pages.criterion import (
     STATES,
     Choices,
@@ -37,7 +35,6 @@ from evaluation.pages.criterion import (
     preview_of,
     trial_view,
 )
-from evaluation.runs.models import AnswerSet
 from evaluation.shipping import baseline_judge
 
 MOST_OFFERED = 20  # answer sets and judges to choose from, the newest first

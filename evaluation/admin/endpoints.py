@@ -15,9 +15,9 @@ from evaluation.admin.rights import RoleAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.judges.keys import store_key
-from evaluation.judges.models import Endpoint
 from evaluation.judging.origins import AllowList, origin_of
 from evaluation.messages import explain_refusal
+from evaluation.models import Endpoint
 
 
 class EndpointForm(forms.ModelForm):

@@ -20,10 +20,10 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from evaluation import access
-from evaluation.accounts.models import ApiToken, AuditEvent, Project, RoleGrant, User
 from evaluation.accounts.tokens import new_token
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
+from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
 
 LONGEST_TOKEN = timedelta(days=365)
 

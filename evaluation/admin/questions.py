@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.admin.rights import ReadOnlyAdmin
 from evaluation.core.roles import Action
-from evaluation.questions.models import ImportBatch, Question, QuestionSet
+from evaluation.models import ImportBatch, Question, QuestionSet
 
 
 @admin.register(QuestionSet)

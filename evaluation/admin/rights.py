@@ -10,8 +10,8 @@ from django.forms import ModelChoiceField, ModelForm
 from django.http import HttpRequest
 
 from evaluation import access, audit
-from evaluation.accounts.models import Project, User
 from evaluation.core.roles import Action
+from evaluation.models import Project, User
 
 
 class RoleAdmin(ModelAdmin):

@@ -10,8 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
-from evaluation.runs.models import AnswerSet, Run, RunEvent
-from evaluation.systems.models import System, SystemVersion
+from evaluation.models import AnswerSet, Run, RunEvent, System, SystemVersion
 
 
 @admin.register(System)

@@ -14,20 +14,17 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation import access
-from evaluation.accounts.models import Project, User
 from evaluation.admin.rights import ReadOnlyAdmin
 from evaluation.core.errors import InvalidFile, UnknownName
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.naming import check_metric_names
 from evaluation.criteria.standing import rubrics_of_others
-from evaluation.judges.models import Endpoint, JudgeVersion, RubricVersion
 from evaluation.judging.criteria.terms import is_criterion
 from evaluation.judging.rubric import Rubric, parse_rubric
 from evaluation.messages import explain
-from evaluation.profiles.models import ProfileVersion
+from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion, User
 from evaluation.profiles.spec import ProfileSpec, load_profile
-from evaluation.scores.models import MetricDefinition
 from evaluation.shipping import BASELINE, rubric_row, save_judge, save_profile
 
 LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]

@@ -19,9 +19,8 @@ from evaluation.api.run_json import RunSummarySerializer, run_summary
 from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, UploadEndpoint
 from evaluation.core.roles import Action
 from evaluation.files.reading import read_answers
-from evaluation.questions.models import QuestionSet
+from evaluation.models import AnswerSet, QuestionSet
 from evaluation.runs.answer_files import import_answers, score_by_rules
-from evaluation.runs.models import AnswerSet
 
 AT_ONCE_SECONDS = 10.0  # what rules may take within a request; the workers do the rest
 SETS = AnswerSet.objects.select_related("system_version__system").annotate(answer_count=Count("answers"))

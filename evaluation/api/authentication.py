@@ -9,8 +9,8 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
-from evaluation.accounts.models import ApiToken, User
 from evaluation.accounts.statements import TOKEN
+from evaluation.models import ApiToken, User
 
 REFUSED = "unknown, revoked or expired token"
 

@@ -11,8 +11,8 @@ from evaluation.access import fetch
 from evaluation.api.endpoints import Endpoint, ListEndpoint
 from evaluation.api.filters import CriterionFilter
 from evaluation.core.roles import Action
-from evaluation.criteria.models import CriterionEvent, CriterionVersion
 from evaluation.criteria.standing import newest_events
+from evaluation.models import CriterionEvent, CriterionVersion
 
 _IN_FORCE = newest_events().filter(criterion=OuterRef("criterion"), verb=CriterionEvent.Verb.ACTIVATED)
 VERSIONS = CriterionVersion.objects.select_related("criterion").annotate(

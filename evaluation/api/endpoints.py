@@ -18,10 +18,10 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from evaluation.access import visible
-from evaluation.accounts.models import User
 from evaluation.api.pages import Pages
 from evaluation.api.parsers import LengthRequired, StrictJSON
 from evaluation.core.roles import Action
+from evaluation.models import User
 
 
 class StrictSerializer(serializers.Serializer[Any]):

@@ -9,7 +9,7 @@ from django_filters.rest_framework import CharFilter, ChoiceFilter, FilterSet, N
 from drf_spectacular.utils import extend_schema_field
 
 from evaluation.access import LARGEST_ID
-from evaluation.runs.models import Run
+from evaluation.models import Run
 
 
 @extend_schema_field({"type": "integer", "minimum": 1, "maximum": LARGEST_ID})

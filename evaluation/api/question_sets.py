@@ -22,8 +22,8 @@ from evaluation.api.pages import PagesInOrder
 from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, UploadEndpoint, project_for
 from evaluation.core.roles import Action
 from evaluation.files.reading import read_questions
+from evaluation.models import Question, QuestionSet
 from evaluation.questions.importing import Imported, import_question_set, set_name
-from evaluation.questions.models import Question, QuestionSet
 from evaluation.questions.uploads import Preview, preview_file
 
 SETS = QuestionSet.objects.annotate(question_count=Count("questions"))

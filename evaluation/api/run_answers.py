@@ -17,9 +17,8 @@ from evaluation.api.pages import PagesInOrder
 from evaluation.core.roles import Action
 from evaluation.core.samples import Status
 from evaluation.messages import explain_reason
-from evaluation.runs.models import Answer, Context, Run
+from evaluation.models import Answer, Context, Finding, Run, Score
 from evaluation.runs.results import answers_in, primary_pairs, with_scores
-from evaluation.scores.models import Finding, Score
 from evaluation.shown import values_shown
 
 

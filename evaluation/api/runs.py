@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.access import fetch
-from evaluation.accounts.models import User
 from evaluation.api.endpoints import Endpoint, ListEndpoint, StrictSerializer, person
 from evaluation.api.filters import RunFilter
 from evaluation.api.pages import PagesInOrder
@@ -25,10 +24,10 @@ from evaluation.api.run_json import (
 )
 from evaluation.core.roles import Action
 from evaluation.judging.jury import JuryRule
+from evaluation.models import AnswerSet, Run, User
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.asking import Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.lifecycle import retry_failed
-from evaluation.runs.models import AnswerSet, Run
 from evaluation.runs.results import answers_in
 from evaluation.runs.selecting import QuestionFilter
 from evaluation.shown import values_shown

@@ -15,8 +15,7 @@ from evaluation.api.endpoints import Endpoint, ListEndpoint
 from evaluation.api.filters import ByNameInProject, RubricFilter
 from evaluation.core.roles import Action
 from evaluation.criteria.standing import rubrics_of_others
-from evaluation.judges.models import JudgeVersion, RubricVersion
-from evaluation.profiles.models import ProfileVersion
+from evaluation.models import JudgeVersion, ProfileVersion, RubricVersion
 
 JUDGES = JudgeVersion.objects.select_related("endpoint")
 OF_PROJECT = "project_id"

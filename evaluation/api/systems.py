@@ -10,7 +10,7 @@ from evaluation.access import fetch
 from evaluation.api.endpoints import Endpoint, ListEndpoint
 from evaluation.api.filters import ByNameInProject
 from evaluation.core.roles import Action
-from evaluation.systems.models import System, SystemVersion
+from evaluation.models import System, SystemVersion
 
 SYSTEMS = System.objects.prefetch_related("versions")
 

@@ -15,10 +15,10 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from evaluation.access import fetch, projects_with
-from evaluation.accounts.models import Project, User
 from evaluation.api.endpoints import Endpoint, StrictSerializer
 from evaluation.api.parsers import Body, FileBody, FormWithFile, TooLarge
 from evaluation.core.roles import Action
+from evaluation.models import Project, User
 
 #: What the schema says of a body that is the file itself.
 FILE_BODY = {"application/json": OpenApiTypes.OBJECT, "text/csv": OpenApiTypes.BINARY}

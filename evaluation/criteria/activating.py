@@ -6,16 +6,13 @@ from django.db import transaction
 from django.db.models import Max
 
 from evaluation import audit
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Kind
-from evaluation.criteria.models import Criterion, CriterionEvent, CriterionVersion
 from evaluation.criteria.standing import standing
-from evaluation.judges.models import RubricVersion
 from evaluation.judging.criteria.frame import criterion_rubric
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.judging.criteria.terms import family_of_criterion
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import Criterion, CriterionEvent, CriterionVersion, MetricDefinition, RubricVersion, User
 
 
 @transaction.atomic

@@ -5,13 +5,11 @@ from __future__ import annotations
 from django.db import transaction
 
 from evaluation import audit
-from evaluation.accounts.models import Project, User
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Kind
-from evaluation.criteria.models import Criterion, CriterionVersion
 from evaluation.judging.criteria.spec import CriterionSpec
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import Criterion, CriterionVersion, MetricDefinition, Project, User
 from evaluation.scoring.definitions import declared
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evaluation.core.errors import UnknownName
-from evaluation.criteria.models import Criterion
+from evaluation.models import Criterion
 from evaluation.scoring.definitions import declared
 
 

@@ -6,10 +6,8 @@ from collections.abc import Iterable
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from evaluation.criteria.models import Criterion, CriterionEvent
-from evaluation.judges.models import RubricVersion
 from evaluation.judging.criteria.terms import FAMILY_PREFIX, is_criterion
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import Criterion, CriterionEvent, MetricDefinition, RubricVersion
 
 
 def newest_events() -> QuerySet[CriterionEvent]:

@@ -10,12 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from evaluation import audit
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
-from evaluation.criteria.models import CriterionVersion
 from evaluation.judges.clients import client_of
-from evaluation.judges.models import JudgeVersion
 from evaluation.judges.prices import price_table
 from evaluation.judging.applicability import applicability
 from evaluation.judging.asking import Case, Talk
@@ -27,7 +24,7 @@ from evaluation.judging.pricing import cost_of
 from evaluation.judging.prompt import judge_call
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
-from evaluation.runs.models import Answer, AnswerSet
+from evaluation.models import Answer, AnswerSet, CriterionVersion, JudgeVersion, User
 from evaluation.work.shared_pool import ENDPOINT_BUSY, Busy, SharedPool
 
 TRIED = 5  # answers of a trial

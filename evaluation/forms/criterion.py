@@ -8,13 +8,12 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import Project
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.criteria.drafting import name_is_free
-from evaluation.criteria.models import CriterionVersion
 from evaluation.judging.criteria.spec import CriterionSpec, read_criterion
 from evaluation.judging.criteria.terms import Offline, Slot
 from evaluation.messages import explain, explain_refusal
+from evaluation.models import CriterionVersion, Project
 
 FORMS = [
     ("levels", _("levels: whole numbers")),

@@ -12,7 +12,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import Project
+from evaluation.models import Project
 
 
 class UploadForm(forms.Form):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluation.accounts.models import Project
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.judges.models import JudgeVersion
 from evaluation.judging.jury import JuryRule
+from evaluation.models import JudgeVersion, Project
 from evaluation.shipping import baseline_judge, judge_row, save_judge
 
 

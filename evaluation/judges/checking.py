@@ -10,16 +10,15 @@ from functools import partial
 from django.db import transaction
 
 from evaluation import audit
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of
-from evaluation.judges.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion
 from evaluation.judges.pinning import cost_of_all, probed
 from evaluation.judging.attacks.running import AT_ONCE, Attacker, Faced, NoJudge, rubric_of_attacks
 from evaluation.judging.attacks.spec import attacks_hash
 from evaluation.judging.calls import JudgeReply, Outcome, Rung
 from evaluation.judging.probing import Probed
 from evaluation.judging.wire import storable
+from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, User
 from evaluation.work.shared_pool import ENDPOINT_BUSY, Busy, SharedPool
 from evaluation.work.single_calls import SingleCalls
 

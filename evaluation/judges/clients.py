@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.conf import settings
 
 from evaluation.judges.keys import key_of
-from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.judging.baseline import BaselineJudge
 from evaluation.judging.batch_client import BatchClient
 from evaluation.judging.calls import JudgeClient
 from evaluation.judging.client import Deadlines, OpenAIJudge
+from evaluation.models import Endpoint, JudgeVersion
 
 
 def client_of(judge: JudgeVersion) -> JudgeClient:

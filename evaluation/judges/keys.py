@@ -7,9 +7,9 @@ import os
 from django.conf import settings
 
 from evaluation.core.errors import Refused
-from evaluation.judges.models import Endpoint
 from evaluation.judging.origins import origin_of
 from evaluation.judging.sealing import seal, unseal
+from evaluation.models import Endpoint
 
 
 def key_of(endpoint: Endpoint) -> str:

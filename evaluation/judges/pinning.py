@@ -16,12 +16,12 @@ from django.db.models.functions import Now
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of
-from evaluation.judges.models import JudgeVersion
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeClient, JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probe, Probed, probe
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER, Defer, Retry, decide
+from evaluation.models import JudgeVersion
 from evaluation.work.patience import patiently
 from evaluation.work.single_calls import SingleCalls
 

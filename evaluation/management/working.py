@@ -12,10 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from evaluation.core.errors import Refused
 from evaluation.management.output import as_json
 from evaluation.messages import explain_reason, explain_refusal
+from evaluation.models import Run
 from evaluation.runs.batches_out import batches_out
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import pause
-from evaluation.runs.models import Run
 from evaluation.runs.progress import progress
 
 SLICE_SECONDS = 300.0  # how long one works before the run's state is looked at from the start

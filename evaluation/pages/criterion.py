@@ -11,13 +11,12 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.samples import Result, Status
-from evaluation.criteria.models import CriterionEvent, CriterionVersion
 from evaluation.criteria.trying import Trial
 from evaluation.forms.criterion import DIRECTIONS, SLOTS, STAND_INS, key_text
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.spec import CriterionTexts
 from evaluation.messages import explain_reason
-from evaluation.runs.models import Answer
+from evaluation.models import Answer, CriterionEvent, CriterionVersion
 
 STATES: dict[str, Promise] = {
     "draft": _("draft"),

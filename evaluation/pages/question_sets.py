@@ -14,8 +14,8 @@ from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
 from evaluation.markdown import language_of
 from evaluation.messages import explain
+from evaluation.models import ImportBatch, Question, QuestionSet
 from evaluation.questions.difference import Change
-from evaluation.questions.models import ImportBatch, Question, QuestionSet
 from evaluation.questions.uploads import Preview
 from evaluation.sentences.categories import category_name
 

@@ -10,13 +10,12 @@ from typing import Any
 from django.db import transaction
 
 from evaluation import audit
-from evaluation.accounts.models import Project, User
 from evaluation.accounts.turns import take_turns
 from evaluation.core.errors import Problem, Refused
 from evaluation.files.file_name import display_name
 from evaluation.files.question_rows import QuestionFile
+from evaluation.models import Project, Question, QuestionSet, User
 from evaluation.questions.difference import composed, differing_keys, questions_hash
-from evaluation.questions.models import Question, QuestionSet
 
 BATCH = 1000
 LONGEST_NAME = 200

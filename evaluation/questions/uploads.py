@@ -18,12 +18,12 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from evaluation import audit
-from evaluation.accounts.models import Project, User
 from evaluation.core.errors import Problem, Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.files.file_name import display_name
 from evaluation.files.question_rows import QuestionFile
 from evaluation.files.reading import read_questions
+from evaluation.models import ImportBatch, Project, QuestionSet, User
 from evaluation.questions.difference import Difference, difference, questions_hash
 from evaluation.questions.importing import (
     Imported,
@@ -34,7 +34,6 @@ from evaluation.questions.importing import (
     set_name,
     version_with,
 )
-from evaluation.questions.models import ImportBatch, QuestionSet
 
 QUESTIONS = "questions"
 LIFETIME = timedelta(days=1)

@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db import transaction
 
 from evaluation import audit
-from evaluation.accounts.models import Project, User
 from evaluation.accounts.turns import take_turns
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Problem
@@ -18,18 +17,26 @@ from evaluation.core.samples import AnswerSpec
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
 from evaluation.files.file_name import display_name
 from evaluation.files.reading import read_answers
-from evaluation.profiles.models import ProfileVersion
+from evaluation.models import (
+    Answer,
+    AnswerSet,
+    Context,
+    ProfileVersion,
+    Project,
+    QuestionSet,
+    Run,
+    System,
+    SystemVersion,
+    User,
+)
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.questions.difference import composed
 from evaluation.questions.importing import clean_name
-from evaluation.questions.models import QuestionSet
 from evaluation.runs.answered import Answered, match_answers
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import Answer, AnswerSet, Context, Run
 from evaluation.shipping import profile_row
-from evaluation.systems.models import System, SystemVersion
 from evaluation.systems.recorded import ADAPTER
 
 BATCH = 1000

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
+from evaluation.models import QuestionSet
 from evaluation.questions.difference import composed
-from evaluation.questions.models import QuestionSet
 
 MOST_HINTS = 20  # near matches are looked for this often: each look walks over all ids
 MOST_NAMED = 5

@@ -8,14 +8,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from evaluation.accounts.models import User
 from evaluation.accounts.turns import take_turns
 from evaluation.core.errors import Refused
 from evaluation.judges.bench import bench_of
+from evaluation.models import AnswerSet, Run, User
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.lifecycle import cancel, pause, resume, start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import AnswerSet, Run
 from evaluation.runs.selecting import QuestionFilter
 from evaluation.shipping import profile_row
 

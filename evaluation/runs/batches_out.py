@@ -8,9 +8,8 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from evaluation.runs.models import Run
+from evaluation.models import JudgeBatch, Run
 from evaluation.work.batches import State, open_batches
-from evaluation.work.models import JudgeBatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,15 @@ from typing import Any
 from django.db.models.functions import Now
 
 from evaluation.judges.clients import batch_client_of
-from evaluation.judges.models import JudgeVersion
 from evaluation.judging.batch_client import BatchClient, BatchFault
 from evaluation.judging.batches import Lines, Told
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.retrying import passes
+from evaluation.models import JudgeBatch, JudgeVersion, Run
 from evaluation.runs.lifecycle import pause
-from evaluation.runs.models import Run
 from evaluation.scoring.batch_sessions import CHUNK, BatchSession
 from evaluation.work import batches
 from evaluation.work.batches import State
-from evaluation.work.models import JudgeBatch
 from evaluation.work.patience import patiently
 
 log = logging.getLogger("concord.work")

@@ -10,9 +10,8 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 
-from evaluation.judges.models import PreflightRow
-from evaluation.runs.models import Preflight, Run
-from evaluation.work.models import Attempt, WorkUnit
+from evaluation.models import Attempt, Preflight, Run, WorkUnit
+from evaluation.models.judges import PreflightRow
 from evaluation.work.units import HELD
 
 EMBEDDINGS = "embeddings"  # in place of a rubric's name, for what was paid for vectors

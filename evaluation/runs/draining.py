@@ -12,13 +12,12 @@ from django.conf import settings
 from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of
 from evaluation.judges.embedders import embedder_of, tokens_of
-from evaluation.judges.models import JudgeVersion
 from evaluation.judging.pacing import Allowance
 from evaluation.judging.pool import CallPool
+from evaluation.models import JudgeVersion, Run, RunJudge, WorkUnit
 from evaluation.runs.batching import work_in_batches
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import pause
-from evaluation.runs.models import Run, RunJudge
 from evaluation.runs.preflight import preflight, rung_of
 from evaluation.runs.settling import fail_dependents, park_crash_loops, settle
 from evaluation.scoring.embeddings import EmbeddingSession
@@ -26,7 +25,6 @@ from evaluation.scoring.judges import JudgeSession
 from evaluation.scoring.kept_replies import kept_for
 from evaluation.scoring.rules import BATCH, score_rules
 from evaluation.work import batches, dispatch, tracing, units
-from evaluation.work.models import WorkUnit
 from evaluation.work.patience import patiently
 from evaluation.work.shares import Granted, Share
 from evaluation.work.storage import STORAGE_FULL, is_short_of_space, try_writing

@@ -7,10 +7,7 @@ from enum import StrEnum
 
 from django.db.models import Max
 
-from evaluation.judges.models import JudgeVersion, RubricVersion
-from evaluation.profiles.models import ProfileVersion
-from evaluation.questions.models import QuestionSet
-from evaluation.runs.models import Run
+from evaluation.models import JudgeVersion, ProfileVersion, QuestionSet, RubricVersion, Run
 
 
 class Part(StrEnum):

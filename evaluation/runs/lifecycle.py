@@ -19,16 +19,23 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from evaluation import audit
-from evaluation.accounts.models import User
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from evaluation.judges.models import JudgeVersion, RubricVersion
-from evaluation.profiles.models import ProfileVersion
+from evaluation.models import (
+    AnswerSet,
+    JudgeVersion,
+    Preflight,
+    ProfileVersion,
+    RubricVersion,
+    Run,
+    RunEvent,
+    RunJudge,
+    User,
+    WorkUnit,
+)
 from evaluation.runs.config import RunConfig
-from evaluation.runs.models import AnswerSet, Preflight, Run, RunEvent, RunJudge
 from evaluation.runs.planning import planned_units, waiting_units
 from evaluation.work import batches, dispatch
-from evaluation.work.models import WorkUnit
 from evaluation.work.units import State
 
 UNIT_BATCH = 1000

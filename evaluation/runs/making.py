@@ -6,23 +6,19 @@ from collections.abc import Collection, Sequence
 from decimal import Decimal
 from uuid import UUID
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.registry import Direction
-from evaluation.criteria.models import CriterionEvent
 from evaluation.criteria.standing import active, active_by_name, idle_names
 from evaluation.embedding import bert_score
 from evaluation.embedding.catalogue import EMBEDDING_NAMES
 from evaluation.judges.embedders import chosen_embedding, chosen_tokens
-from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.judging.catalogue import family_named, family_of, judge_metrics
 from evaluation.judging.families import asked_back
 from evaluation.metrics.catalogue import RULE_METRICS
-from evaluation.profiles.models import ProfileVersion
+from evaluation.models import AnswerSet, CriterionEvent, JudgeVersion, ProfileVersion, RubricVersion, Run, User
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import make_run
-from evaluation.runs.models import AnswerSet, Run
 from evaluation.shipping import shipped_rubric_row
 
 FULL_RAG = "full_rag"

@@ -12,10 +12,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from evaluation.judges.models import Endpoint
-from evaluation.runs.models import Run
+from evaluation.models import Attempt, Endpoint, Heartbeat, Reply, Run, WorkUnit
 from evaluation.work.batches import open_batches
-from evaluation.work.models import Attempt, Heartbeat, Reply, WorkUnit
 from evaluation.work.shares import live_shares
 
 _WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from evaluation.core.canonical import content_hash
 from evaluation.judging.families import asked_back
+from evaluation.models import Answer, Run, RunJudge, WorkUnit
 from evaluation.runs.config import RunConfig
-from evaluation.runs.models import Answer, Run, RunJudge
-from evaluation.work.models import WorkUnit
 
 
 def answers_of(run: Run) -> list[Answer]:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from django.db.models.functions import Now
 
-from evaluation.judges.models import JudgeVersion
 from evaluation.judges.pinning import pin, pinned_columns
 from evaluation.judging.calls import Outcome, Rung
 from evaluation.judging.probing import Probed
+from evaluation.models import JudgeVersion, Preflight, Run, RunEvent
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import begin, pause, unpinned
-from evaluation.runs.models import Preflight, Run, RunEvent
 from evaluation.work.patience import patiently
 
 

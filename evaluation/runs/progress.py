@@ -9,9 +9,8 @@ from typing import Any
 from django.db.models import Count, Max, Q
 from django.utils import timezone
 
+from evaluation.models import Run, WorkUnit
 from evaluation.runs.costs import Spending, spending_by_run
-from evaluation.runs.models import Run
-from evaluation.work.models import WorkUnit
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,9 @@ from datetime import datetime
 from django.db.models import Avg, Count, Exists, Max, OuterRef, Prefetch, QuerySet
 
 from evaluation.core.samples import Status
+from evaluation.models import Answer, Run, Score, WorkUnit
 from evaluation.runs.config import RunConfig
-from evaluation.runs.models import Answer, Run
-from evaluation.scores.models import Score
 from evaluation.scoring.coverage import counting, current
-from evaluation.work.models import WorkUnit
 
 #: Names of source 002 for the means of a run, and for the values of one answer.
 MEANS = {

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from evaluation.accounts.models import Project
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.questions.models import QuestionSet
-from evaluation.runs.models import AnswerSet, Run
-from evaluation.systems.models import System
+from evaluation.models import AnswerSet, Project, QuestionSet, Run, System
 
 
 @dataclass(frozen=True, slots=True)

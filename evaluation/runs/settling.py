@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 from evaluation import audit
 from evaluation.core.samples import Result
-from evaluation.runs.models import Run, RunEvent
+from evaluation.models import Run, RunEvent, WorkUnit
 from evaluation.scoring.coverage import incomplete_metrics
 from evaluation.scoring.deriving import derive
 from evaluation.scoring.expected import expected_metrics
@@ -15,7 +15,6 @@ from evaluation.scoring.juries import judge_together
 from evaluation.scoring.writing import Outcome, write
 from evaluation.work import units
 from evaluation.work.estimates import look_again
-from evaluation.work.models import WorkUnit
 from evaluation.work.units import State
 
 CRASH_LOOP = "crash_loop"

@@ -10,12 +10,10 @@ from decimal import Decimal
 from django.db.models import Count, F, Sum
 from django.utils import timezone
 
-from evaluation.judges.models import Endpoint
+from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
 from evaluation.runs.batches_out import BatchesOut, batches_out, troubled_batches
 from evaluation.runs.config import RunConfig
 from evaluation.runs.costs import UNSENT, expected_cost
-from evaluation.runs.models import Run
-from evaluation.work.models import Attempt, Reply, WorkUnit
 from evaluation.work.shares import live_shares
 
 RECENT_SECONDS = 30

@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.utils import timezone
 
-from evaluation.judges.models import Endpoint
 from evaluation.judging.asking import Heard
 from evaluation.judging.batches import request_line
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.prompt import request_hash
+from evaluation.models import BatchLine, Endpoint, JudgeBatch, Reply
 from evaluation.scoring.conversations import earlier_replies
 from evaluation.scoring.judges import JudgeSession, UnitFlight
 from evaluation.scoring.replies import insert_replies, reply_row
 from evaluation.work import batches, units
-from evaluation.work.models import BatchLine, JudgeBatch, Reply
 from evaluation.work.patience import patiently
 
 log = logging.getLogger("concord.work")

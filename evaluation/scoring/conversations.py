@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from evaluation.core.registry import MetricSpec, RuleSettings
 from evaluation.core.samples import Result
-from evaluation.judges.models import JudgeVersion
 from evaluation.judging.applicability import applicability
 from evaluation.judging.asking import Case, Family, Heard, Talk
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
@@ -18,7 +17,7 @@ from evaluation.judging.lexical.criteria import unanswerable
 from evaluation.judging.prompt import judge_call, request_hash
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
-from evaluation.work.models import Reply, WorkUnit
+from evaluation.models import JudgeVersion, Reply, WorkUnit
 
 Replies = Mapping[str, JudgeReply]  # by request hash
 

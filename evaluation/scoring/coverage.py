@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
+from evaluation.models import Run, Score
 
 FAILED_SHARE_LIMIT = 0.10  # above it a run is incomplete: no headline, only bounds
 

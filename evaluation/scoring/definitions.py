@@ -13,7 +13,7 @@ from evaluation.derived.catalogue import DERIVED_METRICS
 from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.catalogue import RULE_METRICS
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition
 
 
 def declared() -> dict[str, MetricSpec]:

@@ -16,9 +16,8 @@ from evaluation.core.scales import Scale
 from evaluation.derived.answer_overall import SPEC as ANSWER_OVERALL
 from evaluation.derived.answer_overall import answer_overall, has_answer_overall
 from evaluation.derived.catalogue import DERIVED_METRICS
+from evaluation.models import MetricDefinition, Run, Score
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.coverage import counting
 from evaluation.scoring.definitions import definitions
 from evaluation.scoring.folding import Row, folded

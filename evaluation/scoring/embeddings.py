@@ -17,16 +17,14 @@ from evaluation.embedding.bert_score import TokenModel, bert_score_f1
 from evaluation.embedding.protocol import Embedder, Vector
 from evaluation.embedding.relevance import answer_relevance
 from evaluation.embedding.similarity import semantic_similarity, texts_of
-from evaluation.judges.models import Endpoint
 from evaluation.judging.calls import Outcome
 from evaluation.judging.families import asked_back
+from evaluation.models import Endpoint, Reply, Run, WorkUnit
 from evaluation.runs.config import RunConfig
-from evaluation.runs.models import Run
 from evaluation.scoring import writing
 from evaluation.scoring.definitions import definitions
 from evaluation.scoring.fetching import Fetching
 from evaluation.work import units
-from evaluation.work.models import Reply, WorkUnit
 from evaluation.work.patience import patiently
 from evaluation.work.single_calls import SingleCalls
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from evaluation.judging.catalogue import family_for
+from evaluation.models import MetricDefinition, Run, WorkUnit
 from evaluation.runs.config import RunConfig
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
 from evaluation.scoring.definitions import define, definitions
-from evaluation.work.models import WorkUnit
 
 
 def expected_metrics(run: Run, unit: WorkUnit) -> list[MetricDefinition]:

@@ -15,11 +15,10 @@ from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, decide
+from evaluation.models import Attempt, Reply, Run, WorkUnit
 from evaluation.runs.lifecycle import pause
-from evaluation.runs.models import Run
 from evaluation.vectors.keeping import keep_vectors, kept_vectors
 from evaluation.work import units
-from evaluation.work.models import Attempt, Reply, WorkUnit
 from evaluation.work.patience import patiently
 from evaluation.work.single_calls import SingleCalls
 

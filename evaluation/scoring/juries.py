@@ -13,8 +13,7 @@ from django.db.models import QuerySet
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import Result
 from evaluation.judging.jury import JuryRule, joined
-from evaluation.runs.models import Run, RunJudge
-from evaluation.scores.models import Score
+from evaluation.models import Run, RunJudge, Score
 from evaluation.scoring.coverage import current
 from evaluation.scoring.folding import folded
 

@@ -11,9 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evaluation.judges.models import JudgeVersion
 from evaluation.judging.calls import Chances, JudgeReply, Outcome
-from evaluation.work.models import Reply, WorkUnit
+from evaluation.models import JudgeVersion, Reply, WorkUnit
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from evaluation.judges.prices import price_table
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
+from evaluation.models.work import ReplyRow
 from evaluation.storage import bulk
-from evaluation.work.models import ReplyRow
 
 _FIELDS = (
     *("attempt_id", "created_at", "outcome", "http_status", "model_returned", "request_hash", "tokens_in"),

@@ -8,13 +8,11 @@ from django.db.models import prefetch_related_objects
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
 from evaluation.metrics.catalogue import rule_metric_named
+from evaluation.models import Answer, MetricDefinition, Run, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.runs.config import RunConfig
-from evaluation.runs.models import Answer, Run
-from evaluation.scores.models import MetricDefinition
 from evaluation.scoring.definitions import definitions
 from evaluation.scoring.writing import Outcome, write
-from evaluation.work.models import WorkUnit
 
 BATCH = 200
 RETRIEVAL_INPUTS = {"latency", "retrieved_ids"}  # what can be computed where the system only retrieved

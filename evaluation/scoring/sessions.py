@@ -25,10 +25,10 @@ from evaluation.judging.pool import CallPool
 from evaluation.judging.prompt import request_hash
 from evaluation.judging.reading import hear
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
+from evaluation.models.work import ReplyRow
 from evaluation.scoring.flights import F, Sorted, sort_reply, trace
 from evaluation.scoring.replies import insert_replies, reply_row
 from evaluation.work import collector
-from evaluation.work.models import ReplyRow
 from evaluation.work.patience import patiently
 from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Share
 from evaluation.work.storage import STORAGE_FULL, is_short_of_space

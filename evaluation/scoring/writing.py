@@ -13,10 +13,9 @@ from django.utils import timezone
 from evaluation.core import samples
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import Result, Status
-from evaluation.scores.models import Finding, MetricDefinition, Score
+from evaluation.models import Finding, MetricDefinition, Score, WorkUnit
 from evaluation.storage import bulk
 from evaluation.work import units
-from evaluation.work.models import WorkUnit
 
 _FIELDS = (
     *("created_at", "run_id", "answer_id", "metric_id", "unit_id", "origin", "round", "repeat"),

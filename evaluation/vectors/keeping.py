@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from evaluation.embedding.protocol import Vector
 from evaluation.embedding.texts import text_hash
 from evaluation.embedding.vectors import from_bytes, to_bytes
-from evaluation.vectors.models import KeptVector
+from evaluation.models import KeptVector
 
 
 def kept_vectors(space: str, texts: Iterable[str]) -> dict[str, Vector]:

@@ -12,12 +12,11 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from evaluation import access
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.messages import explain_refusal
+from evaluation.models import Run, User
 from evaluation.runs import lifecycle
-from evaluation.runs.models import Run
 
 Step = Callable[[Run, User | None], bool]
 

@@ -16,9 +16,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluation.judging.calls import Outcome
+from evaluation.models import BatchLine, JudgeBatch, Reply, WorkUnit
 from evaluation.storage import bulk
 from evaluation.work import units
-from evaluation.work.models import BatchLine, JudgeBatch, Reply, WorkUnit
 
 State = JudgeBatch.State
 OPEN = (State.MADE, State.UPLOADED, State.CREATING, State.SENT)

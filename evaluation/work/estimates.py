@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from django.db import connection
 
-from evaluation.questions.models import Question
-from evaluation.runs.models import Answer, Context, Run
-from evaluation.scores.models import Score
-from evaluation.work.models import WorkUnit
+from evaluation.models import Answer, Context, Question, Run, Score, WorkUnit
 
 MANY = 1_000  # scores
 LOOKED_AT = (Question, Answer, Context, Score, WorkUnit)

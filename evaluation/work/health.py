@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.db.models.functions import Now
 
+from evaluation.models import Heartbeat
 from evaluation.storage import append_only, guards
-from evaluation.work.models import Heartbeat
 from evaluation.work.storage import try_writing
 from evaluation.work.sweep import neglected_batches, stalled_runs
 

@@ -8,11 +8,11 @@ from collections.abc import Hashable, Iterable
 from types import TracebackType
 from typing import Self
 
-from evaluation.judges.models import Endpoint
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
 from evaluation.judging.pacing import Allowance
 from evaluation.judging.pool import CallPool
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
+from evaluation.models import Endpoint
 from evaluation.work.patience import patiently
 from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Granted, Share
 

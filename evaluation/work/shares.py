@@ -16,9 +16,9 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
-from evaluation.judges.models import Endpoint
 from evaluation.judging.pacing import Allowance
-from evaluation.work.models import EndpointShare
+from evaluation.models import Endpoint
+from evaluation.models.work import EndpointShare
 
 RENEW_SECONDS = 1.0
 WAITING_SECONDS = 0.25  # between renewals while one has less than one's fair part

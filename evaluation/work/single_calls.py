@@ -9,9 +9,9 @@ from concurrent.futures import TimeoutError as NotYet
 from types import TracebackType
 from typing import Self, TypeVar
 
-from evaluation.judges.models import Endpoint
 from evaluation.judging.limits import Rate
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
+from evaluation.models import Endpoint
 from evaluation.work.patience import patiently
 from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Granted, Share
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 
 STORAGE_FULL = "storage_full"  # the reason such a run is paused with
 READ_ONLY = "database_read_only"

@@ -8,9 +8,8 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
-from evaluation.runs.models import Preflight, Run
+from evaluation.models import Preflight, Run, WorkUnit
 from evaluation.work import batches, dispatch, units
-from evaluation.work.models import WorkUnit
 from evaluation.work.units import State, claimable, resting
 
 

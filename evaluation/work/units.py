@@ -25,9 +25,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
-from evaluation.runs.models import Run
+from evaluation.models import Attempt, Reply, Run, WorkUnit
 from evaluation.storage import bulk
-from evaluation.work.models import Attempt, Reply, WorkUnit
 
 MAX_TRIES = 5
 HELD = (WorkUnit.State.LEASED, WorkUnit.State.BATCHED)  # by a claim, or by the batch that the claim put it into

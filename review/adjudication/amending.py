@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation import audit
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.files.question_rows import QuestionFile
-from evaluation.judges.models import RubricVersion
 from evaluation.judging.rubric import Rubric
+from evaluation.models import Question, RubricVersion, User
 from evaluation.questions.importing import Imported, import_question_set, newest_version
-from evaluation.questions.models import Question
 from evaluation.shipping import rubric_row
 
 LONGEST_TEXT = 20_000  # characters of a question or reference

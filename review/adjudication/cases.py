@@ -18,8 +18,7 @@ from evaluation.core.scales import ScaleKind
 from review.figures.decisions import adjudicated
 from review.figures.judged import majority
 from review.given import distance
-from review.models.queues import EventRuling, ItemEvent, QueueMetric, ReviewItem
-from review.models.ratings import Rating
+from review.models import EventRuling, ItemEvent, QueueMetric, Rating, ReviewItem
 from review.queues.settling import RATED
 
 RAISED = ("flag", "escalate")

@@ -7,17 +7,14 @@ from django.db import IntegrityError, transaction
 
 from evaluation import audit
 from evaluation.access import may
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.runs.models import Answer
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import Answer, MetricDefinition, User
 from review.adjudication.cases import RAISED, Why, case_of
 from review.exposures import exposed
 from review.figures.removed import REMOVING
 from review.given import check_value
-from review.models.queues import EventRuling, ItemEvent, QueueMetric, ReviewItem
-from review.models.ratings import Override, Rating
+from review.models import EventRuling, ItemEvent, Override, QueueMetric, Rating, ReviewItem
 from review.overrides import checked_reason, insert_decision
 from review.queues.settling import RATED
 

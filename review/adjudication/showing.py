@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evaluation.accounts.models import User
+from evaluation.models import User
 from review.adjudication.cases import Case, case_of
 from review.exposures import expose
 from review.figures.decisions import standing
-from review.models.queues import ReviewItem, ReviewQueue
-from review.models.ratings import Override, SuggestedAnswer
+from review.models import Override, ReviewItem, ReviewQueue, SuggestedAnswer
 from review.queues.card import CardMetric, Passage, card_metrics, passages_of
 from review.queues.claims import Claim, claims_on_card
 from review.queues.settling import PASSED, RATED

@@ -11,10 +11,8 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
-from evaluation.runs.models import Run
-from review.models.draws import Draw
-from review.models.queues import ReviewQueue
-from review.models.ratings import Override
+from evaluation.models import Run
+from review.models import Draw, Override, ReviewQueue
 
 
 @admin.register(ReviewQueue)

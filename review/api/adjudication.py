@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from evaluation.access import fetch
 from evaluation.api.endpoints import Endpoint, person
 from evaluation.core.roles import Action
-from evaluation.runs.models import Answer
+from evaluation.models import Answer
 from review.access import cases_for_lead, event_for_lead
 from review.adjudication.cases import open_cases
 from review.adjudication.deciding import adjudicate, rule_on

@@ -12,12 +12,12 @@ from evaluation import access
 from evaluation.api.endpoints import Endpoint, person
 from evaluation.api.pages import Pages
 from evaluation.core.roles import Action
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.access import draw_for_lead, draws_of
 from review.api.shapes import DrawBody, NothingBody, design_from
 from review.api.shown import DrawShown
 from review.draws import make_draw, strata_of
-from review.models.draws import Draw
+from review.models import Draw
 from review.queues.making import metrics_of
 
 

@@ -17,7 +17,7 @@ from evaluation.accounts.exports import take_export, take_figures
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Action
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.api.shapes import TOO_OFTEN, NothingBody
 from review.comparing.choosing import MOST
 from review.comparing.whole import compare, comparison_json

@@ -20,7 +20,7 @@ from review.api.shapes import (
     given_from,
 )
 from review.api.shown import CardShown, FinalisedShown, JudgeSaidShown, SubmittedShown
-from review.models.queues import Assignment
+from review.models import Assignment
 from review.queues.card import card
 from review.queues.drafts import payload_of, save_draft
 from review.queues.leases import extend

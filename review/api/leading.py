@@ -14,15 +14,15 @@ from rest_framework.response import Response
 
 from evaluation.access import LARGEST_ID
 from evaluation.accounts.exports import take_export, take_figures
-from evaluation.accounts.models import User
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.core.errors import UnknownName
+from evaluation.models import User
 from review.access import leads, queue_for_lead, queue_for_reading
 from review.api.shapes import TOO_OFTEN, NothingBody
 from review.consistency import Consistency, consistency
 from review.exposures import expose_queue
 from review.item_export import FORMATS, export_items
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from review.queues.directing import extend_all, name_people, reassign, release_all, set_deadline
 from review.queues.making import MOST_REVIEWS
 from review.queues.pace import Pace, paces

@@ -18,14 +18,14 @@ from evaluation.accounts.exports import take_export, take_figures
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.api.pages import Pages
 from evaluation.core.roles import Action
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.agreement.bootstrap import Resampling
 from review.api.figures import MOST_RESAMPLES
 from review.api.people import people_named
 from review.api.shapes import TOO_OFTEN, NothingBody, optional_text, row_id
 from review.forms.pairs import LARGEST, LONGEST_NAME
-from review.models.pairs import Pair, PairSet
+from review.models import Pair, PairSet
 from review.pairing.exporting import FORMATS, export_pairs
 from review.pairing.figures import figures_for, refuse_early
 from review.pairing.making import close_pairs, make_pairs, reopen_pairs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluation.accounts.models import RoleGrant, User
 from evaluation.core.errors import UnknownName
+from evaluation.models import RoleGrant, User
 
 
 def people_named(names: Sequence[str], project_id: int) -> list[User]:

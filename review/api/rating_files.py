@@ -16,7 +16,7 @@ from evaluation.api.endpoints import StrictSerializer, person
 from evaluation.api.errors import problem_json
 from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, UploadEndpoint
 from evaluation.core.roles import Action
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.api.ratings import RatingListView
 from review.api.shapes import row_id
 from review.imported.placed import Sampled

@@ -15,7 +15,7 @@ from evaluation.api.endpoints import Endpoint
 from evaluation.api.pages import Pages
 from review.access import ratings_of
 from review.api.shown import RatingShown
-from review.models.ratings import Rating
+from review.models import Rating
 
 
 def _id_filter(field: str) -> NumberFilter:

@@ -13,13 +13,13 @@ from evaluation import access
 from evaluation.api.endpoints import Endpoint, person
 from evaluation.api.pages import Pages, PagesInOrder
 from evaluation.core.roles import Action
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.access import leads, queue_for_lead, queue_for_rating, queue_for_reading, queues_of
 from review.api.items import card_response
 from review.api.people import people_named
 from review.api.shapes import NothingBody, QueueBody
 from review.api.shown import CardShown, HeldShown, ItemShown, LedQueueShown, ProgressShown, QueueShown
-from review.models.queues import Assignment, ReviewQueue
+from review.models import Assignment, ReviewQueue
 from review.planner.errors import GUESS
 from review.planner.several import designs, told
 from review.queues.leases import next_assignment

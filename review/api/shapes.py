@@ -15,7 +15,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.whole_numbers import whole_number
 from evaluation.messages import explain_refusal
 from review.given import Change, FlagKind, Given, PartGiven
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from review.parts import LONGEST_PART
 from review.queues.making import MOST_REVIEWS
 from review.queues.sharing import MOST_REPEATS, Distribution

@@ -10,8 +10,7 @@ from rest_framework import serializers
 from evaluation.core.samples import Status
 from evaluation.messages import explain_reason
 from review.api.shown_parts import ClaimShown, OfferedPartShown, PartGivenShown, PartRatedShown, VerdictShown
-from review.models.queues import ReviewQueue
-from review.models.ratings import Rating
+from review.models import Rating, ReviewQueue
 from review.reveals import JudgeSaid
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from evaluation.core.registry import Bilingual
 from evaluation.core.scales import Scale
-from evaluation.runs.models import Answer, Run
+from evaluation.models import Answer, Run
 from review.comparison.text_difference import Stretch, text_difference
 from review.effective import values_from
 from review.figures.answers import RunAnswer, run_answers

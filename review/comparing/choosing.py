@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from evaluation.runs.selecting import project_named, question_set_named
 from review.reporting.gathering import Gathered, gather
 from review.reporting.making import report_of

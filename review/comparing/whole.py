@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.comparing.choosing import Side, sides
 from review.comparing.difference import SCORE, MetricDifference, QuestionChange, RunDifference, difference
 from review.comparing.order import Order, order

@@ -9,10 +9,9 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
-from evaluation.accounts.models import User
-from evaluation.runs.models import Run
+from evaluation.models import Run, User
 from evaluation.shipping import baseline_judge
-from review.models.pairs import PairSet
+from review.models import PairSet
 from review.pairing.judging import judge_pairs
 from review.pairing.making import make_pairs
 from review.pairing.preferring import is_swapped, prefer

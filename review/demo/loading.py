@@ -14,20 +14,17 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from evaluation.accounts.models import Project, User
 from evaluation.files.reading import read_questions
+from evaluation.models import Project, QuestionSet, Run, User
 from evaluation.questions.importing import import_question_set
-from evaluation.questions.models import QuestionSet
 from evaluation.runs.answer_files import import_answer_file
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import Run
 from evaluation.shipping import baseline_judge, profile_row
 from review.demo.comparing import NAME, compare_side_by_side
 from review.given import Given
-from review.models.pairs import PairSet
-from review.models.queues import Assignment, ReviewItem, ReviewQueue
+from review.models import Assignment, PairSet, ReviewItem, ReviewQueue
 from review.queues.leases import lease_end, loaded
 from review.queues.making import close, make_queue
 from review.ratings import submit

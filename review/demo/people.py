@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
-from evaluation.accounts.models import Project, RoleGrant, User
 from evaluation.core.roles import Role
+from evaluation.models import Project, RoleGrant, User
 
 PEOPLE = {
     "lead": ("김서연", Role.LEAD, "ko"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from evaluation.models import Answer, Run
 from evaluation.runs.config import RunConfig
-from evaluation.runs.models import Answer, Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from review.figures.judged import Key
-from review.models.ratings import Override
+from review.models import Override
 
 
 class _OfAKind(Protocol):

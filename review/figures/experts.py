@@ -9,8 +9,8 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from review.figures.judged import Key
+from review.models import Rating
 from review.models.queues import FIRST_OCCASION
-from review.models.ratings import Rating
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from evaluation.core.samples import Status
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition
 from review.agreement.bootstrap import Resampling
 from review.agreement.consensus import consensus
 from review.agreement.periods import period_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef
 
 from review.given import FlagKind
-from review.models.queues import EventRuling
+from review.models import EventRuling
 
 REMOVING = frozenset({FlagKind.BAD_QUESTION.value, FlagKind.BAD_REFERENCE.value})
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Run
 from review.figures.answers import RunAnswer, run_answers
 from review.figures.decisions import Decision, standing_decisions
 from review.figures.experts import ExpertRating, ratings_of, read

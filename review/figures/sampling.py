@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from review.figures.experts import ExpertRating
-from review.models.draws import FrameMember
-from review.models.queues import FIRST_OCCASION, Assignment, QueueMetric, ReviewQueue
+from review.models import Assignment, FrameMember, QueueMetric, ReviewQueue
+from review.models.queues import FIRST_OCCASION
 from review.sampling.member import Drawn
 from review.sampling.union import union_probability, united
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from evaluation.runs.models import Run, RunJudge
-from evaluation.scores.models import Score
+from evaluation.models import Run, RunJudge, Score
 from evaluation.scoring.coverage import current
 from review.figures.judged import Judged, Key, ScoreRow, folded
 

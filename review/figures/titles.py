@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluation.core.registry import Bilingual
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition
 
 
 def title_of(metric: MetricDefinition) -> Bilingual:

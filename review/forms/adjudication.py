@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.http import QueryDict
 
 from evaluation.core.whole_numbers import whole_number
-from review.models.queues import QueueMetric
+from review.models import QueueMetric
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.http import Http404, QueryDict
 
 from evaluation.core.whole_numbers import whole_number
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition
 
 
 @dataclass(frozen=True, slots=True)

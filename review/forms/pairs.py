@@ -7,10 +7,9 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import RoleGrant, User
 from evaluation.core.whole_numbers import whole_number
-from evaluation.runs.models import Run
-from review.models.pairs import Pair, PairSet
+from evaluation.models import RoleGrant, Run, User
+from review.models import Pair, PairSet
 from review.pairing.preferring import LEAST, LONGEST_REASON, MOST
 
 LONGEST_NAME = 200

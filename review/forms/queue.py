@@ -11,15 +11,13 @@ from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.registry import JUDGED
 from evaluation.messages import explain_refusal
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Run, User
 from review.forms.leading import MOMENT
 from review.forms.queue_lists import fields_from, listed
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from review.planner.errors import GUESS
 from review.queues.making import MOST_REVIEWS
 from review.queues.sharing import MOST_REPEATS, Distribution, Sharing

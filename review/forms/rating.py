@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from evaluation.core.whole_numbers import whole_number
 from review.given import Change, Given, PartGiven
-from review.models.queues import QueueMetric
+from review.models import QueueMetric
 from review.parts import is_by_parts
 
 CANNOT_JUDGE = "cannot_judge"

@@ -8,8 +8,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 
 from evaluation.core.whole_numbers import whole_number
-from evaluation.questions.models import QuestionSet
-from evaluation.runs.models import Run
+from evaluation.models import QuestionSet, Run
 
 SIZE = 20
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import Status
-from evaluation.runs.models import Run
-from evaluation.scores.models import Finding, Score
+from evaluation.models import Finding, Run, Score
 from review.imported.placed import Placed
 
 BATCH = 1000

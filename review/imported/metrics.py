@@ -10,12 +10,10 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Direction, Kind, ReviewForm
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.criteria.models import Criterion
 from evaluation.criteria.standing import active
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition, Score
+from evaluation.models import Criterion, MetricDefinition, Run, Score
 from evaluation.scoring.definitions import declared, define
-from review.models.ratings import Rating
+from review.models import Rating
 
 FORMS = {ScaleKind.YES_NO: ReviewForm.YES_NO, ScaleKind.CLASS: ReviewForm.CLASS}
 

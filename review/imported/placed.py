@@ -13,9 +13,8 @@ from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.label_studio import answer_key
 from evaluation.files.rating_rows import RatingFile, RatingRow
 from evaluation.judging.formulas import FORMULAS, figure_from_parts
+from evaluation.models import MetricDefinition, Run
 from evaluation.questions.difference import composed
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
 from review.figures.answers import run_answers
 
 SAMPLES_NAMED = 10

@@ -9,9 +9,9 @@ from typing import Any
 
 from evaluation.core.canonical import content_hash
 from evaluation.files.rating_origin import Phase
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.imported.placed import Placed, Sampled
-from review.models.ratings import Rating
+from review.models import Rating
 
 BATCH = 1000
 _CODE = 40  # characters of a reason code

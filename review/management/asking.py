@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.messages import explain, explain_refusal
-from evaluation.runs.models import Run
+from evaluation.models import Run
 
 GOOD, GATE = 0, 100
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evaluation.core.errors import Refused
 from evaluation.messages import explain_refusal
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.comparison.gate import GateVerdict
 from review.gating import GateAsked, checked
 from review.management.asking import run_named

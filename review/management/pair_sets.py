@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.core.management.base import CommandError
 
-from review.models.pairs import PairSet
+from review.models import PairSet
 
 
 def pair_set_named(name: str) -> PairSet:

@@ -12,10 +12,9 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from evaluation.accounts.models import RoleGrant, User
 from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
+from evaluation.models import RoleGrant, Run, User
 from review.forms.queue_lists import fields_from
 from review.queues.sharing import MOST_REPEATS, Distribution, Sharing
 

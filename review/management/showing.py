@@ -8,7 +8,7 @@ import sys
 
 from django.core.management.base import BaseCommand
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.management.about_judges import about_judges
 from review.management.asking import GATE
 from review.management.gate_options import print_gate, warn_of_gate

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.runs.models import Answer, Run
+from evaluation.models import Answer, Run
 from evaluation.storage.rows import AppendOnly, Authored
 from review.models.queues import ReviewQueue
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from evaluation.judges.models import JudgeVersion, PreflightRow, RubricVersion
+from evaluation.models import JudgeVersion, RubricVersion
+from evaluation.models.judges import PreflightRow
+from evaluation.models.work import ReplyRow
 from evaluation.storage.rows import AppendOnly, Row
-from evaluation.work.models import ReplyRow
 from review.models.pairs import Pair, PairSet
 
 

@@ -7,10 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import Project
-from evaluation.judges.models import JudgeVersion, RubricVersion
-from evaluation.questions.models import Question
-from evaluation.runs.models import Answer, Run
+from evaluation.models import Answer, JudgeVersion, Project, Question, RubricVersion, Run
 from evaluation.storage.rows import AppendOnly, Authored, Row
 
 

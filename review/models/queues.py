@@ -7,10 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import Project
-from evaluation.judges.models import RubricVersion
-from evaluation.runs.models import Answer, Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import Answer, MetricDefinition, Project, RubricVersion, Run
 from evaluation.storage.rows import AppendOnly, Authored, Row
 
 FIRST_OCCASION = 1  # of an answer in a queue; hidden repeats have higher ones

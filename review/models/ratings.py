@@ -7,9 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.judges.models import RubricVersion
-from evaluation.runs.models import Answer
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import Answer, MetricDefinition, RubricVersion
 from evaluation.storage.rows import AppendOnly
 from review.models.queues import Assignment
 

@@ -10,11 +10,10 @@ from types import MappingProxyType
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import User
 from evaluation.markdown import language_of
+from evaluation.models import User
 from review.adjudication.cases import Case, Why
-from review.models.queues import ItemEvent
-from review.models.ratings import Override, Rating
+from review.models import ItemEvent, Override, Rating
 from review.pages import numbers
 from review.pages.again import value_text
 from review.pages.choices import WHY_NOT, MetricField, metric_field

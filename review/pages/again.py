@@ -11,8 +11,7 @@ from types import MappingProxyType
 from evaluation.markdown import language_of
 from review.forms.rating import field_text
 from review.given import PartGiven
-from review.models.queues import Assignment, ReviewQueue
-from review.models.ratings import Rating
+from review.models import Assignment, Rating, ReviewQueue
 from review.pages import numbers
 from review.pages.choices import MetricField, metric_field
 from review.pages.links import answer_href

@@ -10,7 +10,7 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.core.scales import Scale
 from evaluation.messages import explain_reason
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.pages import numbers
 from review.pages.agreement_plots import JudgePlots, judge_plots
 from review.pages.ceiling_table import CeilingRow, ceiling_rows

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.translation import get_language, gettext
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.charts.timeline import Moment, Timeline, timeline
 from review.pages import numbers
 from review.pages.statistic_names import STATISTICS

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation.core.samples import QuestionSpec
-from evaluation.judges.models import RubricVersion
 from evaluation.judging.rubric import RubricMetric
 from evaluation.markdown import language_of
-from review.models.queues import ReviewItem
+from evaluation.models import RubricVersion
+from review.models import ReviewItem
 
 
 @dataclass(frozen=True, slots=True)

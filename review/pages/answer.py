@@ -14,8 +14,7 @@ from evaluation.criteria.standing import rubric_of
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
-from evaluation.runs.models import Answer, Run
-from evaluation.scores.models import Finding, MetricDefinition, Score
+from evaluation.models import Answer, Finding, MetricDefinition, Run, Score
 from evaluation.sentences.categories import category_name
 from review.effective import Effective, RunValues, Source
 from review.history import Event

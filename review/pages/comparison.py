@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.comparing.choosing import Side
 from review.comparing.versions import differing_versions
 from review.comparing.whole import Comparison

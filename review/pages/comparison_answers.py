@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.translation import get_language
 
 from evaluation.markdown import language_of
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from evaluation.sentences.categories import category_name
 from review.comparing.answers import AnswerPair, Said
 from review.comparison.text_difference import Stretch

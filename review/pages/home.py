@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.attention import Attention
 from review.pages import numbers
 from review.pages.run_rows import RunRows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from review.pages.review_card import Pace, pace
 from review.queues.progress import OwnProgress
 

@@ -7,10 +7,9 @@ from datetime import datetime
 
 from django.utils.translation import gettext
 
-from evaluation.judges.models import AttackResult, JudgeVersion
 from evaluation.judging.attacks.spec import AttackKind, attack_sets, attacks_hash
 from evaluation.messages import explain_reason
-from evaluation.runs.models import Preflight
+from evaluation.models import AttackResult, JudgeVersion, Preflight
 
 
 @dataclass(frozen=True, slots=True)

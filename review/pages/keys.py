@@ -10,7 +10,7 @@ from functools import lru_cache
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import User
+from evaluation.models import User
 from review.keymap import CODES, DEFAULTS, ON_REVEAL, KeyAction, keys_from
 
 TITLES = {

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import User
 from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
-from review.models.pairs import Pair, Preference
+from evaluation.models import User
+from review.models import Pair, Preference
 from review.pages import numbers
 
 PREFERRED = {

@@ -12,7 +12,7 @@ from django.utils.translation import gettext, ngettext
 from evaluation.judging.pairwise import METRIC
 from evaluation.markdown import language_of, render
 from evaluation.runs.costs import Spending
-from review.models.pairs import PairSet
+from review.models import PairSet
 from review.pages import numbers
 from review.pages.costs import cost_of_calls
 from review.pages.pair_voices import Done, PairVoices

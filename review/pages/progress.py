@@ -10,9 +10,9 @@ from django.utils.formats import date_format, time_format
 from django.utils.translation import gettext
 
 from evaluation.messages import explain_reason
+from evaluation.models import Run
 from evaluation.runs.batches_out import BatchesOut
 from evaluation.runs.costs import Spending
-from evaluation.runs.models import Run
 from evaluation.runs.progress import Progress
 from evaluation.runs.watching import Calls
 from review.pages import numbers

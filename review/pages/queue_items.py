@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evaluation.accounts.models import User
 from evaluation.markdown import language_of
+from evaluation.models import User
 from review.given import FlagKind
-from review.models.queues import ReviewItem, ReviewQueue
+from review.models import ReviewItem, ReviewQueue
 from review.pages import numbers
 from review.pages.links import answer_href
 from review.pages.review_card import FLAGS

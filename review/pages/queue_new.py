@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.forms.queue import QueueForm
 from review.pages import numbers
 from review.pages.plan import ExpectedCard, GoalRow

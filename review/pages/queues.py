@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
 from evaluation.markdown import render
-from review.models.queues import QueueMetric, ReviewQueue
+from review.models import QueueMetric, ReviewQueue
 from review.pages.adjudication import CaseRow
 from review.pages.review_card import Pace, pace
 from review.queues.progress import OwnProgress, QueueProgress

@@ -8,7 +8,7 @@ from django.utils.translation import get_language
 
 from evaluation.core.errors import Refused
 from evaluation.messages import explain_refusal
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition
 
 
 def in_words(refused: Refused, metrics: Iterable[MetricDefinition]) -> str:

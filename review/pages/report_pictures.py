@@ -8,7 +8,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.measures import By, agreement_of
 from review.measures_kept import agreement_if_kept
 from review.pages.agreement import scorer_title

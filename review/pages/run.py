@@ -10,7 +10,7 @@ from django.utils.translation import get_language
 
 from evaluation.core.roles import Action, Role, allowed
 from evaluation.messages import advise, explain_doubt, explain_reason
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.figures.answers import RunAnswer
 from review.pages.categories import CategoryCard, category_card
 from review.pages.links import AnswerLink, DisagreementLink, disagreement_links, worst_links

@@ -10,8 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.markdown import language_of
 from evaluation.messages import explain_reason
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Run
 from evaluation.sentences.categories import category_name
 from review.effective import Source
 from review.many_overrides import Effect

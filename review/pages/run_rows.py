@@ -9,7 +9,7 @@ from datetime import datetime
 from django.utils.translation import gettext
 
 from evaluation.messages import explain_reason
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.charts.axis import Tick
 from review.charts.forest import Drawn, Figure, Forest, ForestRow, Shape, forest
 from review.pages import numbers

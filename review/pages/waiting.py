@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from evaluation.core.scales import Scale, ScaleKind
 from review.given import Given
-from review.models.queues import Assignment, ReviewQueue
+from review.models import Assignment, ReviewQueue
 from review.pages import numbers
 from review.pages.review_card import Pace, Text, pace, text
 from review.queues.card import Card, CardMetric

@@ -9,15 +9,15 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.scales import Scale
+from evaluation.models import User
 from review.agreement.bootstrap import Resampling
 from review.agreement.experts import compare_experts
 from review.agreement.pair import compare
 from review.agreement.rating import Rating
 from review.comparison.paired import PairedDifference, paired_difference
-from review.models.pairs import Pair, PairSet, Preference
+from review.models import Pair, PairSet, Preference
 from review.pairing.preferring import card_of
 
 SCALE = Scale.parse("-2..2")

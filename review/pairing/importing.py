@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from evaluation import audit
-from evaluation.accounts.models import Project, User
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.pair_rows import PairRow
 from evaluation.files.rating_origin import Rater
 from evaluation.files.reading import read_ratings
-from review.models.pairs import Pair, PairSet, Preference
+from evaluation.models import Project, User
+from review.models import Pair, PairSet, Preference
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,18 @@ from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of
-from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.judges.pinning import pin, pinned_columns
 from evaluation.judging.calls import Outcome, Rung
 from evaluation.judging.pairwise import FAMILY, baseline_preference, joined
 from evaluation.judging.pool import CallPool
 from evaluation.judging.probing import Probed
 from evaluation.judging.rubric import shipped_rubric
+from evaluation.models import Endpoint, JudgeVersion
 from evaluation.runs.costs import Spending, altogether, spending_before, spending_of
 from evaluation.shipping import shipped_rubric_row
 from evaluation.work.patience import patiently
 from evaluation.work.shares import Share
-from review.models.pair_calls import PairAttempt, PairJudging, PairPreflight
-from review.models.pairs import PairSet, Preference
+from review.models import PairAttempt, PairJudging, PairPreflight, PairSet, Preference
 from review.pairing.session import PairSession
 from review.pairing.standing import KeptPairReplies, Waiting, preference_row, waiting_in, with_attempts
 from review.pairing.talk import Setting, question_of

@@ -9,11 +9,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluation import access, audit
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.runs.models import Answer, Run
-from review.models.pairs import Pair, PairMember, PairSet
+from evaluation.models import Answer, Run, User
+from review.models import Pair, PairMember, PairSet
 from review.queues.order import new_seed
 
 

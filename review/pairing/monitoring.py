@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from evaluation.runs.monitoring import Calls
-from review.models.pair_calls import PairReply
+from review.models import PairReply
 
 
 def calls_about_pairs(projects: Collection[int]) -> Calls:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from evaluation.accounts.models import User
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from review.models.pairs import Pair, PairMember, PairSet, Preference
+from evaluation.models import User
+from review.models import Pair, PairMember, PairSet, Preference
 
 LEAST, MOST = -2, 2
 LONGEST_REASON = 5000

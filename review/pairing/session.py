@@ -17,8 +17,7 @@ from evaluation.judging.pairwise import Joined
 from evaluation.scoring.flights import Flight
 from evaluation.scoring.sessions import CallSession
 from evaluation.work.units import MAX_TRIES, SUSPECT_TRIES
-from review.models.pair_calls import PairAttempt, PairJudging, PairReply
-from review.models.pairs import Preference
+from review.models import PairAttempt, PairJudging, PairReply, Preference
 from review.pairing.standing import Waiting, preference_row
 from review.pairing.talk import PairTalk, Setting
 from review.pairing.turns import Turn

@@ -9,12 +9,11 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import Result
-from evaluation.judges.models import JudgeVersion, RubricVersion
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pairwise import METRIC, Joined
+from evaluation.models import JudgeVersion, RubricVersion
 from evaluation.scoring.kept_replies import kept_reply
-from review.models.pair_calls import PairAttempt, PairJudging, PairReply
-from review.models.pairs import Pair, PairSet, Preference
+from review.models import Pair, PairAttempt, PairJudging, PairReply, PairSet, Preference
 
 
 @dataclass(slots=True)

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.judges.models import JudgeVersion
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import JudgeCall, JudgeReply, Rung
 from evaluation.judging.pairwise import Joined, joined, pairwise_ask, read_preference
 from evaluation.judging.prompt import judge_call, request_hash
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
-from review.models.pairs import Pair
+from evaluation.models import JudgeVersion
+from review.models import Pair
 
 REPEAT = 1  # each order is asked once
 

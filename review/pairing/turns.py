@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from review.models.pair_calls import PairJudging
+from review.models import PairJudging
 
 HEARTBEAT_SHARE = 3  # the lease is prolonged when a third of its time has passed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition
 from review.draws import earlier_answers, frame_of, steering_metrics
 from review.planner.errors import GUESS, Errors, errors_of
 from review.planning.pilot import pilot_deviations

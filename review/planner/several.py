@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Run
 from review.planner.design import Design, design
 from review.queues.making import shares
 from review.reporting.gathering import gather

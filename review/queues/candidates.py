@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from review.models.queues import ReviewItem, ReviewQueue
+from review.models import ReviewItem, ReviewQueue
 from review.queues.repeats import due_repeats
 from review.queues.statements import FREE_AHEAD, FREE_BEHIND, FREE_LET_LAPSE
 

@@ -13,14 +13,12 @@ from typing import Any
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.scales import Scale
-from evaluation.judges.models import RubricVersion
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.criteria.terms import Slot
 from evaluation.judging.rubric import Rubric, RubricMetric, shipped_rubrics
-from evaluation.runs.models import Answer
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import Answer, MetricDefinition, RubricVersion
 from review.given import Given
-from review.models.queues import Assignment, QueueMetric, ReviewItem, ReviewQueue
+from review.models import Assignment, QueueMetric, ReviewItem, ReviewQueue
 from review.parts import OfferedPart, is_by_parts, may_add, offered_parts, verdicts_of
 from review.queues.claims import Claim, claims_on_card
 from review.queues.settling import RATED

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluation.scores.models import Finding
-from review.models.queues import ReviewItem
+from evaluation.models import Finding
+from review.models import ReviewItem
 from review.parts import judged_parts, offered_parts
 from review.queues.statements import SCORED_BY
 

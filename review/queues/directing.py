@@ -14,17 +14,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from evaluation import audit
-from evaluation.accounts.models import RoleGrant, User
 from evaluation.core.errors import Refused
-from review.models.queues import (
-    FIRST_OCCASION,
-    Assignment,
-    ItemEvent,
-    QueueMember,
-    Reservation,
-    ReviewItem,
-    ReviewQueue,
-)
+from evaluation.models import RoleGrant, User
+from review.models import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem, ReviewQueue
+from review.models.queues import FIRST_OCCASION
 from review.queues.leases import lease_end
 from review.queues.making import MOST_REVIEWS, add_members
 from review.queues.settling import RATED, locked, settle

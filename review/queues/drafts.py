@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluation.core.errors import Refused
 from review.given import Given
-from review.models.queues import Assignment, Draft
+from review.models import Assignment, Draft
 from review.queues.leases import renew
 from review.queues.settling import RATED
 

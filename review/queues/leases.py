@@ -16,10 +16,11 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
+from evaluation.models import User
 from review.exposures import expose
-from review.models.queues import FIRST_OCCASION, Assignment, Reservation, ReviewItem, ReviewQueue
+from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
+from review.models.queues import FIRST_OCCASION
 from review.queues.candidates import candidates
 from review.queues.statements import LEASE, LEASED, MEMBER, PROLONG, SERVED, SLOTS, held
 

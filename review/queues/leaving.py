@@ -8,7 +8,7 @@ from django.db import transaction
 
 from evaluation.core.errors import Refused, UnknownName
 from review.given import FlagKind, check_comment
-from review.models.queues import Assignment, ItemEvent, ReviewItem
+from review.models import Assignment, ItemEvent, ReviewItem
 from review.queues.settling import RATED, locked, settle
 
 State = Assignment.State

@@ -10,17 +10,14 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from evaluation import audit
-from evaluation.accounts.models import RoleGrant, User
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.criteria.standing import rubric_of
-from evaluation.judges.models import RubricVersion
 from evaluation.judging.criteria.terms import is_criterion
-from evaluation.runs.models import Answer, Run
-from evaluation.scores.models import MetricDefinition, Score
+from evaluation.models import Answer, MetricDefinition, RoleGrant, RubricVersion, Run, Score, User
 from evaluation.scoring.definitions import definitions
 from evaluation.shipping import shipped_rubric_row
 from review.draws import answers_to_review, frame_of, make_draw
-from review.models.queues import QueueMember, QueueMetric, ReviewItem, ReviewQueue
+from review.models import QueueMember, QueueMetric, ReviewItem, ReviewQueue
 from review.queues.naming import neutral_name
 from review.queues.order import kept_apart, new_seed, ring_offset, shuffle_keys
 from review.queues.sharing import Sharing, needs_of, repeat_window, reserve_items

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from evaluation.core.errors import Refused
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.sampling.member import Strategy
 
 _STRATEGIES = tuple(strategy.value.replace("_", " ") for strategy in Strategy if strategy is not Strategy.ALL)

@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from django.db.models import Max
 from django.utils import timezone
 
-from review.models.queues import ReviewQueue
-from review.models.ratings import Rating
+from review.models import Rating, ReviewQueue
 
 QUICK_MS = 3_000  # a decision about a whole answer in less is worth a look, and no error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from evaluation.core.errors import Refused
-from evaluation.runs.models import Answer, Run
+from evaluation.models import Answer, Run
 
 NAMED = 10  # unknown ids that a message lists
 

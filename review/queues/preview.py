@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from django.db.models import Max
 
 from evaluation.core.errors import Refused
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Run
 from review.draws import frame_of, left_over, steering_metrics
-from review.models.ratings import Rating
+from review.models import Rating
 from review.queues.making import ParamsByRun, params_of, shares, takes_part
 from review.queues.sharing import Sharing, needs_of, repeat_window
 from review.sampling.draw import CERTAIN, draw

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from django.core.cache import cache
 from django.db.models import Count, Q, Sum
 
-from evaluation.accounts.models import User
-from review.models.queues import FIRST_OCCASION, Assignment, ReviewItem, ReviewQueue
+from evaluation.models import User
+from review.models import Assignment, ReviewItem, ReviewQueue
+from review.models.queues import FIRST_OCCASION
 from review.queues.settling import RATED
 from review.queues.statements import KEPT_FOR, NOT_FOR_ALL, OWN_PROGRESS
 

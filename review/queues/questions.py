@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from django.db.models import Min
 
 from evaluation.core.scales import ScaleKind
-from evaluation.questions.models import Question
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Question
 from review.given import FlagKind
-from review.models.queues import FIRST_OCCASION, ItemEvent, ReviewQueue
-from review.models.ratings import Rating
+from review.models import ItemEvent, Rating, ReviewQueue
+from review.models.queues import FIRST_OCCASION
 
 RIGHT = 0.5  # of the scale: below it no answer to the question counts as right
 

@@ -19,8 +19,9 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext, ngettext, override
 
-from evaluation.accounts.models import User
-from review.models.queues import FIRST_OCCASION, Reminder, ReviewQueue
+from evaluation.models import User
+from review.models import Reminder, ReviewQueue
+from review.models.queues import FIRST_OCCASION
 from review.queues.progress import own_progresses
 
 TRIES = 3

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
-from review.models.queues import FIRST_OCCASION, Assignment, QueueMember, Reservation, ReviewItem, ReviewQueue
+from review.models import Assignment, QueueMember, Reservation, ReviewItem, ReviewQueue
+from review.models.queues import FIRST_OCCASION
 from review.queues.order import repeat_key, repeated_by_chance
 from review.queues.settling import RATED
 

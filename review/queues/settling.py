@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from review.models.queues import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem
+from review.models import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem
 from review.queues.statements import ITEM, SETTLE, STATES
 
 RATED = (Assignment.State.SUBMITTED, Assignment.State.REVEALED, Assignment.State.FINISHED)

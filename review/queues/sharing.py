@@ -10,10 +10,9 @@ from types import MappingProxyType
 
 from django.db.models import Count
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.runs.models import Answer
-from review.models.queues import Assignment, Reservation, ReviewItem, ReviewQueue
+from evaluation.models import Answer, User
+from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.sampling.dealing import by_field, by_load, in_turn
 
 Distribution = ReviewQueue.Distribution

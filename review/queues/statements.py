@@ -11,13 +11,10 @@ from django.db.models import CharField, DateTimeField, JSONField, TextField
 
 from evaluation.access import reached_sql
 from evaluation.core.roles import Action
-from evaluation.judges.models import JudgeVersion, RubricVersion
-from evaluation.questions.models import Question
-from evaluation.runs.models import Answer
-from evaluation.scores.models import MetricDefinition, Score
+from evaluation.models import Answer, JudgeVersion, MetricDefinition, Question, RubricVersion, Score
 from evaluation.scoring.coverage import COUNTING
 from evaluation.storage.statements import Some, Statement
-from review.models.queues import Assignment, Draft, QueueMember, ReviewItem, ReviewQueue
+from review.models import Assignment, Draft, QueueMember, ReviewItem, ReviewQueue
 
 _REACHED = reached_sql(Action.RATE, "q.project_id")
 _HELD = "review_assignment a JOIN review_reviewitem i ON i.id = a.item_id"

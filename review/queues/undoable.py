@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evaluation.accounts.models import User
-from review.models.queues import Assignment, ItemEvent, ReviewQueue
+from evaluation.models import User
+from review.models import Assignment, ItemEvent, ReviewQueue
 from review.queues.progress import OwnProgress
 from review.queues.statements import LAST_RATED
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation.core.scales import ScaleKind
+from evaluation.models import MetricDefinition
 from evaluation.profiles.means import on_unit_scale
 from evaluation.profiles.spec import ProfileSpec, Unit
-from evaluation.scores.models import MetricDefinition
 from review.agreement.statistic import Undefined
 from review.correction.corrected import corrected, corrected_overall
 from review.correction.frame import Component, FrameAnswer

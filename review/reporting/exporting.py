@@ -13,8 +13,8 @@ from django.utils.translation import get_language, override
 from evaluation.core.errors import UnknownName
 from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
 from evaluation.files.whole import write_whole
+from evaluation.models import Answer, Run
 from evaluation.runs.costs import Spending, spending_by_answer
-from evaluation.runs.models import Answer, Run
 from review.reporting.as_html import html_report
 from review.reporting.as_json import details, report_json
 from review.reporting.as_junit import junit_xml

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evaluation.models import Run
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.runs.models import Run
 from review.effective import values_from
 from review.figures.said import Said, said_of, samples_behind
 from review.figures.sampling import Samples

@@ -12,9 +12,9 @@ import numpy as np
 from evaluation.core.samples import Status
 from evaluation.core.scales import ScaleKind
 from evaluation.derived.answer_overall import SPEC as ANSWER_OVERALL
+from evaluation.models import MetricDefinition
 from evaluation.profiles.means import worst_and_best
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.scores.models import MetricDefinition
 from review.correction.outcome import Target
 from review.effective import Effective, RunValues, Source
 from review.figures.answers import RunAnswer

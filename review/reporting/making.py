@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from django.db.models import Count, Q
 
-from evaluation.runs.models import Run
-from evaluation.work.models import WorkUnit
+from evaluation.models import Run, WorkUnit
 from evaluation.work.units import HELD
 from review.figures.said import Said
 from review.measures import agreement_from

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.runs.models import Run
 from review.correction.outcome import Target
 from review.effective import Source
 from review.figures.experts import agreement_ratings, effective_ratings

@@ -34,7 +34,7 @@ class JudgeUsed:
     """A judge of the run. ``models_returned`` are the model ids the server named in its replies, ``served`` those whose
     replies its values rest on: values of several models are not one series. ``baseline`` tells
     the offline baseline, which every page calls so. ``method`` is how its values come about
-    (``evaluation.runs.models.RunJudge``)."""
+    (``evaluation.models.runs.RunJudge``)."""
 
     judge: Versioned
     model: str

@@ -11,14 +11,11 @@ from django.conf import settings
 from django.db.models import Count, Q
 
 from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
-from evaluation.judges.models import Endpoint
 from evaluation.judging.calls import Outcome
+from evaluation.models import Endpoint, MetricDefinition, Reply, Run, WorkUnit
 from evaluation.runs.config import RunConfig
 from evaluation.runs.costs import altogether, spending_by_rubric
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
-from evaluation.work.models import Reply, WorkUnit
-from review.models.draws import Draw
+from review.models import Draw
 from review.reporting.provenance import (
     DrawUsed,
     EmbeddingUsed,

@@ -13,9 +13,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext
 from django.views.decorators.http import require_POST, require_safe
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.messages import explain_refusal
+from evaluation.models import User
 from evaluation.sentences.categories import category_name
 from review.access import case_item, cases_for_lead, event_for_lead
 from review.adjudication.cases import open_cases
@@ -23,7 +23,7 @@ from review.adjudication.deciding import adjudicate, rule_on
 from review.adjudication.showing import show_case
 from review.figures.removed import REMOVING
 from review.forms.adjudication import Verdict, read_verdicts
-from review.models.queues import QueueMetric, ReviewItem
+from review.models import QueueMetric, ReviewItem
 from review.pages.adjudication import (
     WHY,
     AdjudicationPage,

@@ -14,7 +14,7 @@ from evaluation.messages import explain_refusal
 from review.access import own_assignment, own_rated
 from review.again import adjudicated_metrics, rate_again, standing_by_assignment, standing_ratings
 from review.forms.rating import held_fields, read_active_ms, read_changes
-from review.models.queues import Assignment
+from review.models import Assignment
 from review.pages.again import MyRatingsPage, again_page, past_rating
 from review.pages.refusals import in_words
 from review.queues.card import card

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from evaluation import access
 from evaluation.core.roles import Action
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.figures.experts import has_examples
 from review.measures import By, agreement_of
 from review.measures_kept import agreement_if_kept, kept_agreement

@@ -12,13 +12,11 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluation import access
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.messages import explain_refusal
-from evaluation.runs.models import Answer, Run
-from evaluation.scores.models import Score
+from evaluation.models import Answer, Run, Score, User
 from evaluation.scoring.coverage import current
 from review.access import answer_to_override
 from review.effective import effective_values

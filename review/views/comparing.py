@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from evaluation import access
 from evaluation.core.roles import Action
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.comparing.answers import answer_pairs
 from review.comparing.whole import compare
 from review.exposures import expose, expose_answers

@@ -8,10 +8,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evaluation import access
-from evaluation.accounts.models import Project
 from evaluation.accounts.standing import roles_anywhere
 from evaluation.core.roles import Action, allowed
-from evaluation.runs.models import Run
+from evaluation.models import Project, Run
 from review.attention import attention
 from review.pages.home import home_page
 from review.pages.run_rows import LISTED, run_rows

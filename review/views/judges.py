@@ -12,7 +12,7 @@ from evaluation import access
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.standing import active_in
-from evaluation.judges.models import JudgeVersion
+from evaluation.models import JudgeVersion
 from review.judge_records import judge_records
 from review.pages.judges import judge_page, judges_page
 

@@ -15,16 +15,17 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation.accounts.exports import take_export
-from evaluation.accounts.models import RoleGrant, User
 from evaluation.core.errors import Refused
 from evaluation.core.whole_numbers import whole_number
 from evaluation.messages import explain_refusal
+from evaluation.models import RoleGrant, User
 from review.access import leads, queue_for_lead, queue_for_reading
 from review.consistency import consistency
 from review.exposures import expose_queue
 from review.forms.leading import MOMENT, ids_of, moment_of
 from review.item_export import FORMATS, export_items
-from review.models.queues import FIRST_OCCASION, ReviewQueue
+from review.models import ReviewQueue
+from review.models.queues import FIRST_OCCASION
 from review.pages.queue_items import queue_items_page, queue_questions_page
 from review.pages.queue_people import queue_people_page
 from review.queues.directing import extend_all, invite, name_people, reassign, release_all, set_deadline

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from evaluation.core.errors import Refused
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from review.pages.item_head import item_head
 from review.queues.leases import next_assignment
 from review.queues.progress import own_progress

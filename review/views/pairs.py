@@ -18,15 +18,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evaluation import access
 from evaluation.accounts.exports import take_export
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.messages import explain_refusal
-from evaluation.runs.models import Run
+from evaluation.models import Run, User
 from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.forms.pairs import NewPairsForm, PreferenceForm
-from review.models.pairs import PairSet, Preference
+from review.models import PairSet, Preference
 from review.pages.pair_voices import Done, done_by, pair_voices
 from review.pages.pairs import NewPairsPage, PairListPage, PairRow, RatePage, pair_set_page
 from review.pairing.exporting import FORMATS, export_pairs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
-from evaluation.accounts.models import User
+from evaluation.models import User
 
 
 def person(request: HttpRequest) -> User:

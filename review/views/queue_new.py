@@ -13,15 +13,13 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluation import access
-from evaluation.accounts.models import RoleGrant, User
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, Role
 from evaluation.core.whole_numbers import whole_number
 from evaluation.messages import explain_refusal
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition, Score
+from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
 from review.forms.queue import QueueForm
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from review.pages.plan import expected_card, goal_rows
 from review.pages.queue_new import PreviewCard, impossible, preview_card, queue_new_page
 from review.planner.design import Design, expected_interval

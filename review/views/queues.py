@@ -11,12 +11,11 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluation import access
-from evaluation.accounts.models import User
 from evaluation.core.roles import Action
-from evaluation.runs.models import Run
+from evaluation.models import Run, User
 from review.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of
 from review.adjudication.cases import open_cases
-from review.models.queues import QueueMember, ReviewQueue
+from review.models import QueueMember, ReviewQueue
 from review.pages.adjudication import case_rows
 from review.pages.queues import LeadView, QueueListPage, lead_view, queue_page, queue_row
 from review.pages.strategies import strategy_title

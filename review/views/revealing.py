@@ -16,7 +16,7 @@ from evaluation.messages import explain_refusal
 from review.access import own_assignment
 from review.forms.rating import held_fields, read_active_ms, read_changes
 from review.given import PartGiven
-from review.models.queues import Assignment
+from review.models import Assignment
 from review.pages.keys import keys_of
 from review.pages.refusals import in_words
 from review.pages.reveal import reveal_page

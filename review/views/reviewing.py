@@ -16,7 +16,7 @@ from evaluation.core.errors import Refused
 from evaluation.messages import explain_refusal
 from review.access import own_assignment, queue_for_rating
 from review.forms.rating import draft_payload, read_active_ms, read_given
-from review.models.queues import Assignment, ReviewQueue
+from review.models import Assignment, ReviewQueue
 from review.pages.keys import keys_of
 from review.pages.refusals import in_words, metrics_in
 from review.pages.review_card import review_page

@@ -15,7 +15,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.messages import explain_refusal
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.exposures import expose_answers
 from review.forms.decision import Decided, read_decision
 from review.forms.leading import ids_of

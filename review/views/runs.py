@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from evaluation import access
 from evaluation.accounts.exports import take_export
 from evaluation.core.roles import Action
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from evaluation.runs.progress import progress
 from evaluation.runs.watching import calls_of
 from review.exposures import expose, expose_answers

@@ -7,6 +7,8 @@ monotonic clock; ``cpu`` is the process's, user and system, over the same time. 
 ledger's thread goes to that file.
 """
 
+# ruff: noqa: E402 -- the imports need Django set up
+
 from __future__ import annotations
 
 import cProfile
@@ -20,14 +22,12 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from django.db.models import Avg  # noqa: E402 -- after the setup
+from django.db.models import Avg
 
-from evaluation.runs.draining import drain  # noqa: E402
-from evaluation.runs.models import Run  # noqa: E402
-from evaluation.runs.preflight import preflight  # noqa: E402
-from evaluation.scores.models import Score  # noqa: E402
-from evaluation.scoring import judges  # noqa: E402
-from evaluation.work.models import Reply  # noqa: E402
+from evaluation.models import Reply, Run, Score
+from evaluation.runs.draining import drain
+from evaluation.runs.preflight import preflight
+from evaluation.scoring import judges
 
 ended: list[tuple[float, float]] = []
 

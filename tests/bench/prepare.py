@@ -1,5 +1,7 @@
 """Answers for the bench; prints the id of a started run: ``python -m tests.bench.prepare CALLS BASE_URL LIMIT``."""
 
+# ruff: noqa: E402 -- the imports need Django set up
+
 from __future__ import annotations
 
 import os
@@ -10,12 +12,11 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from evaluation.judges.models import Endpoint  # noqa: E402 -- after the setup
-from evaluation.runs.config import RunConfig  # noqa: E402
-from evaluation.runs.lifecycle import make_run, start  # noqa: E402
-from evaluation.runs.models import Answer, Context  # noqa: E402
-from evaluation.shipping import profile_row, save_judge, shipped_rubric_row  # noqa: E402
-from tests.factories import make_answer_set, make_question_set, question_spec  # noqa: E402
+from evaluation.models import Answer, Context, Endpoint
+from evaluation.runs.config import RunConfig
+from evaluation.runs.lifecycle import make_run, start
+from evaluation.shipping import profile_row, save_judge, shipped_rubric_row
+from tests.factories import make_answer_set, make_question_set, question_spec
 
 FAMILIES = ("answer_quality", "answer_class")  # one call each: three levels, and one class
 PASSAGE = "The river rises in the north and reaches the sea after three hundred kilometres of hills and fields. "

@@ -4,6 +4,8 @@
 the database itself. Prints the queues by size, and each reviewer's token and session, as JSON.
 """
 
+# ruff: noqa: E402 -- the imports need Django set up
+
 from __future__ import annotations
 
 import hashlib
@@ -17,18 +19,15 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from django.conf import settings  # noqa: E402 -- after the setup
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY  # noqa: E402 -- after the setup
-from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
-from django.db import connection, transaction  # noqa: E402
-from django.utils import timezone  # noqa: E402
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+from django.db import connection, transaction
+from django.utils import timezone
 
-from evaluation.accounts.models import ApiToken, RoleGrant, User  # noqa: E402
-from evaluation.questions.models import QuestionSet  # noqa: E402
-from evaluation.runs.models import Answer, AnswerSet, Run  # noqa: E402
-from evaluation.scoring.definitions import definitions  # noqa: E402
-from evaluation.systems.models import System, SystemVersion  # noqa: E402
-from tests.factories import make_question_set, make_queue, make_scored_run  # noqa: E402
+from evaluation.models import Answer, AnswerSet, ApiToken, QuestionSet, RoleGrant, Run, System, SystemVersion, User
+from evaluation.scoring.definitions import definitions
+from tests.factories import make_question_set, make_queue, make_scored_run
 
 PEOPLE, RUNS = 8, 4
 METRICS = ("correctness", "faithfulness", "completeness", "answer_relevancy", "context_precision")

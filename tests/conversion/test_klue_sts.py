@@ -12,8 +12,7 @@ from zlib import crc32
 import pytest
 from scipy.stats import spearmanr
 
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
+from evaluation.models import Run, Score
 from tests.evaluation.scoring.embedded import drafted, drained, endpoint_of
 from tests.judge_server import JudgeServer
 from tests.judge_server.fixture import judge_server

@@ -13,9 +13,8 @@ from django.core.management import call_command
 from rest_framework.test import APIClient
 
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
-from review.models.ratings import Rating
+from evaluation.models import Run, Score
+from review.models import Rating
 from tests.conversion.openqa import DEFINITIONS, JUDGES, convert
 from tests.factories import make_project, make_user
 

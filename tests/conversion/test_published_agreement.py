@@ -14,8 +14,7 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
+from evaluation.models import Run, Score
 from tests.conversion import klue, llmjudge, openqa, summeval
 from tests.factories import make_project, make_user
 

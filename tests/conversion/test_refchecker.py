@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from evaluation.runs.models import Answer, Run
-from evaluation.scores.models import Finding, Score
-from review.models.ratings import Rating
+from evaluation.models import Answer, Finding, Run, Score
+from review.models import Rating
 from tests.conversion import refchecker
 from tests.factories import make_project
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluation.accounts.attempts import failed, wait_until
-from evaluation.accounts.models import FailedLogin
+from evaluation.models import FailedLogin
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db

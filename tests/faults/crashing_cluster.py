@@ -1,5 +1,7 @@
 """A cluster whose workers die on one answer: ``python -m tests.faults.crashing_cluster``. The fake step of T4."""
 
+# ruff: noqa: E402 -- the imports need Django set up
+
 from __future__ import annotations
 
 import os
@@ -11,9 +13,9 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from django.core.management import call_command  # noqa: E402 -- after the setup
+from django.core.management import call_command
 
-from evaluation.scoring import conversations  # noqa: E402
+from evaluation.scoring import conversations
 
 POISON = "city 7."
 _honest = conversations.judge_call

@@ -1,5 +1,7 @@
 """Fills a fresh database with answers and a judge for the fault lane: ``python -m tests.faults.prepare N BASE_URL``."""
 
+# ruff: noqa: E402 -- the imports need Django set up
+
 from __future__ import annotations
 
 import os
@@ -10,11 +12,11 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from evaluation.judges.models import Endpoint  # noqa: E402 -- after the setup
-from evaluation.runs.lifecycle import start  # noqa: E402
-from evaluation.runs.making import prepare_run  # noqa: E402
-from evaluation.shipping import profile_row, save_judge  # noqa: E402
-from tests.factories import make_answer_set, make_question_set, question_spec  # noqa: E402
+from evaluation.models import Endpoint
+from evaluation.runs.lifecycle import start
+from evaluation.runs.making import prepare_run
+from evaluation.shipping import profile_row, save_judge
+from tests.factories import make_answer_set, make_question_set, question_spec
 
 
 def main(count: int, base_url: str, *, started: bool, batch: bool = False) -> int:

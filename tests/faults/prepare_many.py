@@ -1,5 +1,7 @@
 """Many answers to be judged by one call each: ``python -m tests.faults.prepare_many COUNT BASE_URL PLACES``."""
 
+# ruff: noqa: E402 -- the imports need Django set up
+
 from __future__ import annotations
 
 import os
@@ -10,12 +12,11 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from evaluation.judges.models import Endpoint  # noqa: E402 -- after the setup
-from evaluation.runs.config import RunConfig  # noqa: E402
-from evaluation.runs.lifecycle import make_run, start  # noqa: E402
-from evaluation.runs.models import Answer, Context  # noqa: E402
-from evaluation.shipping import profile_row, save_judge, shipped_rubric_row  # noqa: E402
-from tests.factories import make_answer_set, make_question_set, question_spec  # noqa: E402
+from evaluation.models import Answer, Context, Endpoint
+from evaluation.runs.config import RunConfig
+from evaluation.runs.lifecycle import make_run, start
+from evaluation.shipping import profile_row, save_judge, shipped_rubric_row
+from tests.factories import make_answer_set, make_question_set, question_spec
 
 
 def main(count: int, base_url: str, places: int) -> int:

@@ -1,5 +1,7 @@
 """Fills a fresh database with pairs and a judge for the fault lane: ``python -m tests.faults.prepare_pairs N URL``."""
 
+# ruff: noqa: E402 -- the imports need Django set up
+
 from __future__ import annotations
 
 import os
@@ -10,10 +12,10 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from evaluation.judges.models import Endpoint  # noqa: E402 -- after the setup
-from evaluation.shipping import save_judge  # noqa: E402
-from review.models.pairs import Pair, PairSet  # noqa: E402
-from tests.factories import make_project  # noqa: E402
+from evaluation.models import Endpoint
+from evaluation.shipping import save_judge
+from review.models import Pair, PairSet
+from tests.factories import make_project
 
 
 def main(count: int, base_url: str) -> int:

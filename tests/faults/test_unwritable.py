@@ -102,7 +102,7 @@ def test_t8_pages_are_read_and_what_cannot_be_saved_is_told(site: Site, judge: J
     run = prepared(site, judge, 3)
     site.manage(
         "shell", "--no-imports", "-c",
-        "from evaluation.accounts.models import Project, RoleGrant, User; "
+        "from evaluation.models.accounts import Project, RoleGrant, User; "
         "u = User.objects.create_user('someone', password='a good password'); "
         "[RoleGrant.objects.create(user=u, project=p, role='evaluator') for p in Project.objects.all()]",
     )  # fmt: skip

@@ -17,7 +17,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 from django.core.signals import request_finished, request_started
 
-from evaluation.accounts.models import User
+from evaluation.models import User
 from tests.pages.layout import too_close, wrong_when_zoomed
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from evaluation.accounts.models import User
+from evaluation.models import User
 from review.demo.loading import demo_project, load_demo
 from review.demo.people import set_people
 from tests.pages.browser import chromium

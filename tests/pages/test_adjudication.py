@@ -10,8 +10,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from review.adjudication.cases import open_cases
 from review.given import Given
-from review.models.queues import ReviewItem, ReviewQueue
-from review.models.ratings import Override
+from review.models import Override, ReviewItem, ReviewQueue
 from review.queues.leases import next_assignment
 from review.queues.leaving import escalate
 from review.ratings import submit

@@ -10,12 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from evaluation.accounts.models import User
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
+from evaluation.models import Run, User
 from review.given import Given
-from review.models.queues import ReviewQueue
-from review.models.ratings import Exposure, Override
+from review.models import Exposure, Override, ReviewQueue
 from review.pages.marked import Piece, Span, pieces
 from review.ratings import submit
 from review.reporting.making import make_report

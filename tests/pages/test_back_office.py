@@ -12,15 +12,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluation.accounts.models import ApiToken, AuditEvent, RoleGrant, User
 from evaluation.core.errors import Refused
 from evaluation.core.roles import ALLOWED, Role
 from evaluation.criteria.naming import check_metric_names
 from evaluation.judges.keys import key_of, store_key
-from evaluation.judges.models import Endpoint, JudgeVersion
-from evaluation.profiles.models import ProfileVersion
+from evaluation.models import ApiToken, AuditEvent, Endpoint, JudgeVersion, ProfileVersion, QuestionSet, RoleGrant, User
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from evaluation.questions.models import QuestionSet
 from evaluation.shipping import profile_row
 from tests.factories import make_project, make_question_set, make_user
 from tests.pages.world import make_world

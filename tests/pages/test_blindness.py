@@ -12,11 +12,9 @@ from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 
-from evaluation.accounts.models import User
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
-from review.models.draws import FrameMember
-from review.models.queues import Assignment, ReviewQueue
+from evaluation.models import Run, User
+from review.models import Assignment, FrameMember, ReviewQueue
 from review.queues.leases import next_assignment
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_scored_run
 from tests.factories import make_user as user_of

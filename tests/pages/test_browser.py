@@ -9,10 +9,8 @@ import pytest
 from django.contrib import admin
 from django.urls import reverse
 
-from evaluation.accounts.models import User
-from evaluation.runs.models import Run
-from review.models.draws import FrameMember
-from review.models.queues import Draft, ReviewQueue
+from evaluation.models import Run, User
+from review.models import Draft, FrameMember, ReviewQueue
 from tests.pages.browser import PHONE, VIEWS, Visit, visit, wrong_with
 from tests.pages.tours import forgotten, pages_of_a_lead, pages_of_a_reviewer
 

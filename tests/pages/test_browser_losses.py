@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 from django.contrib.sessions.models import Session
 
-from evaluation.runs.models import Context
-from evaluation.scores.models import Finding, Score
-from review.models.pairs import Preference
-from review.models.queues import ItemEvent, ReviewQueue
-from review.models.ratings import Rating, RatingPart
+from evaluation.models import Context, Finding, Score
+from review.models import ItemEvent, Preference, Rating, RatingPart, ReviewQueue
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.browser import PHONE, Visit, visit
 from tests.pages.test_browser_protocol import person, queue_of, rate

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 from django.contrib.sessions.models import Session
 
-from evaluation.accounts.models import User
-from evaluation.scores.models import Finding, Score
-from review.models.queues import Assignment, Draft, ItemEvent, ReviewQueue
-from review.models.ratings import Override, Rating, SuggestedAnswer
+from evaluation.models import Finding, Score, User
+from review.models import Assignment, Draft, ItemEvent, Override, Rating, ReviewQueue, SuggestedAnswer
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.browser import Visit, visit
 

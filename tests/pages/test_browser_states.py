@@ -12,8 +12,8 @@ from django.db import OperationalError
 from django.urls import reverse
 from django.utils.translation import override
 
-from evaluation.accounts.models import TakenExport, User
-from review.models.ratings import Rating
+from evaluation.models import TakenExport, User
+from review.models import Rating
 from review.pages.report_pictures import agreement_pictures
 from review.reporting.exporting import export_to
 from review.views import home, keys

@@ -9,9 +9,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.charts.differences import Difference, differences
-from review.models.ratings import Exposure
+from review.models import Exposure
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user
 from tests.review.figures.builders import run_over
 from tests.review.figures.sampled import fill

@@ -9,13 +9,20 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evaluation.accounts.models import AuditEvent
-from evaluation.criteria.models import CriterionEvent, CriterionVersion
 from evaluation.criteria.standing import active
-from evaluation.judges.models import Endpoint, RubricVersion
-from evaluation.scores.models import Score
+from evaluation.models import (
+    Attempt,
+    AuditEvent,
+    CriterionEvent,
+    CriterionVersion,
+    Endpoint,
+    Reply,
+    RubricVersion,
+    Score,
+    WorkUnit,
+)
+from evaluation.models.work import EndpointShare
 from evaluation.shipping import save_judge
-from evaluation.work.models import Attempt, EndpointShare, Reply, WorkUnit
 from tests.evaluation.criteria.written import ENGLISH, drafted, in_force
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions

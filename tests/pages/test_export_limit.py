@@ -11,7 +11,7 @@ import time_machine
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.models import TakenExport
+from evaluation.models import TakenExport
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db

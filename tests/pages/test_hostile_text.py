@@ -9,10 +9,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.models import User
 from evaluation.core.roles import Role
 from evaluation.markdown import render
-from evaluation.runs.models import Context
+from evaluation.models import Context, User
 from review.overrides import override
 from review.queues.leases import next_assignment
 from tests.factories import (

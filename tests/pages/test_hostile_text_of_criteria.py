@@ -16,17 +16,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.models import Project, User
 from evaluation.core.registry import Bilingual
 from evaluation.core.roles import Role
-from evaluation.criteria.models import CriterionVersion
+from evaluation.models import Context, CriterionVersion, Project, Run, User
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import Context, Run
 from review.given import Given
 from review.item_export import export_items
-from review.models.queues import Assignment, ReviewQueue
+from review.models import Assignment, ReviewQueue
 from review.pages import practice
 from review.practice.items import Expected, Passage, practice_items
 from review.queues.leases import next_assignment

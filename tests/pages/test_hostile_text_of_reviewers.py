@@ -6,8 +6,7 @@ import pytest
 from django.urls import reverse
 
 from review.given import FlagKind, Given
-from review.models.pairs import Pair, PairMember, PairSet
-from review.models.queues import ReviewQueue
+from review.models import Pair, PairMember, PairSet, ReviewQueue
 from review.queues.leases import next_assignment
 from review.queues.leaving import escalate, flag
 from review.ratings import metrics_of, submit

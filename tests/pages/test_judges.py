@@ -12,8 +12,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.criteria.activating import deactivate
-from evaluation.judges.models import Endpoint, JudgeVersion
-from evaluation.runs.models import Preflight, Run
+from evaluation.models import Endpoint, JudgeVersion, Preflight, Run
 from evaluation.shipping import save_judge
 from review import measures_kept
 from review.given import Given

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from config.middleware import NUL
 from evaluation.core.whole_numbers import whole_number
-from review.models.queues import Draft, ReviewQueue
+from review.models import Draft, ReviewQueue
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db

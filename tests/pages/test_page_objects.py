@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from evaluation.shipping import profile_row
 from tests.access_rules import PAGES as PAGE_RULES
 from tests.factories import make_scored_run, make_units

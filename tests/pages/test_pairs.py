@@ -12,9 +12,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.models import User
-from evaluation.runs.models import Context
-from review.models.pairs import Pair, PairMember, PairSet, Preference
+from evaluation.models import Context, User
+from review.models import Pair, PairMember, PairSet, Preference
 from review.pairing.exporting import export_pairs
 from review.pairing.importing import import_pairs
 from tests.factories import make_answer_set, make_scored_run

@@ -7,8 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from review.models.practice import PracticeProgress
-from review.models.ratings import Rating
+from review.models import PracticeProgress, Rating
 from review.practice.items import METRICS, practice_items
 from tests.factories import make_user
 

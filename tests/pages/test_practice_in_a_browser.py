@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from review.models.practice import PracticeProgress
+from review.models import PracticeProgress
 from tests.factories import make_user
 from tests.pages.browser import VIEWS, Visit, visit, wrong_with
 

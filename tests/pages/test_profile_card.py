@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils import translation
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from evaluation.shipping import profile_row
 from review.pages.profile_card import ProfileCard, profile_card
 from review.reporting.making import make_report

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from evaluation.core.roles import Role
 from review.forms.queue_lists import fields_from
 from review.given import Given
-from review.models.draws import Draw, FrameMember
-from review.models.queues import ReviewQueue
+from review.models import Draw, FrameMember, ReviewQueue
 from review.queues.leases import next_assignment
 from review.ratings import submit
 from tests.factories import make_answer_set, make_queue, make_scored_run, make_user

@@ -8,10 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.runs.models import Context
-from evaluation.scores.models import Finding, Score
-from review.models.queues import Assignment, Draft, ReviewItem, ReviewQueue
-from review.models.ratings import Rating
+from evaluation.models import Context, Finding, Score
+from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
 from review.queues.leases import next_assignment
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
 from tests.pages.world import World, make_world

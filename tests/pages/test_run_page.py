@@ -9,10 +9,9 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.runs.models import Preflight, Run
+from evaluation.models import Attempt, Preflight, Reply, Run, WorkUnit
 from evaluation.shipping import profile_row
-from evaluation.work.models import Attempt, Reply, WorkUnit
-from review.models.ratings import Exposure
+from review.models import Exposure
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_units
 from tests.factories import make_user as user_of
 from tests.pages.world import make_world

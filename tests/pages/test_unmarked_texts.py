@@ -15,8 +15,8 @@ from django.db import models
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.runs.models import Run
-from review.models.queues import Assignment, ReviewItem
+from evaluation.models import Run
+from review.models import Assignment, ReviewItem
 from review.queues.leases import next_assignment
 from tests.access_rules import PAGES as PAGE_RULES
 from tests.catalogues import catalogue

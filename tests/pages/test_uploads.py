@@ -10,9 +10,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.models import Project
 from evaluation.core.roles import Role
-from evaluation.questions.models import QuestionSet
+from evaluation.models import Project, QuestionSet
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db

@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.models import User
 from evaluation.core.roles import Role
+from evaluation.models import User
 from evaluation.sentences.categories import NAMES, category_name
 from review.given import Given
-from review.models.queues import Assignment, ReviewQueue
+from review.models import Assignment, ReviewQueue
 from review.practice.items import practice_items
 from review.queues.leases import next_assignment
 from review.ratings import metrics_of, submit

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from review.models.queues import Draft, ItemEvent
-from review.models.ratings import Override, Rating
+from review.models import Draft, ItemEvent, Override, Rating
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db

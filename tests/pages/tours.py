@@ -8,12 +8,9 @@ from urllib.parse import urlsplit
 from django.test import Client
 from django.urls import URLPattern, resolve, reverse
 
-from evaluation.accounts.models import User
-from evaluation.judges.models import JudgeVersion
-from evaluation.questions.models import QuestionSet
-from evaluation.runs.models import Run
+from evaluation.models import JudgeVersion, QuestionSet, Run, User
 from review.given import Given
-from review.models.queues import Assignment, ReviewQueue
+from review.models import Assignment, ReviewQueue
 from review.pairing.making import make_pairs
 from review.queues.leases import next_assignment
 from review.queues.leaving import escalate

@@ -7,16 +7,10 @@ from dataclasses import dataclass
 
 from django.test import Client
 
-from evaluation.accounts.models import Project, User
 from evaluation.core.roles import Role
 from evaluation.criteria.drafting import draft
-from evaluation.criteria.models import CriterionVersion
-from evaluation.questions.models import ImportBatch, QuestionSet
-from evaluation.runs.models import Answer, Run
-from evaluation.systems.models import SystemVersion
-from review.models.draws import Draw
-from review.models.pairs import Pair, PairMember, PairSet
-from review.models.queues import Assignment, ItemEvent, ReviewQueue
+from evaluation.models import Answer, CriterionVersion, ImportBatch, Project, QuestionSet, Run, SystemVersion, User
+from review.models import Assignment, Draw, ItemEvent, Pair, PairMember, PairSet, ReviewQueue
 from review.queues.leases import next_assignment
 from tests.evaluation.criteria.written import spec
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user

@@ -3,6 +3,8 @@
 ``ITEMS`` is JSON: how many items a queue has, by the number of reviewers that each of them needs.
 """
 
+# ruff: noqa: E402 -- the imports need Django set up
+
 from __future__ import annotations
 
 import hashlib
@@ -16,11 +18,11 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from django.db import transaction  # noqa: E402 -- after the setup
-from django.utils import timezone  # noqa: E402
+from django.db import transaction
+from django.utils import timezone
 
-from evaluation.accounts.models import ApiToken, RoleGrant, User  # noqa: E402
-from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run  # noqa: E402
+from evaluation.models import ApiToken, RoleGrant, User
+from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run
 
 
 @transaction.atomic

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from evaluation.accounts.models import User
+from evaluation.models import User
 from review.attention import attention
 from review.demo.comparing import NAME
 from review.demo.loading import demo_project, load_demo
 from review.demo.people import set_people
-from review.models.pairs import PairSet, Preference
+from review.models import PairSet, Preference
 from review.pairing.figures import pair_figures
 
 pytestmark = pytest.mark.django_db

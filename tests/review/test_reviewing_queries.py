@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from review.models.queues import QueueMember, ReviewQueue
+from review.models import QueueMember, ReviewQueue
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run
 from tests.review.api.clients import members
 

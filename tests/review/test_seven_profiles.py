@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from evaluation.models import Run, Score
 from evaluation.profiles.spec import shipped_profiles
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
 from review.demo.loading import HERE
 from tests.factories import make_project
 

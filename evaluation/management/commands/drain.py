@@ -11,8 +11,8 @@ from django.db.models import Exists, OuterRef, Q
 from evaluation.core.errors import Refused
 from evaluation.management.working import WORKING
 from evaluation.messages import explain_refusal
+from evaluation.models import Run
 from evaluation.runs.draining import drain
-from evaluation.runs.models import Run
 from evaluation.work.batches import open_batches
 
 

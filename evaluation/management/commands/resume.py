@@ -9,9 +9,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from evaluation.core.errors import Refused
 from evaluation.management.output import add_format, refuse
 from evaluation.management.working import report, work_off
+from evaluation.models import Run
 from evaluation.runs.asking import resume_run
 from evaluation.runs.drift import drift
-from evaluation.runs.models import Run
 
 
 class Command(BaseCommand):

@@ -12,10 +12,10 @@ from django.db import transaction
 from evaluation.judges.bench import bench_of
 from evaluation.judging.jury import JuryRule
 from evaluation.management.working import work_off
+from evaluation.models import Run, WorkUnit
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import Run
 from evaluation.runs.planning import planned_units
 from evaluation.runs.selecting import (
     QuestionFilter,
@@ -25,7 +25,6 @@ from evaluation.runs.selecting import (
     question_set_named,
 )
 from evaluation.shipping import profile_row
-from evaluation.work.models import WorkUnit
 from review.gating import gate_of
 from review.management.asking import refusals
 from review.management.gate_options import add_gate_arguments, gate_asked

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from review.item_export import FORMATS, export_items_to
 from review.management.asking import refusals
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 
 
 class Command(BaseCommand):

@@ -11,14 +11,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from evaluation.accounts.models import User
 from evaluation.core.registry import JUDGED
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Run, User
 from review.draws import steering_metrics
 from review.management.asking import refusals, run_named
 from review.management.queue_options import add_queue_options, reviewers_of, sharing_of
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from review.pages import numbers
 from review.planner.design import Design, expected_interval
 from review.planner.errors import GUESS

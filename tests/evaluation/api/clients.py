@@ -11,8 +11,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from evaluation.accounts.models import ApiToken, Project, User
 from evaluation.core.roles import Role
+from evaluation.models import ApiToken, Project, User
 from tests.factories import make_user
 
 API = "/api/v1/"

@@ -9,10 +9,8 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from evaluation.accounts.models import Project
 from evaluation.core.roles import Role
-from evaluation.judges.models import RubricVersion
-from evaluation.runs.models import Run
+from evaluation.models import Project, RubricVersion, Run
 from evaluation.shipping import baseline_judge, profile_row
 from tests.evaluation.api.clients import API, Caller, evaluator, token_for, viewer
 from tests.evaluation.questions.sources import as_json, as_lines, question

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.judges.models import Endpoint
-from evaluation.runs.models import AnswerSet, Run
+from evaluation.models import AnswerSet, Endpoint, Run
 from evaluation.shipping import baseline_judge, profile_row, save_judge, shipped_rubric_row
 from tests.evaluation.api.clients import evaluator, viewer
 from tests.evaluation.questions.sources import as_json, as_lines

@@ -6,8 +6,7 @@ import pytest
 
 from evaluation.core.roles import Role
 from evaluation.criteria.drafting import draft
-from evaluation.judges.models import Endpoint
-from evaluation.runs.models import Run
+from evaluation.models import Endpoint, Run
 from tests.evaluation.api.clients import Caller, evaluator, viewer
 from tests.evaluation.criteria.written import drafted, in_force, spec
 from tests.factories import make_answer_set, make_project

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client, override_settings
 
-from evaluation.accounts.models import RoleGrant
-from evaluation.questions.models import ImportBatch, Question, QuestionSet
+from evaluation.models import ImportBatch, Question, QuestionSet, RoleGrant
 from tests.evaluation.api.clients import Caller, evaluator, viewer
 from tests.evaluation.questions.sources import as_json, question
 from tests.factories import make_project, make_question_set

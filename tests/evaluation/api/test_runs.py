@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
+from evaluation.models import Attempt, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
 from evaluation.runs.lifecycle import start
-from evaluation.runs.models import Preflight, Run
-from evaluation.scores.models import MetricDefinition, Score
 from evaluation.shipping import save_judge
-from evaluation.work.models import Attempt, Reply, WorkUnit
-from review.models.ratings import Exposure
+from review.models import Exposure
 from tests.evaluation.api.clients import Caller, evaluator, viewer
 from tests.factories import (
     make_answer_set,

@@ -11,15 +11,11 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.samples import Status
 from evaluation.criteria.activating import activate, deactivate
 from evaluation.criteria.drafting import draft
-from evaluation.criteria.models import CriterionVersion
-from evaluation.judges.models import Endpoint, JudgeVersion
+from evaluation.models import AnswerSet, CriterionVersion, Endpoint, JudgeVersion, Reply, Run, Score
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import AnswerSet, Run
-from evaluation.scores.models import Score
 from evaluation.shipping import baseline_judge, save_judge
-from evaluation.work.models import Reply
 from tests.evaluation.criteria.written import ENGLISH, drafted, in_force, spec
 from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer_set, unique

@@ -5,16 +5,13 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError, transaction
 
-from evaluation.accounts.models import AuditEvent
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Kind
 from evaluation.core.roles import Role
 from evaluation.criteria.activating import activate, deactivate
 from evaluation.criteria.drafting import draft
-from evaluation.criteria.models import CriterionEvent, CriterionVersion
 from evaluation.criteria.standing import active, rubric_of, standing
-from evaluation.judges.models import RubricVersion
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import AuditEvent, CriterionEvent, CriterionVersion, MetricDefinition, RubricVersion
 from tests.evaluation.criteria.written import ENGLISH, KOREAN, drafted, in_force, spec
 from tests.factories import make_project, make_user
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluation.accounts.models import Project, User
 from evaluation.criteria.activating import activate
 from evaluation.criteria.drafting import draft
-from evaluation.criteria.models import CriterionVersion
 from evaluation.judging.criteria.spec import CriterionSpec
+from evaluation.models import CriterionVersion, Project, User
 from tests.factories import unique
 
 ENGLISH = {

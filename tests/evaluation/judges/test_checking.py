@@ -11,14 +11,13 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from evaluation.accounts.models import Project
 from evaluation.judges.bench import jury_row
 from evaluation.judges.checking import check
-from evaluation.judges.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion
 from evaluation.judging.attacks.spec import attack_sets, attacks_hash
 from evaluation.judging.jury import JuryRule
+from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, Project
+from evaluation.models.work import EndpointShare
 from evaluation.shipping import baseline_judge, save_judge
-from evaluation.work.models import EndpointShare
 from evaluation.work.shares import Share
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions

@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evaluation.files.reading import read_answers
+from evaluation.models import Answer, AnswerSet, ImportBatch, QuestionSet, Run, SystemVersion
 from evaluation.questions.importing import import_question_set
-from evaluation.questions.models import ImportBatch, QuestionSet
 from evaluation.questions.uploads import QUESTIONS, confirm_upload, store_upload
 from evaluation.runs.answer_files import import_answers
-from evaluation.runs.models import Answer, AnswerSet, Run
-from evaluation.systems.models import SystemVersion
 from tests.evaluation.questions.sources import as_json, as_lines, question, question_file
 from tests.factories import make_project, make_question_set
 from tests.together import WAITS, together

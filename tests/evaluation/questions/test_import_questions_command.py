@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.questions.models import QuestionSet
+from evaluation.models import QuestionSet
 from tests.evaluation.questions.sources import as_json, question
 from tests.factories import make_project
 

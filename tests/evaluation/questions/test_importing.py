@@ -8,11 +8,10 @@ from unicodedata import normalize
 import pytest
 from django.db import IntegrityError, connection
 
-from evaluation.accounts.models import AuditEvent
 from evaluation.core.errors import Refused
 from evaluation.messages import explain
+from evaluation.models import AuditEvent, Question, QuestionSet
 from evaluation.questions.importing import import_question_set, set_name
-from evaluation.questions.models import Question, QuestionSet
 from tests.evaluation.questions.sources import question, question_file
 from tests.factories import make_project, make_user
 

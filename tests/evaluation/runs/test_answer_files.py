@@ -7,16 +7,12 @@ from unicodedata import normalize
 
 import pytest
 
-from evaluation.accounts.models import AuditEvent
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.files.reading import read_answers
 from evaluation.messages import explain
+from evaluation.models import Answer, AnswerSet, AuditEvent, Context, QuestionSet, Run, Score, System, SystemVersion
 from evaluation.questions.importing import import_question_set
-from evaluation.questions.models import QuestionSet
 from evaluation.runs.answer_files import ImportedAnswers, import_answer_file, import_answers
-from evaluation.runs.models import Answer, AnswerSet, Context, Run
-from evaluation.scores.models import Score
-from evaluation.systems.models import System, SystemVersion
 from tests.evaluation.questions.sources import as_json, as_lines, question, question_file
 from tests.factories import make_project, make_question_set, make_user, question_spec
 

@@ -10,14 +10,12 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from evaluation.core.roles import Role
-from evaluation.judges.models import Endpoint
+from evaluation.models import Endpoint, JudgeBatch, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
-from evaluation.runs.models import Run
 from evaluation.runs.monitoring import exposition
 from evaluation.shipping import save_judge
 from evaluation.work import batches as ledger
-from evaluation.work.models import JudgeBatch
 from tests.evaluation.api.clients import evaluator
 from tests.evaluation.runs.remote import answers_to, remote_run
 from tests.factories import make_user

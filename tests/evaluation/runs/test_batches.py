@@ -11,20 +11,17 @@ import pytest
 from django.utils import timezone
 
 from evaluation.core.errors import Refused
-from evaluation.judges.models import Endpoint
 from evaluation.judging.batch_client import BatchClient
+from evaluation.models import Attempt, BatchLine, Endpoint, JudgeBatch, Reply, Run, Score, WorkUnit
 from evaluation.runs import batching
 from evaluation.runs.costs import spending
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import cancel, pause, resume, start
-from evaluation.runs.models import Run
 from evaluation.runs.progress import progress
-from evaluation.scores.models import Score
 from evaluation.scoring import batch_sessions
 from evaluation.scoring.batch_sessions import BatchSession
 from evaluation.shipping import save_judge
 from evaluation.work import batches as ledger
-from evaluation.work.models import Attempt, BatchLine, JudgeBatch, Reply, WorkUnit
 from evaluation.work.sweep import neglected_batches, sweep
 from tests.evaluation.runs.remote import answers_to, remote_run
 from tests.factories import make_answer_set, make_question_set, question_spec

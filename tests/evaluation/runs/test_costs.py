@@ -11,8 +11,8 @@ import pytest
 
 from evaluation.core.errors import InvalidFile
 from evaluation.embedding.choice import EmbeddingChoice
-from evaluation.judges.models import Endpoint, RubricVersion
 from evaluation.judges.prices import price_table
+from evaluation.models import Answer, Attempt, Endpoint, Preflight, Reply, RubricVersion, Run, RunJudge, WorkUnit
 from evaluation.runs.config import RunConfig
 from evaluation.runs.costs import (
     EMBEDDINGS,
@@ -24,10 +24,8 @@ from evaluation.runs.costs import (
     spending_by_answer,
     spending_by_rubric,
 )
-from evaluation.runs.models import Answer, Preflight, Run, RunJudge
 from evaluation.runs.progress import progress
 from evaluation.runs.watching import calls_of
-from evaluation.work.models import Attempt, Reply, WorkUnit
 from tests.factories import make_answer_set, make_draft_run, make_judge, make_units
 
 pytestmark = pytest.mark.django_db

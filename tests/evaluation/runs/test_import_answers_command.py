@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.runs.models import AnswerSet, Run
+from evaluation.models import AnswerSet, Run
 from tests.evaluation.questions.sources import as_lines
 from tests.factories import make_project, make_question_set, question_spec
 

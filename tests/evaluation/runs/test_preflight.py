@@ -8,13 +8,11 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
+from evaluation.models import Attempt, Preflight, Run, Score
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import cancel, pause, resume, start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import Preflight, Run
-from evaluation.scores.models import Score
 from evaluation.shipping import baseline_judge, profile_row
-from evaluation.work.models import Attempt
 from evaluation.work.sweep import sweep
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.judge_server import JudgeServer, actions

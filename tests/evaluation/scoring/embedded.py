@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluation.judges.models import Endpoint
-from evaluation.profiles.models import ProfileVersion
+from evaluation.models import AnswerSet, Endpoint, ProfileVersion, Run, Score
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import AnswerSet, Run
-from evaluation.scores.models import Score
 from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer_set, make_question_set, question_spec, unique
 from tests.judge_server import JudgeServer

@@ -7,10 +7,9 @@ from typing import Any, Self
 
 from evaluation.judging.baseline import judged
 from evaluation.judging.calls import JudgeCall, JudgeReply
-from evaluation.profiles.models import ProfileVersion
+from evaluation.models import AnswerSet, ProfileVersion, Run
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import AnswerSet, Run
 from evaluation.shipping import baseline_judge, save_profile
 from tests.factories import make_answer_set, unique
 

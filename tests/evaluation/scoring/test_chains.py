@@ -9,12 +9,10 @@ import pytest
 from evaluation.core.samples import Status
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
 from evaluation.judging.pool import CallPool
+from evaluation.models import Answer, AnswerSet, Attempt, Context, Finding, Reply, Run, Score, WorkUnit
 from evaluation.runs import draining
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import pause, resume, retry_failed, start
-from evaluation.runs.models import Answer, AnswerSet, Context, Run
-from evaluation.scores.models import Finding, Score
-from evaluation.work.models import Attempt, Reply, WorkUnit
 from tests.evaluation.scoring.families import Script, ScriptedJudge, run_under
 from tests.factories import make_answer_set, make_question_set
 

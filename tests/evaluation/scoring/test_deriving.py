@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evaluation.models import Run, Score
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
 from evaluation.scoring.coverage import current
 from evaluation.scoring.deriving import derive
 from tests.evaluation.scoring.families import run_under

@@ -8,13 +8,11 @@ import pytest
 from django.db.models import Count
 
 from evaluation.core.samples import Status
+from evaluation.models import AnswerSet, Attempt, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import cancel, pause, resume, retry_failed, start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import AnswerSet, Run
-from evaluation.scores.models import Score
 from evaluation.shipping import baseline_judge, profile_row
-from evaluation.work.models import Attempt, Reply, WorkUnit
 from evaluation.work.sweep import sweep
 from tests.factories import make_answer, make_answer_set, make_question_set
 

@@ -9,14 +9,11 @@ import pytest
 from aiohttp import web
 
 from evaluation.messages import explain_reason
+from evaluation.models import AnswerSet, Attempt, KeptVector, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import resume, retry_failed
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import AnswerSet, Run
-from evaluation.scores.models import Score
 from evaluation.shipping import baseline_judge
-from evaluation.vectors.models import KeptVector
-from evaluation.work.models import Attempt, Reply, WorkUnit
 from tests.evaluation.embedding.tiny import tiny_model
 from tests.evaluation.scoring.embedded import drafted, drained, endpoint_of, score, similar
 from tests.evaluation.scoring.families import profile_of

@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from evaluation.judges.models import JudgeVersion
 from evaluation.judging.calls import JudgeReply
+from evaluation.models import Attempt, JudgeVersion, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import retry_failed
-from evaluation.runs.models import Preflight, Run
-from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.conversations import earlier_replies
-from evaluation.work.models import Attempt, Reply, WorkUnit
 from review.comparing.versions import differing_versions
 from review.machine import machine_values
 from review.reporting.making import make_report

@@ -8,16 +8,13 @@ import pytest
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.judges.bench import bench_of
-from evaluation.judges.models import Endpoint, JudgeVersion
+from evaluation.models import AnswerSet, Endpoint, JudgeVersion, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import retry_failed, start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import AnswerSet, Run
-from evaluation.scores.models import Score
 from evaluation.scoring.coverage import counting
 from evaluation.scoring.juries import judge_together
 from evaluation.shipping import baseline_judge, profile_row, save_judge
-from evaluation.work.models import WorkUnit
 from review.machine import machine_values
 from tests.evaluation.runs.remote import answers_to
 from tests.factories import make_project

@@ -9,14 +9,11 @@ from typing import Any
 
 import pytest
 
-from evaluation.judges.models import Endpoint
 from evaluation.judging.pricing import Price, PriceTable
+from evaluation.models import AnswerSet, Attempt, Endpoint, Reply, Run, Score
 from evaluation.runs.costs import PREFLIGHT, spending_by_rubric
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import retry_failed
-from evaluation.runs.models import AnswerSet, Run
-from evaluation.scores.models import Score
-from evaluation.work.models import Attempt, Reply
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.factories import make_answer, make_answer_set, unique
 from tests.judge_server import JudgeServer, actions

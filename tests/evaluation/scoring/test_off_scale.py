@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from evaluation.core.samples import Status
+from evaluation.models import Reply, Run, Score
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
-from evaluation.work.models import Reply
 from review.reporting.making import make_report
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.evaluation.scoring.families import profile_of

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
+from evaluation.models import Finding, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import retry_failed
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import Run
-from evaluation.scores.models import Finding, Score
 from evaluation.shipping import save_judge
-from evaluation.work.models import WorkUnit
 from tests.evaluation.scoring.embedded import answered, drained, endpoint_of, score
 from tests.evaluation.scoring.families import profile_of
 from tests.judge_server import JudgeServer, actions

@@ -9,8 +9,8 @@ from django.core.checks import Error
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from evaluation import audit
-from evaluation.accounts.models import AuditEvent, Project
 from evaluation.checks import append_only_triggers_are_installed
+from evaluation.models import AuditEvent, Project
 from evaluation.storage import append_only
 from tests.factories import make_project, make_question_set
 

@@ -8,9 +8,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from evaluation.scores.models import Score
+from evaluation.models import Attempt, Reply, Score, WorkUnit
 from evaluation.storage import bulk
-from evaluation.work.models import Attempt, Reply, WorkUnit
 from tests.factories import make_draft_run, make_units
 
 pytestmark = pytest.mark.django_db

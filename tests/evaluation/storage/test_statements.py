@@ -11,11 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evaluation.access import projects_with, reached_by, reached_sql
-from evaluation.accounts.models import Project, User
 from evaluation.core.roles import Action, Role
-from evaluation.judges.models import JudgeVersion
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
+from evaluation.models import JudgeVersion, Project, Run, Score, User
 from evaluation.scoring.coverage import COUNTING, counting
 from evaluation.storage.statements import Some, Statement
 from tests.factories import make_project, make_scored_run, make_user

@@ -8,11 +8,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from evaluation.models import Run, Score
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
 from evaluation.shipping import baseline_judge, profile_row
 from evaluation.work import estimates
 from tests.factories import make_answer_set

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from evaluation.judges.models import Endpoint
 from evaluation.judging.calls import JudgeReply, Outcome
-from evaluation.work.models import EndpointShare
+from evaluation.models import Endpoint
+from evaluation.models.work import EndpointShare
 from evaluation.work.shared_pool import Busy, SharedPool
 from evaluation.work.shares import Share
 from tests.evaluation.judging.samples import call

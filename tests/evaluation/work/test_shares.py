@@ -10,9 +10,8 @@ from django.db.models.functions import Now
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.judges.models import Endpoint
-from evaluation.runs.models import Run
-from evaluation.work.models import EndpointShare
+from evaluation.models import Endpoint, Run
+from evaluation.models.work import EndpointShare
 from evaluation.work.shares import GONE_SECONDS, Granted, Share, fair_parts
 from tests.factories import make_draft_run
 

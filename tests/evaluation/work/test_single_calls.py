@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from evaluation.judges.models import Endpoint
+from evaluation.models import Endpoint, Preflight, Reply, Run, WorkUnit
+from evaluation.models.work import EndpointShare
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
-from evaluation.runs.models import Preflight, Run
-from evaluation.work.models import EndpointShare, Reply, WorkUnit
 from evaluation.work.shares import Share
 from evaluation.work.single_calls import SingleCalls
 from tests.evaluation.runs.remote import remote_run, worked_off

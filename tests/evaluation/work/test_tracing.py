@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from evaluation.runs.models import Run
+from evaluation.models import Attempt, Run
 from evaluation.work import tracing
-from evaluation.work.models import Attempt
 from tests.evaluation.runs.remote import remote_run, worked_off
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from evaluation.runs.models import Run
+from evaluation.models import Run, WorkUnit
 from evaluation.work import units
-from evaluation.work.models import WorkUnit
 from evaluation.work.units import MAX_TRIES, State
 from tests.factories import make_draft_run, make_units
 

@@ -8,9 +8,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from evaluation.runs.models import Run
+from evaluation.models import Attempt, Run, WorkUnit
 from evaluation.work import units
-from evaluation.work.models import Attempt, WorkUnit
 from evaluation.work.units import MAX_TRIES, SUSPECT_TRIES, State
 from tests.factories import make_draft_run, make_units
 

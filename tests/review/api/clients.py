@@ -8,8 +8,8 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.test import APIClient
 
-from evaluation.accounts.models import User
-from review.models.queues import ReviewQueue
+from evaluation.models import User
+from review.models import ReviewQueue
 
 API = "/api/v1"
 GOOD = {"correctness": {"value": 3}, "faithfulness": {"value": 3}}

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from django.urls import URLPattern
 
-from evaluation.runs.models import Context, Run
-from evaluation.scores.models import MetricDefinition, Score
+from evaluation.models import Context, MetricDefinition, Run, Score
 from review.api.urls import urlpatterns
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from tests.factories import (
     make_answer_set,
     make_judge,

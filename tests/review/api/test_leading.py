@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from review.models.queues import Assignment, Reservation, ReviewQueue
+from review.models import Assignment, Reservation, ReviewQueue
 from tests.factories import make_answer_set, make_queue, make_scored_run, make_user
 from tests.review.api.clients import Caller, members
 

@@ -14,12 +14,10 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from evaluation.accounts.models import ApiToken, Project
 from evaluation.core.roles import Role
-from evaluation.judges.models import Endpoint
+from evaluation.models import ApiToken, Attempt, Endpoint, Heartbeat, Project, Reply, WorkUnit
 from evaluation.runs.monitoring import exposition
 from evaluation.shipping import save_judge
-from evaluation.work.models import Attempt, Heartbeat, Reply, WorkUnit
 from evaluation.work.shares import Share
 from review.pairing.judging import judge_pairs
 from review.pairing.monitoring import calls_about_pairs

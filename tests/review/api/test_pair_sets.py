@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluation.core.roles import Role
-from review.models.pairs import PairMember, PairSet, Preference
+from review.models import PairMember, PairSet, Preference
 from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.pairing.test_pairing import compared, members, two_runs

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from evaluation.accounts.models import RoleGrant
-from review.models.queues import Assignment, ReviewItem
+from evaluation.models import RoleGrant
+from review.models import Assignment, ReviewItem
 from tests.factories import make_project, make_queue, make_scored_run, make_user
 from tests.review.api.clients import API, GOOD, Caller, members
 

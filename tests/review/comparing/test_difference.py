@@ -11,12 +11,10 @@ from django.core.management import call_command
 
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
-from evaluation.judges.models import JudgeVersion
-from evaluation.questions.models import QuestionSet
+from evaluation.models import JudgeVersion, QuestionSet, Run
 from evaluation.runs.config import RunConfig
-from evaluation.runs.models import Run
 from review.comparing.whole import compare
-from review.models.ratings import Exposure
+from review.models import Exposure
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user
 from tests.review.api.clients import Caller
 from tests.review.figures.builders import FAILED, answer_rows, imported_rating, metric, run_over, score, score_all

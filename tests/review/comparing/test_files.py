@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from tests.factories import make_answer_set
 from tests.review.figures.builders import answers_to, run_over
 from tests.review.figures.sampled import fill

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from django.utils.translation import override
 
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.comparing.said import corrected_sentence, judge_only_sentence
 from review.comparing.verdict import corrected_verdict, judge_only_verdict
 from review.comparing.whole import compare

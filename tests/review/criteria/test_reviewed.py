@@ -11,19 +11,15 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
-from evaluation.criteria.models import CriterionVersion
+from evaluation.models import CriterionVersion, Run, Score, User
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
 from evaluation.shipping import baseline_judge
 from review.given import Given
-from review.models.queues import ReviewQueue
-from review.models.ratings import Rating
+from review.models import Rating, ReviewQueue
 from review.queues.leases import next_assignment
 from review.rating_files import import_ratings
 from review.ratings import submit

@@ -17,11 +17,10 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.criteria.models import CriterionVersion
+from evaluation.models import CriterionVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.models import Run
 from evaluation.shipping import baseline_judge
 from review.given import Given
 from review.queues.leases import next_assignment

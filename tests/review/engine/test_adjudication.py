@@ -11,11 +11,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
-from evaluation.judges.models import RubricVersion
-from evaluation.questions.models import QuestionSet
-from evaluation.runs.models import Run
+from evaluation.models import QuestionSet, RubricVersion, Run, User
 from review.adjudication import cases
 from review.adjudication.amending import amend_question, amend_rubric
 from review.adjudication.cases import Why, case_of, open_cases
@@ -23,8 +20,7 @@ from review.adjudication.deciding import adjudicate, rule_on
 from review.effective import Source, effective_values
 from review.exposures import expose
 from review.given import Given
-from review.models.queues import Assignment, ItemEvent, ReviewItem, ReviewQueue
-from review.models.ratings import Override, Rating
+from review.models import Assignment, ItemEvent, Override, Rating, ReviewItem, ReviewQueue
 from review.queues.directing import name_people
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import escalate, flag, skip

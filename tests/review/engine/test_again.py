@@ -9,8 +9,7 @@ from review.adjudication.deciding import adjudicate
 from review.again import rate_again, standing_ratings
 from review.figures.experts import agreement_ratings, effective_ratings, ratings_of, read
 from review.given import Change, Given
-from review.models.queues import Assignment, ItemEvent, ReviewItem
-from review.models.ratings import Rating
+from review.models import Assignment, ItemEvent, Rating, ReviewItem
 from review.queues.leases import assignment_ahead, next_assignment
 from review.queues.making import close
 from review.ratings import submit, undo

@@ -15,8 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from evaluation.core.errors import Refused
 from review.exposures import expose
 from review.given import Change, Given
-from review.models.queues import Assignment, Draft, ReviewItem
-from review.models.ratings import Exposure, Rating
+from review.models import Assignment, Draft, Exposure, Rating, ReviewItem
 from review.queues.drafts import save_draft
 from review.queues.leases import extend, loaded, next_assignment
 from review.queues.leaving import escalate, flag, release, skip

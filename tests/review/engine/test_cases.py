@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from review.adjudication.cases import Why, case_of, open_cases
-from review.models.queues import ReviewItem
+from review.models import ReviewItem
 from tests.factories import make_user
 from tests.review.figures.builders import (
     answer_rows,

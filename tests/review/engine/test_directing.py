@@ -7,12 +7,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from evaluation.accounts.models import AuditEvent, User
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
+from evaluation.models import AuditEvent, User
 from review.given import Given
-from review.models.queues import Assignment, Draft, ItemEvent, Reservation, ReviewQueue
-from review.models.ratings import Rating
+from review.models import Assignment, Draft, ItemEvent, Rating, Reservation, ReviewQueue
 from review.queues.directing import Moved, extend_all, invite, name_people, reassign, release_all, set_deadline
 from review.queues.drafts import save_draft
 from review.queues.leases import extend, loaded, next_assignment

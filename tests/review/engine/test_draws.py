@@ -6,13 +6,11 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from evaluation.core.errors import Refused
+from evaluation.models import MetricDefinition, Run, Score
 from evaluation.runs.config import RunConfig
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition, Score
 from review.draws import answers_to_review, frame_of, make_draw, steering_metrics, strata_of
 from review.given import Given
-from review.models.draws import Draw, FrameMember
-from review.models.queues import ReviewItem, ReviewQueue
+from review.models import Draw, FrameMember, ReviewItem, ReviewQueue
 from review.queues.leases import next_assignment
 from review.queues.making import close, make_queue
 from review.ratings import submit

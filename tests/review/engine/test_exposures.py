@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from review.exposures import expose, expose_answers, exposed
-from review.models.ratings import Exposure
+from review.models import Exposure
 from review.queues.leases import assignment_ahead, next_assignment
 from review.queues.making import close
 from tests.factories import make_queue, make_scored_run, make_user

@@ -9,9 +9,9 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
-from review.models.queues import Assignment, Draft, QueueMember, Reservation, ReviewItem, ReviewQueue
+from evaluation.models import User
+from review.models import Assignment, Draft, QueueMember, Reservation, ReviewItem, ReviewQueue
 from review.queues.candidates import candidates
 from review.queues.drafts import save_draft
 from review.queues.leases import extend, loaded, next_assignment

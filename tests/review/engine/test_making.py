@@ -7,11 +7,9 @@ import itertools
 import pytest
 from django.db import IntegrityError, transaction
 
-from evaluation.accounts.models import AuditEvent
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.runs.models import AnswerSet
-from evaluation.scores.models import MetricDefinition
-from review.models.queues import ReviewItem, ReviewQueue
+from evaluation.models import AnswerSet, AuditEvent, MetricDefinition
+from review.models import ReviewItem, ReviewQueue
 from review.queues.making import make_queue, shares
 from review.queues.order import kept_apart, ring_offset, shuffle_keys
 from tests.factories import (

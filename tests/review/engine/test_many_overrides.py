@@ -10,16 +10,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluation.accounts.models import AuditEvent, User
 from evaluation.core.errors import Refused
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import AuditEvent, MetricDefinition, Run, User
 from evaluation.scoring.definitions import definitions
 from review.effective import effective_values
 from review.history import history
 from review.many_overrides import effect_of, override_many
-from review.models.queues import Assignment
-from review.models.ratings import Exposure, Override
+from review.models import Assignment, Exposure, Override
 from review.overrides import override, revert
 from review.queues.leases import next_assignment
 from review.selection import Wanted, select

@@ -6,14 +6,12 @@ import pytest
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, transaction
 
-from evaluation.accounts.models import AuditEvent, User
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.runs.models import Answer, Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import Answer, AuditEvent, MetricDefinition, Run, User
 from review.figures.decisions import standing
 from review.given import Change, Given
 from review.history import EventKind, history
-from review.models.ratings import Override
+from review.models import Override
 from review.overrides import metric_of, override, revert
 from review.queues.leases import next_assignment
 from review.queues.leaving import flag

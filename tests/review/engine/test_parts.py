@@ -7,11 +7,9 @@ from django.db import DatabaseError
 
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Nugget
-from evaluation.runs.models import Context
-from evaluation.scores.models import Finding, Score
+from evaluation.models import Context, Finding, Score
 from review.given import Change, Given, PartGiven
-from review.models.queues import Assignment
-from review.models.ratings import Rating, RatingPart
+from review.models import Assignment, Rating, RatingPart
 from review.parts import offered_parts
 from review.queues.claims import claims_on_card
 from review.queues.leases import next_assignment

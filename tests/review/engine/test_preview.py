@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import Refused
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
+from evaluation.models import Run, Score
 from evaluation.scoring.definitions import definitions
 from review.given import Given
-from review.models.queues import Assignment, ReviewQueue
+from review.models import Assignment, ReviewQueue
 from review.planner.goals import Staff
 from review.queues.leases import next_assignment
 from review.queues.making import close, make_queue

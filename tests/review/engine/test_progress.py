@@ -6,9 +6,9 @@ import statistics
 
 import pytest
 
-from evaluation.accounts.models import RoleGrant, User
+from evaluation.models import RoleGrant, User
 from review.given import Given
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from review.queues.leases import next_assignment
 from review.queues.leaving import flag, skip
 from review.queues.progress import own_progress, own_progresses

@@ -9,12 +9,11 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
+from evaluation.models import User
 from review.exposures import expose
 from review.given import Given
-from review.models.queues import Assignment, Draft, ReviewItem, ReviewQueue
-from review.models.ratings import Rating
+from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import escalate, skip
 from review.queues.making import close

@@ -6,12 +6,11 @@ import math
 
 import pytest
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.scales import Scale
+from evaluation.models import User
 from review.given import Change, Given, distance
-from review.models.queues import Assignment, ReviewQueue
-from review.models.ratings import Exposure, Rating
+from review.models import Assignment, Exposure, Rating, ReviewQueue
 from review.queues.leases import loaded, next_assignment
 from review.queues.order import by_chance
 from review.ratings import Submitted, submit

@@ -8,13 +8,13 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from evaluation.accounts.models import User
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
+from evaluation.models import User
 from review.effective import effective_values
 from review.figures.experts import agreement_ratings, effective_ratings, ratings_of, read
 from review.given import Given
-from review.models.queues import Assignment, Reservation, ReviewItem, ReviewQueue
+from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import skip
 from review.queues.progress import own_progress, queue_progress, ratings_given

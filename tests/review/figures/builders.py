@@ -7,20 +7,36 @@ from typing import Any
 
 from django.utils import timezone
 
-from evaluation.accounts.models import RoleGrant, User
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import QuestionSpec
-from evaluation.judges.models import JudgeVersion, RubricVersion
-from evaluation.profiles.models import ProfileVersion
+from evaluation.models import (
+    Answer,
+    AnswerSet,
+    JudgeVersion,
+    MetricDefinition,
+    ProfileVersion,
+    RoleGrant,
+    RubricVersion,
+    Run,
+    Score,
+    User,
+)
 from evaluation.runs.config import RunConfig
 from evaluation.runs.lifecycle import make_run
-from evaluation.runs.models import Answer, AnswerSet, Run
-from evaluation.scores.models import MetricDefinition, Score
 from evaluation.scoring.definitions import definitions
 from evaluation.shipping import profile_row, shipped_rubric_row
-from review.models.draws import Draw, FrameMember
-from review.models.queues import Assignment, QueueMember, QueueMetric, Reservation, ReviewItem, ReviewQueue
-from review.models.ratings import Override, Rating
+from review.models import (
+    Assignment,
+    Draw,
+    FrameMember,
+    Override,
+    QueueMember,
+    QueueMetric,
+    Rating,
+    Reservation,
+    ReviewItem,
+    ReviewQueue,
+)
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, unique
 
 RULES = ("keyword_hit", "keyword_coverage", "negative_detection", "latency")

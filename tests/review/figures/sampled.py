@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluation.accounts.models import User
-from evaluation.runs.models import Run
+from evaluation.models import Run, User
 from tests.factories import make_user
 from tests.review.figures.builders import (
     answer_rows,

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import override
 
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.reporting.beside import notes, why_withheld
 from review.reporting.category_tables import category_tables
 from review.reporting.exporting import export

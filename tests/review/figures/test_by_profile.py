@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from evaluation.runs.models import Run
-from evaluation.scores.models import Finding, Score
+from evaluation.models import Finding, Run, Score
 from evaluation.scoring.definitions import definitions
 from evaluation.shipping import profile_row
 from review.reporting.by_profile.section import ProfileSection

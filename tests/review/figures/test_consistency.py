@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.accounts.models import User
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Run, User
 from evaluation.scoring.definitions import definitions
 from review.consistency import Consistency, consistency
-from review.models.queues import ItemEvent, ReviewQueue
-from review.models.ratings import Rating
+from review.models import ItemEvent, Rating, ReviewQueue
 from review.queues.pace import paces
 from review.queues.questions import doubtful_questions
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user

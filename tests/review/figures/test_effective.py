@@ -6,8 +6,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from evaluation.core.samples import Status
-from evaluation.runs.models import Answer, Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import Answer, MetricDefinition, Run
 from review.effective import NO_VALUE, Effective, Source, effective_values
 from review.figures.judged import REPEATS_TIED
 from tests.factories import make_user

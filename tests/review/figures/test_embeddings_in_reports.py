@@ -11,8 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import translation
 
-from evaluation.runs.models import Run
-from evaluation.scores.models import Score
+from evaluation.models import Run, Score
 from review.demo.loading import HERE
 from review.pages.provenance import provenance_facts
 from review.reporting.making import make_report

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from openpyxl import load_workbook
 
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from tests.factories import make_answer_set, make_project, make_question_set, question_spec
 from tests.review.figures.builders import (
     FAILED,

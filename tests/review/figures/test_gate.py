@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.comparing.choosing import sides
 from review.comparing.difference import difference
 from review.comparing.versions import SERVED

@@ -15,13 +15,11 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.accounts.models import User
 from evaluation.messages import explain
-from evaluation.runs.models import Answer, Context, Run
+from evaluation.models import Answer, Context, Run, User
 from evaluation.scoring.definitions import definitions
 from review.item_export import FORMATS, export_items
-from review.models.queues import ReviewQueue
-from review.models.ratings import Exposure, Rating
+from review.models import Exposure, Rating, ReviewQueue
 from review.overrides import override
 from review.queues.making import make_queue as new_queue
 from review.queues.sharing import Sharing

@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from evaluation.accounts.models import User
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Run, User
 from review.agreement.bootstrap import Resampling
 from review.measures import Agreement, By, JudgeMeasure, agreement_of
-from review.models.queues import ReviewQueue
+from review.models import ReviewQueue
 from tests.factories import make_user
 from tests.review.figures.builders import (
     FAILED,

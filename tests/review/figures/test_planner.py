@@ -15,8 +15,8 @@ from django.urls import reverse
 from django.utils.translation import override
 
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
-from review.models.queues import ReviewQueue
+from evaluation.models import Run
+from review.models import ReviewQueue
 from review.pages.plan import guess_note, plan_sentence
 from review.planner.ahead import ReviewPlan, next_review
 from review.planner.design import design, expected_interval

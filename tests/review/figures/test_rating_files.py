@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from evaluation.accounts.models import AuditEvent
 from evaluation.core.errors import InvalidFile, Refused
-from evaluation.runs.models import Run
-from evaluation.scores.models import Finding, MetricDefinition, Score
+from evaluation.models import AuditEvent, Finding, MetricDefinition, Run, Score
 from evaluation.scoring.coverage import current
 from review.effective import effective_values
 from review.measures import agreement_of
-from review.models.ratings import Rating
+from review.models import Rating
 from review.rating_files import ImportedRatings, import_ratings
 from tests.factories import make_answer, make_user
 from tests.review.figures.builders import answer_rows, answers_to, metric, run_over, score_all

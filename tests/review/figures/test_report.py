@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from evaluation.models import Answer, Run
 from evaluation.profiles.arithmetic import Label
-from evaluation.runs.models import Answer, Run
 from review.reporting.making import make_report
 from review.reporting.report import MetricLine, Report
 from tests.factories import make_profile, make_user

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.gating import GateAsked, gate_of
 from review.reporting.exporting import FORMATS, export
 from tests.factories import make_answer_set, make_project, make_question_set, make_user

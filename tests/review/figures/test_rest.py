@@ -10,8 +10,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from pytest_django import DjangoAssertNumQueries
 
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
-from review.models.ratings import Exposure, Rating
+from evaluation.models import Run
+from review.models import Exposure, Rating
 from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.figures.builders import (

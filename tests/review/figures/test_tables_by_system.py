@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from evaluation.shipping import profile_row
 from review.comparing.whole import compare, comparison_json
 from review.management.results_tables import results_sheets

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
+from evaluation.models import Run
 from review.reporting.gathering import gather
 from review.reporting.three_ways import KEYS, three_ways
 from tests.factories import make_user

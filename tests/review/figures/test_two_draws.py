@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from evaluation.runs.models import Run
-from evaluation.scores.models import MetricDefinition
+from evaluation.models import MetricDefinition, Run
 from review.correction.outcome import Withheld
 from review.figures.sampling import samples_of
 from review.reporting.figure import Figure

@@ -12,9 +12,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import override
 
-from evaluation.accounts.models import User
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
+from evaluation.models import Run, User
 from review.agreement.variance import Missing, Source
 from review.figures.said import said_of
 from review.pages.variation import ADVICE, NEEDS, SOURCES, variation_cards

@@ -12,12 +12,11 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
 from evaluation.checks import guards_are_installed
-from evaluation.runs.models import Answer
+from evaluation.models import Answer
 from evaluation.storage import guards
 from evaluation.work.health import examine
 from review.given import Given
-from review.models.queues import Assignment, QueueMember, Reservation, ReviewItem, ReviewQueue
-from review.models.ratings import Rating
+from review.models import Assignment, QueueMember, Rating, Reservation, ReviewItem, ReviewQueue
 from review.queues import leases
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import release

@@ -17,15 +17,13 @@ from django.db.models.functions import Now
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.judges.bench import jury_row
-from evaluation.judges.models import Endpoint, JudgeVersion
 from evaluation.judging import retrying
 from evaluation.judging.jury import JuryRule
-from evaluation.runs.models import Run
+from evaluation.models import Endpoint, JudgeVersion, Run
+from evaluation.models.work import EndpointShare
 from evaluation.scoring import sessions
 from evaluation.shipping import baseline_judge, save_judge
-from evaluation.work.models import EndpointShare
-from review.models.pair_calls import PairAttempt, PairJudging, PairPreflight, PairReply
-from review.models.pairs import Pair, PairSet, Preference
+from review.models import Pair, PairAttempt, PairJudging, PairPreflight, PairReply, PairSet, Preference
 from review.pairing.figures import pair_figures
 from review.pairing.judging import Compared, judge_pairs, spending_on
 from review.pairing.making import make_pairs

@@ -9,8 +9,8 @@ import pytest
 
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Role
-from evaluation.runs.models import Run
-from review.models.pairs import PairSet, Preference
+from evaluation.models import Run
+from review.models import PairSet, Preference
 from review.pairing.figures import pair_figures
 from review.pairing.importing import import_pairs
 from review.pairing.making import make_pairs

@@ -11,13 +11,13 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import Project
 from evaluation.core.samples import AnswerSpec, ContextSpec
-from evaluation.judges.models import JudgeVersion, PreflightRow, RubricVersion
-from evaluation.profiles.models import ProfileVersion
-from evaluation.questions.models import Question, QuestionSet
+from evaluation.models.accounts import Project
+from evaluation.models.judges import JudgeVersion, PreflightRow, RubricVersion
+from evaluation.models.profiles import ProfileVersion
+from evaluation.models.questions import Question, QuestionSet
+from evaluation.models.systems import SystemVersion
 from evaluation.storage.rows import AppendOnly, Authored, Row
-from evaluation.systems.models import SystemVersion
 
 
 class AnswerSet(Row, Authored):

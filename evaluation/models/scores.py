@@ -7,10 +7,10 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.scales import Scale
-from evaluation.judges.models import JudgeVersion, RubricVersion
-from evaluation.runs.models import Answer, Run
+from evaluation.models.judges import JudgeVersion, RubricVersion
+from evaluation.models.runs import Answer, Run
+from evaluation.models.work import WorkUnit
 from evaluation.storage.rows import AppendOnly
-from evaluation.work.models import WorkUnit
 
 
 class MetricDefinition(AppendOnly):

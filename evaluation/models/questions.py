@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import Project
 from evaluation.core.samples import QuestionSpec
+from evaluation.models.accounts import Project
 from evaluation.storage.rows import AppendOnly, Authored, Row
 
 

@@ -6,10 +6,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import Project
-from evaluation.judges.models import RubricVersion
 from evaluation.judging.criteria.spec import CriterionSpec
-from evaluation.scores.models import MetricDefinition
+from evaluation.models.accounts import Project
+from evaluation.models.judges import RubricVersion
+from evaluation.models.scores import MetricDefinition
 from evaluation.storage.rows import AppendOnly, Authored, Row
 
 

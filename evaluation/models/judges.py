@@ -10,9 +10,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import Project
 from evaluation.judging.expectation import asking_for
 from evaluation.judging.rubric import Rubric
+from evaluation.models.accounts import Project
 from evaluation.storage.rows import AppendOnly, Authored, Row
 
 

@@ -8,10 +8,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import Project
-from evaluation.judges.models import Endpoint
-from evaluation.questions.models import Question
-from evaluation.runs.models import Answer, Run, RunJudge
+from evaluation.models.accounts import Project
+from evaluation.models.judges import Endpoint
+from evaluation.models.questions import Question
+from evaluation.models.runs import Answer, Run, RunJudge
 from evaluation.storage.rows import AppendOnly, Row
 
 

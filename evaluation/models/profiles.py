@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.models import Project
+from evaluation.models.accounts import Project
 from evaluation.storage.rows import AppendOnly, Authored
 
 

@@ -1,0 +1,53 @@
+"""All tables of the machine's half, for Django alone; code imports the module that defines a table."""
+
+from evaluation.models.accounts import ApiToken, AuditEvent, FailedLogin, Project, RoleGrant, TakenExport, User
+from evaluation.models.criteria import Criterion, CriterionEvent, CriterionVersion
+from evaluation.models.judges import AttackResult, Endpoint, JudgeCheck, JudgeVersion, RubricVersion
+from evaluation.models.profiles import ProfileVersion
+from evaluation.models.questions import ImportBatch, Question, QuestionSet
+from evaluation.models.runs import Answer, AnswerSet, Context, Preflight, Run, RunEvent, RunJudge
+from evaluation.models.scores import Finding, MetricDefinition, Score
+from evaluation.models.systems import System, SystemVersion
+from evaluation.models.vectors import KeptVector
+from evaluation.models.work import Attempt, BatchLine, Heartbeat, JudgeBatch, Reply, WorkUnit
+
+__all__ = [
+    "Answer",
+    "AnswerSet",
+    "ApiToken",
+    "AttackResult",
+    "Attempt",
+    "AuditEvent",
+    "BatchLine",
+    "Context",
+    "Criterion",
+    "CriterionEvent",
+    "CriterionVersion",
+    "Endpoint",
+    "FailedLogin",
+    "Finding",
+    "Heartbeat",
+    "ImportBatch",
+    "JudgeBatch",
+    "JudgeCheck",
+    "JudgeVersion",
+    "KeptVector",
+    "MetricDefinition",
+    "Preflight",
+    "ProfileVersion",
+    "Project",
+    "Question",
+    "QuestionSet",
+    "Reply",
+    "RoleGrant",
+    "RubricVersion",
+    "Run",
+    "RunEvent",
+    "RunJudge",
+    "Score",
+    "System",
+    "SystemVersion",
+    "TakenExport",
+    "User",
+    "WorkUnit",
+]
