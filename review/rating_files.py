@@ -15,8 +15,7 @@ from django.db import transaction
 from evaluation import audit
 from evaluation.core.errors import Problem
 from evaluation.files.file_name import display_name
-from evaluation.files.rating_origin import Rater
-from evaluation.files.rating_values import read_definitions
+from evaluation.files.rating_values import Rater, read_definitions
 from evaluation.files.reading import read_label_studio, read_ratings
 from evaluation.models import Run, User
 from evaluation.work.estimates import look_again

@@ -1,4 +1,9 @@
-"""A tree to the answers of one system."""
+"""The names under which answer files, here and elsewhere, hold what a system gave.
+
+Retrieved passages: texts, or objects in the spellings of several systems.
+
+A tree to the answers of one system.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +13,54 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluation.core.errors import Problem
-from evaluation.core.samples import VALUE_BOUND, AnswerSpec
-from evaluation.files.answer_names import ANSWER, CONTEXTS, QUESTION_ID, RETRIEVED_IDS
-from evaluation.files.context_values import read_contexts
+from evaluation.core.samples import VALUE_BOUND, AnswerSpec, ContextSpec
 from evaluation.files.problems import Problems
 from evaluation.files.question_fields import TEXT
 from evaluation.files.row import Row, rows_of
 from evaluation.files.tree import FileTree, Kind, Node, plain
 from evaluation.files.values import expand_cell, read_integer, read_number, read_text, read_texts
+
+QUESTION_ID = ("question_id", "query_id", "qid", "input_id", "test_case_id")
+ANSWER = ("answer", "response", "output", "actual_output", "generated_answer")
+CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "sources")
+RETRIEVED_IDS = ("retrieved_context_ids", "retrieved_chunk_ids")
+
+# ``answer`` itself is not among them: in a question set it may be the reference.
+SYSTEM_FIELDS = (*ANSWER[1:], *CONTEXTS, *RETRIEVED_IDS, "question_id", "latency_seconds", "confidence", "system")
+
+
+def read_contexts(node: Node, field: str, problems: Problems) -> tuple[ContextSpec, ...] | None:
+    """The passages in their order; ``[]`` means that nothing was retrieved, ``null`` that the system retrieves
+    nothing ever."""
+    expanded = expand_cell(node, field, problems)
+    if expanded.kind is Kind.NULL:
+        return None
+    if expanded.kind is not Kind.LIST:
+        problems.add("not_list", node.line, field, found=expanded.kind.value)
+        return None
+    return tuple(_context(item, f"{field}[{i}]", problems) for i, item in enumerate(expanded.elements))
+
+
+def _context(node: Node, field: str, problems: Problems) -> ContextSpec:
+    if node.kind is not Kind.MAP:
+        text = read_text(node, field, problems)
+        if not text.strip():
+            problems.add("context_empty", node.line, field)
+        return ContextSpec(text)
+    row = Row(node, problems)
+    text_node, score = row.take("text", "content"), row.take("score")
+    text = "" if text_node is None else read_text(text_node, field, problems)
+    chunk_id = row.name("id", "chunk_id", "doc_id")
+    if not text.strip() and not chunk_id:
+        problems.add("context_empty", node.line, field)
+    return ContextSpec(
+        text=text,
+        chunk_id=chunk_id,
+        score=None if score is None else read_number(score, f"{field}.score", problems, -VALUE_BOUND, VALUE_BOUND),
+        source=row.name("source"),
+        metadata=row.rest(),
+    )
+
 
 LONGEST_LATENCY = 86_400.0
 MOST_SAMPLES = 10_000

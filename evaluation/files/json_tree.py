@@ -1,4 +1,7 @@
-"""JSON to a tree with lines: a scanner without recursion, stricter than the standard library's."""
+"""JSON to a tree with lines: a scanner without recursion, stricter than the standard library's.
+
+JSON Lines to a tree: a list with one map per line that is not blank.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,8 @@ import math
 import re
 from typing import NoReturn
 
-from evaluation.files.limits import Limits
-from evaluation.files.problems import Problems
-from evaluation.files.tree import Kind, Node
-from evaluation.files.tree_builder import TreeBuilder
+from evaluation.files.problems import Limits, Problems
+from evaluation.files.tree import Kind, Node, TreeBuilder
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"')
@@ -179,3 +180,23 @@ class _Scanner:
     def fail(self, detail: str) -> NoReturn:
         column = self.at - self.text.rfind("\n", 0, self.at)
         raise JSONSyntax(detail, self.line(), column)
+
+
+def read_json_lines(text: str, problems: Problems, limits: Limits) -> Node:
+    """The list of the lines' objects. A line that is not JSON is noted and the next one read.
+
+    :raises InvalidFile: on too deep a nesting or too many values.
+    """
+    builder = TreeBuilder(problems, limits)
+    rows: list[Node] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        builder.restart()
+        try:
+            scan_json(line.removesuffix("\r"), number, builder)
+        except JSONSyntax as error:
+            problems.add("json_syntax", number, detail=error.detail, column=error.column)
+        if builder.root is not None:
+            rows.append(builder.root)
+    return Node(Kind.LIST, rows, 1)

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluation.core.scales import Scale
-from evaluation.files.answer_names import QUESTION_ID
+from evaluation.files.answer_rows import QUESTION_ID
 from evaluation.files.question_fields import TEXT
-from evaluation.files.rating_failures import failure_off_scale, failure_without_value
-from evaluation.files.rating_origin import Origin, Rater, read_origin
-from evaluation.files.rating_values import value_on
+from evaluation.files.rating_values import (
+    Origin,
+    Rater,
+    failure_off_scale,
+    failure_without_value,
+    read_origin,
+    value_on,
+)
 from evaluation.files.row import Row
 from evaluation.files.tree import Kind
 from evaluation.files.values import expand_cell, read_text

@@ -1,4 +1,7 @@
-"""A tree to a question set: every row read, every problem listed, nothing given back unless there is none."""
+"""The shapes a question set may have, and where each of its rows gets category and difficulty from.
+
+A tree to a question set: every row read, every problem listed, nothing given back unless there is none.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
-from evaluation.files.answer_names import SYSTEM_FIELDS
+from evaluation.files.answer_rows import SYSTEM_FIELDS
 from evaluation.files.problems import Problems
 from evaluation.files.question_fields import (
     BUILT_IN_CHECKS,
@@ -21,10 +24,65 @@ from evaluation.files.question_fields import (
     read_difficulty,
     read_fields,
 )
-from evaluation.files.question_shapes import Placed, place_rows
-from evaluation.files.row import Row, folded
-from evaluation.files.tree import FileTree, Kind
+from evaluation.files.row import Row, folded, rows_of
+from evaluation.files.tree import FileTree, Kind, Node, plain
 from evaluation.files.values import read_name, splits_at_bars
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A row and what its section says: ``category`` is ``None`` in flat lists, where each row names its own."""
+
+    node: Node
+    category: str | None = None
+    difficulty: Node | None = None
+
+
+def place_rows(root: Node, problems: Problems) -> tuple[list[Placed], dict[str, Any]]:
+    """The rows in the order of the file, and what the file says about the set as a whole.
+
+    Shapes: ``categories: {name: {difficulty, questions: [...]}}`` (or the list alone), ``{name: [...]}``, a flat
+    list, and ``{questions: [...], ...}``, a flat list with facts about the set beside it.
+
+    :raises InvalidFile: where the file has none of them.
+    """
+    if root.kind is Kind.LIST:
+        return [Placed(row) for row in rows_of(root, problems)], {}
+    entries = root.entries
+    if "categories" in entries and entries["categories"].kind is Kind.MAP:
+        facts = {key: plain(node) for key, node in entries.items() if key != "categories"}
+        return _sections(entries["categories"].entries, facts, problems)
+    if "questions" in entries and entries["questions"].kind is Kind.LIST:
+        facts = {key: plain(node) for key, node in entries.items() if key != "questions"}
+        return [Placed(row) for row in rows_of(entries["questions"], problems)], facts
+    sections = {key: node for key, node in entries.items() if _is_section(node)}
+    if not sections:
+        problems.stop("shape_questions", root.line, found=root.kind.value)
+    facts = {key: plain(node) for key, node in entries.items() if key not in sections}
+    return _sections(sections, facts, problems)
+
+
+def _is_section(node: Node) -> bool:
+    return node.kind is Kind.LIST or "questions" in node.entries
+
+
+def _sections(
+    sections: dict[str, Node], facts: dict[str, Any], problems: Problems
+) -> tuple[list[Placed], dict[str, Any]]:
+    placed: list[Placed] = []
+    about: dict[str, Any] = {}
+    for category, section in sections.items():
+        questions = section.entries.get("questions", section)
+        if questions.kind is not Kind.LIST:
+            if questions.kind is not Kind.NULL:
+                problems.add("not_list", questions.line, category, found=questions.kind.value)
+            continue
+        difficulty = section.entries.get("difficulty")
+        placed += [Placed(row, category.strip(), difficulty) for row in rows_of(questions, problems)]
+        others = {k: plain(n) for k, n in section.entries.items() if k not in {"questions", "difficulty"}}
+        if others:
+            about[category] = others
+    return placed, facts | ({"categories": about} if about else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,17 @@ from typing import Any
 from evaluation.core.errors import Problem
 from evaluation.core.samples import Finding
 from evaluation.core.scales import Scale
-from evaluation.files.answer_names import QUESTION_ID
-from evaluation.files.answer_rows import MOST_SAMPLES, list_in
+from evaluation.files.answer_rows import MOST_SAMPLES, QUESTION_ID, list_in
 from evaluation.files.pair_rows import PairRow, read_pair
 from evaluation.files.problems import Problems
-from evaluation.files.rating_failures import failure_off_scale, failure_without_value
-from evaluation.files.rating_origin import Origin, read_origin
-from evaluation.files.rating_parts import read_parts
-from evaluation.files.rating_values import value_on
+from evaluation.files.rating_values import (
+    Origin,
+    failure_off_scale,
+    failure_without_value,
+    read_origin,
+    read_parts,
+    value_on,
+)
 from evaluation.files.row import Row, rows_of
 from evaluation.files.tree import FileTree, Kind
 from evaluation.files.values import read_integer

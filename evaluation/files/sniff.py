@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from evaluation.files.file_name import ending
-from evaluation.files.limits import Limits
-from evaluation.files.problems import Problems
+from evaluation.files.problems import Limits, Problems
 
 _ENDINGS = {
     "yaml": "yaml",

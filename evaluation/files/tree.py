@@ -1,9 +1,16 @@
-"""What every reader gives: a tree of plain values in which each knows its line and how it was spelled."""
+"""What every reader gives: a tree of plain values in which each knows its line and how it was spelled.
+
+Builds a tree from a stream of events with an explicit stack, keeping the caps while it grows.
+"""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+from evaluation.files.problems import Limits, Problems
 
 
 class Kind(StrEnum):
@@ -62,3 +69,107 @@ def plain(node: Node) -> Any:
     if node.kind is Kind.LIST:
         return [plain(child) for child in node.value]
     return node.value
+
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(slots=True)
+class _Open:
+    line: int
+    entries: dict[str, Node] | None = None
+    elements: list[Node] | None = None
+    key: str | None = None
+    key_lines: dict[str, int] = field(default_factory=dict)
+
+
+class TreeBuilder:
+    """Takes ``open_map``, ``open_list``, ``key``, ``scalar`` and ``close`` in document order and leaves ``root``.
+
+    Too deep and too many values stop the file at once; duplicate keys and unstorable texts are collected. One builder
+    may build several documents (JSON Lines): the cap on values counts over all of them.
+    """
+
+    def __init__(self, problems: Problems, limits: Limits) -> None:
+        self.problems = problems
+        self.limits = limits
+        self.root: Node | None = None
+        self._stack: list[_Open] = []
+        self._count = 0
+
+    def restart(self) -> None:
+        """Begin the next document."""
+        self.root = None
+        self._stack.clear()
+
+    @property
+    def expects_key(self) -> bool:
+        """Whether the innermost open collection is a map that waits for a key."""
+        return bool(self._stack) and self._stack[-1].entries is not None and self._stack[-1].key is None
+
+    @property
+    def field(self) -> str:
+        """The innermost key being filled, for messages."""
+        return next((level.key for level in reversed(self._stack) if level.key is not None), "")
+
+    def open_map(self, line: int) -> None:
+        """A map begins."""
+        self._push(_Open(line, entries={}))
+
+    def open_list(self, line: int) -> None:
+        """A list begins."""
+        self._push(_Open(line, elements=[]))
+
+    def close(self) -> None:
+        """The innermost collection ends."""
+        level = self._stack.pop()
+        if level.entries is not None:
+            self._put(Node(Kind.MAP, level.entries, level.line))
+        else:
+            self._put(Node(Kind.LIST, level.elements, level.line))
+
+    def key(self, text: str, line: int) -> None:
+        """The key of the next value of the innermost map."""
+        level = self._stack[-1]
+        text = self.storable(text, line)
+        first = level.key_lines.setdefault(text, line)
+        if level.entries is not None and text in level.entries:
+            self.problems.add("duplicate_key", line, text, key=text, first_line=first)
+        level.key = text
+
+    def scalar(self, kind: Kind, value: Any, line: int, spelling: str = "") -> None:
+        """A value that is neither map nor list."""
+        if kind is Kind.TEXT:
+            value = self.storable(value, line)
+        self._put(Node(kind, value, line, spelling))
+
+    def storable(self, text: str, line: int, field: str = "") -> str:
+        """The text, after noting what no database stores (NUL, half of a surrogate pair: replaced, so that the rest of
+        the file can be read) and a length beyond the cap."""
+        if len(text) > self.limits.field_length:
+            limit = self.limits.field_length
+            self.problems.add("text_too_long", line, field or self.field, length=len(text), limit=limit)
+        if match := _UNSTORABLE.search(text):
+            code = "nul_character" if match[0] == "\x00" else "lone_surrogate"
+            self.problems.add(code, line, field or self.field)
+            return _UNSTORABLE.sub("\ufffd", text)
+        return text
+
+    def _push(self, level: _Open) -> None:
+        if len(self._stack) >= self.limits.depth:
+            self.problems.stop("too_deep", level.line, limit=self.limits.depth)
+        self._stack.append(level)
+
+    def _put(self, node: Node) -> None:
+        self._count += 1
+        if self._count > self.limits.nodes:
+            self.problems.stop("too_many_values", node.line, limit=self.limits.nodes)
+        if not self._stack:
+            self.root = node
+            return
+        level = self._stack[-1]
+        if level.entries is None:
+            level.elements.append(node)  # type: ignore[union-attr]
+        elif level.key is not None:
+            level.entries[level.key] = node
+            level.key = None

@@ -7,10 +7,8 @@ import re
 from datetime import datetime
 
 from evaluation.files.json_tree import JSONSyntax, scan_json
-from evaluation.files.limits import SHORT_TEXT, Limits
-from evaluation.files.problems import Problems
-from evaluation.files.tree import Kind, Node
-from evaluation.files.tree_builder import TreeBuilder
+from evaluation.files.problems import SHORT_TEXT, Limits, Problems
+from evaluation.files.tree import Kind, Node, TreeBuilder
 
 _JSON_LIST = re.compile(r'\[\s*(?:["\[{\]]|null\b)')
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")

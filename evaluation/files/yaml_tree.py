@@ -6,10 +6,8 @@ import re
 
 import yaml
 
-from evaluation.files.limits import Limits
-from evaluation.files.problems import Problems
-from evaluation.files.tree import Kind, Node
-from evaluation.files.tree_builder import TreeBuilder
+from evaluation.files.problems import Limits, Problems
+from evaluation.files.tree import Kind, Node, TreeBuilder
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _REAL = re.compile(r"-?(?:0|[1-9][0-9]{0,17})\.[0-9]+(?:[eE][-+]?[0-9]{1,2})?")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from evaluation.core.canonical import content_hash
-from evaluation.files.rating_origin import Phase
+from evaluation.files.rating_values import Phase
 from evaluation.models import Run
 from review.imported.placed import Placed, Sampled
 from review.models import Rating

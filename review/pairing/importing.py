@@ -11,7 +11,7 @@ from evaluation import audit
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.pair_rows import PairRow
-from evaluation.files.rating_origin import Rater
+from evaluation.files.rating_values import Rater
 from evaluation.files.reading import read_ratings
 from evaluation.models import Project, User
 from review.models import Pair, PairSet, Preference

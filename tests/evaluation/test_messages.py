@@ -8,8 +8,8 @@ import pytest
 from django.utils.translation import override
 
 from evaluation.core.errors import Problem, Refused
-from evaluation.files.codes import PARAMETERS
-from evaluation.files.rating_failures import KNOWN_FAILURES
+from evaluation.files.problems import PARAMETERS
+from evaluation.files.rating_values import KNOWN_FAILURES
 from evaluation.messages import explain, explain_reason, explain_refusal
 from evaluation.sentences import problems, reasons, refusals
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from evaluation.core.samples import AnswerSpec, ContextSpec
-from evaluation.files.answer_names import ANSWER, CONTEXTS, QUESTION_ID, RETRIEVED_IDS
-from evaluation.files.answer_rows import AnswerRow
+from evaluation.files.answer_rows import ANSWER, CONTEXTS, QUESTION_ID, RETRIEVED_IDS, AnswerRow
 from evaluation.files.reading import read_answers
 from tests.evaluation.files.support import facts, jsonl, refused, xlsx
 

@@ -13,16 +13,12 @@ from hypothesis import strategies as st
 
 from evaluation.core.errors import InvalidFile
 from evaluation.core.scales import Scale
-from evaluation.files.codes import PARAMETERS
-from evaluation.files.csv_table import read_csv
 from evaluation.files.export import csv_chunks, json_lines, neutral
-from evaluation.files.json_lines import read_json_lines
-from evaluation.files.json_tree import read_json
-from evaluation.files.limits import Limits
-from evaluation.files.problems import Problems
+from evaluation.files.json_tree import read_json, read_json_lines
+from evaluation.files.problems import PARAMETERS, Limits, Problems
 from evaluation.files.reading import read_answers, read_questions, read_ratings
+from evaluation.files.tables import read_csv, read_xlsx
 from evaluation.files.tree import plain
-from evaluation.files.xlsx_table import read_xlsx
 from evaluation.files.yaml_tree import read_yaml
 from tests.evaluation.files.support import xlsx
 

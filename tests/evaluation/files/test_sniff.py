@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.files.limits import Limits
-from evaluation.files.problems import Problems
+from evaluation.files.problems import Limits, Problems
 from evaluation.files.sniff import sniff
 
 
