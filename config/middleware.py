@@ -24,7 +24,7 @@ from django.template.loader import render_to_string
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from evaluation.core.errors import Refused, TooOften
-from evaluation.messages import explain_refusal
+from evaluation.wording.messages import explain_refusal
 from evaluation.work.storage import unwritable
 
 log = logging.getLogger("concord.web")

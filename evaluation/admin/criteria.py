@@ -23,7 +23,6 @@ from evaluation.criteria.drafting import draft
 from evaluation.criteria.standing import newest_events, standing
 from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
 from evaluation.forms.criterion import CriterionForm, filled
-from evaluation.messages import explain_refusal
 from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion, User
 from evaluation.pages.criterion import (
     STATES,
@@ -36,6 +35,7 @@ from evaluation.pages.criterion import (
     trial_view,
 )
 from evaluation.shipping import baseline_judge
+from evaluation.wording.messages import explain_refusal
 
 MOST_OFFERED = 20  # answer sets and judges to choose from, the newest first
 OF_PROJECT = "criterion__project_id"

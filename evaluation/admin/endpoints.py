@@ -16,8 +16,8 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.judges.keys import store_key
 from evaluation.judging.origins import AllowList, origin_of
-from evaluation.messages import explain_refusal
 from evaluation.models import Endpoint
+from evaluation.wording.messages import explain_refusal
 
 
 class EndpointForm(forms.ModelForm):

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from evaluation.core.errors import InvalidFile, Problem, Refused, TooOften, UnknownName
-from evaluation.messages import explain, explain_refusal
+from evaluation.wording.messages import explain, explain_refusal
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:

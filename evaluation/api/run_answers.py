@@ -16,10 +16,10 @@ from evaluation.api.filters import AnswerFilter
 from evaluation.api.pages import PagesInOrder
 from evaluation.core.roles import Action
 from evaluation.core.samples import Status
-from evaluation.messages import explain_reason
 from evaluation.models import Answer, Context, Finding, Run, Score
 from evaluation.runs.results import answers_in, primary_pairs, with_scores
 from evaluation.shown import values_shown
+from evaluation.wording.messages import explain_reason
 
 
 class ContextSerializer(serializers.ModelSerializer[Context]):

@@ -12,7 +12,7 @@ from typing import Any
 class Problem:
     """One thing wrong with an input, precise enough to be fixed without guessing.
 
-    ``code`` selects the translated sentence (``evaluation/messages.py``), ``params`` fill it. ``line`` counts
+    ``code`` selects the translated sentence (``evaluation/wording/messages.py``), ``params`` fill it. ``line`` counts
     from 1 and is the line of a text file or the row of a table, the header being row 1; ``None`` where the
     format has neither.
     """
@@ -37,7 +37,7 @@ class InvalidFile(ConcordError):
 
 
 class Refused(ConcordError):
-    """An action is not possible in the present state; ``code`` names the reason for ``evaluation/messages.py``."""
+    """An action is not possible in the present state; ``code`` names the reason for ``evaluation/wording/messages.py``."""
 
     def __init__(self, code: str, **params: object) -> None:
         self.code = code

@@ -2,7 +2,7 @@
 
 Every problem and remark the file readers can report, with the names of its parameters.
 
-``evaluation/sentences/problems.py`` holds the sentence of each. A problem refuses the file; a remark goes into the
+``evaluation/wording/problems.py`` holds the sentence of each. A problem refuses the file; a remark goes into the
 preview.
 
 Collects every problem of one file, so that a person can mend all of them before trying again.

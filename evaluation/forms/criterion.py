@@ -12,8 +12,8 @@ from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.criteria.drafting import name_is_free
 from evaluation.judging.criteria.spec import CriterionSpec, read_criterion
 from evaluation.judging.criteria.terms import Offline, Slot
-from evaluation.messages import explain, explain_refusal
 from evaluation.models import CriterionVersion, Project
+from evaluation.wording.messages import explain, explain_refusal
 
 FORMS = [
     ("levels", _("levels: whole numbers")),

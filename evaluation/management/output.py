@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluation.core.errors import ConcordError, InvalidFile, Problem, Refused
-from evaluation.messages import explain, explain_refusal
+from evaluation.wording.messages import explain, explain_refusal
 
 MOST_PROBLEMS = 1000
 

@@ -11,12 +11,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from evaluation.core.errors import Refused
 from evaluation.management.output import as_json
-from evaluation.messages import explain_reason, explain_refusal
 from evaluation.models import Run
 from evaluation.runs.batches_out import batches_out
 from evaluation.runs.draining import drain
 from evaluation.runs.lifecycle import pause
 from evaluation.runs.progress import progress
+from evaluation.wording.messages import explain_reason, explain_refusal
 
 SLICE_SECONDS = 300.0  # how long one works before the run's state is looked at from the start
 SHORT_SECONDS, LONG_SECONDS = 0.5, 10.0  # how long one waits where there is nothing to do

@@ -15,8 +15,8 @@ from evaluation.criteria.trying import Trial
 from evaluation.forms.criterion import DIRECTIONS, SLOTS, STAND_INS, key_text
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.spec import CriterionTexts
-from evaluation.messages import explain_reason
 from evaluation.models import Answer, CriterionEvent, CriterionVersion
+from evaluation.wording.messages import explain_reason
 
 STATES: dict[str, Promise] = {
     "draft": _("draft"),

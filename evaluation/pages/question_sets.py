@@ -12,12 +12,12 @@ from django.utils.translation import gettext
 
 from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
-from evaluation.markdown import language_of
-from evaluation.messages import explain
 from evaluation.models import ImportBatch, Question, QuestionSet
 from evaluation.questions.difference import Change
 from evaluation.questions.uploads import Preview
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
+from evaluation.wording.markdown import language_of
+from evaluation.wording.messages import explain
 
 LONGEST_CELL = 300
 SHOWN_PROBLEMS = 500

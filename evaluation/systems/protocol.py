@@ -9,7 +9,7 @@ from evaluation.core.samples import AnswerSpec, QuestionSpec
 
 
 class AskFailed(ConcordError):
-    """The system gave no answer; ``code`` is the reason of the failed answer (``evaluation/messages.py``).
+    """The system gave no answer; ``code`` is the reason of the failed answer (``evaluation/wording/messages.py``).
 
     ``retry`` says whether asking again can help.
     """

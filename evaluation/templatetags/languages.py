@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from evaluation import markdown
+from evaluation.wording import markdown
 
 register = template.Library()
 

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_POST
 from evaluation import access
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.messages import explain_refusal
 from evaluation.models import Run, User
 from evaluation.runs import lifecycle
+from evaluation.wording.messages import explain_refusal
 
 Step = Callable[[Run, User | None], bool]
 

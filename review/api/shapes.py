@@ -13,7 +13,7 @@ from evaluation.access import LARGEST_ID
 from evaluation.api.endpoints import StrictSerializer
 from evaluation.core.errors import Refused
 from evaluation.core.whole_numbers import whole_number
-from evaluation.messages import explain_refusal
+from evaluation.wording.messages import explain_refusal
 from review.given import Change, FlagKind, Given, PartGiven
 from review.models import ReviewQueue
 from review.parts import LONGEST_PART

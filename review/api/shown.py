@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from evaluation.core.samples import Status
-from evaluation.messages import explain_reason
+from evaluation.wording.messages import explain_reason
 from review.api.shown_parts import ClaimShown, OfferedPartShown, PartGivenShown, PartRatedShown, VerdictShown
 from review.models import Rating, ReviewQueue
 from review.reveals import JudgeSaid

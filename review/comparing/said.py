@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext
 
-from evaluation.messages import explain_reason
+from evaluation.wording.messages import explain_reason
 from review.comparing.difference import RunDifference
 from review.comparing.verdict import RunVerdict, corrected_verdict, judge_only_verdict
 from review.comparison.gate import Resource

@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.errors import Refused
 from evaluation.core.registry import JUDGED
-from evaluation.messages import explain_refusal
 from evaluation.models import MetricDefinition, Run, User
+from evaluation.wording.messages import explain_refusal
 from review.forms.leading import MOMENT
 from review.forms.queue_lists import fields_from, listed
 from review.models import ReviewQueue

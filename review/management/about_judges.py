@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evaluation.messages import explain_doubt
+from evaluation.wording.messages import explain_doubt
 from review.reporting.report import Report
 
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from django.core.management.base import CommandError
 
 from evaluation.core.errors import InvalidFile, Refused, UnknownName
-from evaluation.messages import explain, explain_refusal
 from evaluation.models import Run
+from evaluation.wording.messages import explain, explain_refusal
 
 GOOD, GATE = 0, 100
 

@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evaluation.core.errors import Refused
-from evaluation.messages import explain_refusal
 from evaluation.models import Run
+from evaluation.wording.messages import explain_refusal
 from review.comparison.gate import GateVerdict
 from review.gating import GateAsked, checked
 from review.management.asking import run_named

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.markdown import language_of
 from evaluation.models import User
+from evaluation.wording.markdown import language_of
 from review.adjudication.cases import Case, Why
 from review.models import ItemEvent, Override, Rating
 from review.pages import numbers

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from evaluation.markdown import language_of
+from evaluation.wording.markdown import language_of
 from review.forms.rating import field_text
 from review.given import PartGiven
 from review.models import Assignment, Rating, ReviewQueue

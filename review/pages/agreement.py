@@ -9,8 +9,8 @@ from typing import Any
 from django.utils.translation import get_language, gettext
 
 from evaluation.core.scales import Scale
-from evaluation.messages import explain_reason
 from evaluation.models import Run
+from evaluation.wording.messages import explain_reason
 from review.pages import numbers
 from review.pages.agreement_plots import JudgePlots, judge_plots
 from review.pages.ceiling_table import CeilingRow, ceiling_rows

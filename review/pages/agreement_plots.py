@@ -9,8 +9,8 @@ from typing import Any
 from django.utils.translation import gettext
 
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.messages import explain_reason
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
+from evaluation.wording.messages import explain_reason
 from review.charts.confusion_grid import ConfusionGrid, confusion_grid
 from review.charts.differences import Difference, Differences, differences
 from review.charts.judge_against_expert import JudgeAgainstExpert, judge_against_expert

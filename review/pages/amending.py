@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from evaluation.core.samples import QuestionSpec
 from evaluation.judging.rubric import RubricMetric
-from evaluation.markdown import language_of
 from evaluation.models import RubricVersion
+from evaluation.wording.markdown import language_of
 from review.models import ReviewItem
 
 

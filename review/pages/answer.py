@@ -12,10 +12,10 @@ from evaluation.core.errors import UnknownName
 from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.standing import rubric_of
 from evaluation.judging.rubric import shipped_rubric
-from evaluation.markdown import language_of
-from evaluation.messages import explain_reason
 from evaluation.models import Answer, Finding, MetricDefinition, Run, Score
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
+from evaluation.wording.markdown import language_of
+from evaluation.wording.messages import explain_reason
 from review.effective import Effective, RunValues, Source
 from review.history import Event
 from review.pages import finding_names, numbers

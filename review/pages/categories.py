@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.utils.translation import get_language, gettext
 
 from evaluation.core.registry import JUDGED
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
 from review.charts.forest import Forest, Shape, forest
 from review.pages.figures import Cell, cell, row
 from review.reporting.category_tables import CategoryTable, category_tables

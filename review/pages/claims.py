@@ -13,7 +13,7 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
-from evaluation.markdown import language_of, render
+from evaluation.wording.markdown import language_of, render
 from review.pages.marked import Piece, Span, pieces
 from review.parts import CITED, MISSING, PRESENT, UNCITED
 from review.queues.claims import Claim

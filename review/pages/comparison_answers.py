@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from django.utils.translation import get_language
 
-from evaluation.markdown import language_of
 from evaluation.models import Run
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
+from evaluation.wording.markdown import language_of
 from review.comparing.answers import AnswerPair, Said
 from review.comparison.text_difference import Stretch
 from review.pages import numbers

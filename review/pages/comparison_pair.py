@@ -11,8 +11,8 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.markdown import language_of
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
+from evaluation.wording.markdown import language_of
 from review.charts.differences import Difference, Differences, differences
 from review.comparing.difference import MetricDifference, QuestionChange, RunDifference
 from review.comparing.said import corrected_sentence, judge_only_sentence

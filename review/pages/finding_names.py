@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.messages import explain_reason
+from evaluation.wording.messages import explain_reason
 
 KINDS = {
     "keyword": _("keyword"),

@@ -9,8 +9,8 @@ from datetime import datetime
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.messages import explain_reason
 from evaluation.shipping import BASELINE
+from evaluation.wording.messages import explain_reason
 from review.given import FlagKind, OverrideReason
 from review.history import Event, EventKind
 from review.pages import numbers

@@ -8,8 +8,8 @@ from datetime import datetime
 from django.utils.translation import gettext
 
 from evaluation.judging.attacks.spec import AttackKind, attack_sets, attacks_hash
-from evaluation.messages import explain_reason
 from evaluation.models import AttackResult, JudgeVersion, Preflight
+from evaluation.wording.messages import explain_reason
 
 
 @dataclass(frozen=True, slots=True)

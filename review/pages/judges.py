@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import get_language, gettext
 
-from evaluation.messages import explain_reason
 from evaluation.models import CriterionEvent
+from evaluation.wording.messages import explain_reason
 from review.judge_records import Agreed, JudgeRecord, MetricRecord
 from review.pages import numbers
 from review.pages.judge_attacks import AttacksCard, attacks_card

@@ -8,8 +8,8 @@ from django.urls import reverse
 from django.utils.translation import get_language
 
 from evaluation.core.scales import Scale
-from evaluation.markdown import language_of
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
+from evaluation.wording.markdown import language_of
 from review.figures.answers import RunAnswer
 from review.pages import numbers
 from review.reporting.report import Disagreement, Report

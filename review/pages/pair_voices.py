@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.markdown import language_of
-from evaluation.messages import explain_reason
 from evaluation.models import User
+from evaluation.wording.markdown import language_of
+from evaluation.wording.messages import explain_reason
 from review.models import Pair, Preference
 from review.pages import numbers
 

@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
 from evaluation.judging.pairwise import METRIC
-from evaluation.markdown import language_of, render
 from evaluation.runs.costs import Spending
+from evaluation.wording.markdown import language_of, render
 from review.models import PairSet
 from review.pages import numbers
 from review.pages.costs import cost_of_calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluation.markdown import language_of
+from evaluation.wording.markdown import language_of
 from review.pages.claims import quoted_pieces
 from review.pages.marked import Piece
 from review.queues.card import Card

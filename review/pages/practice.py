@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.registry import Bilingual
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import shipped_rubric
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
 from review.charts.scale_line import ScaleLine, scale_line
 from review.forms.rating import CANNOT_JUDGE
 from review.keymap import KeyAction

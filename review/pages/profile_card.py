@@ -9,7 +9,7 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.core.registry import Bilingual
 from evaluation.profiles.spec import OVERALL
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
 from review.pages import numbers
 from review.reporting.by_profile.classes import Abstention, ClassTable
 from review.reporting.by_profile.passing import PassRate

@@ -9,12 +9,12 @@ from django.utils import timezone
 from django.utils.formats import date_format, time_format
 from django.utils.translation import gettext
 
-from evaluation.messages import explain_reason
 from evaluation.models import Run
 from evaluation.runs.batches_out import BatchesOut
 from evaluation.runs.costs import Spending
 from evaluation.runs.progress import Progress
 from evaluation.runs.watching import Calls
+from evaluation.wording.messages import explain_reason
 from review.pages import numbers
 from review.pages.costs import saving
 from review.pages.state import StateChip, state_chip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evaluation.markdown import language_of
 from evaluation.models import User
+from evaluation.wording.markdown import language_of
 from review.given import FlagKind
 from review.models import ReviewItem, ReviewQueue
 from review.pages import numbers

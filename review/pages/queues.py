@@ -9,7 +9,7 @@ from datetime import datetime
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
-from evaluation.markdown import render
+from evaluation.wording.markdown import render
 from review.models import QueueMetric, ReviewQueue
 from review.pages.adjudication import CaseRow
 from review.pages.review_card import Pace, pace

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from django.utils.translation import get_language
 
 from evaluation.core.errors import Refused
-from evaluation.messages import explain_refusal
 from evaluation.models import MetricDefinition
+from evaluation.wording.messages import explain_refusal
 
 
 def in_words(refused: Refused, metrics: Iterable[MetricDefinition]) -> str:

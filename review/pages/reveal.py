@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.scales import ScaleKind
 from evaluation.judging.baseline import DESCRIPTION
-from evaluation.markdown import language_of
-from evaluation.messages import explain_reason
+from evaluation.wording.markdown import language_of
+from evaluation.wording.messages import explain_reason
 from review.charts.scale_line import ScaleLine, scale_line
 from review.forms.rating import field_text
 from review.given import MOVED, OverrideReason, PartGiven

@@ -15,8 +15,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.canonical import content_hash
-from evaluation.markdown import language_of, render
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
+from evaluation.wording.markdown import language_of, render
 from review.forms.rating import entered, entered_parts, entered_why
 from review.given import FlagKind
 from review.pages import numbers

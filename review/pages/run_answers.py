@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.markdown import language_of
-from evaluation.messages import explain_reason
 from evaluation.models import MetricDefinition, Run
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
+from evaluation.wording.markdown import language_of
+from evaluation.wording.messages import explain_reason
 from review.effective import Source
 from review.many_overrides import Effect
 from review.pages import numbers

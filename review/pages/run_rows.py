@@ -8,8 +8,8 @@ from datetime import datetime
 
 from django.utils.translation import gettext
 
-from evaluation.messages import explain_reason
 from evaluation.models import Run
+from evaluation.wording.messages import explain_reason
 from review.charts.axis import Tick
 from review.charts.forest import Drawn, Figure, Forest, ForestRow, Shape, forest
 from review.pages import numbers

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import get_language, gettext
 
-from evaluation.messages import explain_reason
+from evaluation.wording.messages import explain_reason
 from review.pages import numbers
 from review.reporting.provenance import JudgeUsed
 from review.reporting.report import MetricLine, Report

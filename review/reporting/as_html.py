@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from django.template.loader import render_to_string
 from django.utils.translation import get_language, gettext
 
-from evaluation.markdown import language_of
-from evaluation.messages import explain_reason
 from evaluation.profiles.arithmetic import Label
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
+from evaluation.wording.markdown import language_of
+from evaluation.wording.messages import explain_reason
 from review.charts import forest as charts
 from review.reporting.beside import notes, why_withheld
 from review.reporting.category_tables import CategoryTable, category_tables

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from evaluation.messages import explain_reason
+from evaluation.wording.messages import explain_reason
 from review.comparison.gate import GateVerdict
 from review.reporting.figure import Figure
 from review.reporting.gate import Check, Gate, check_reason, check_title, gate_line, gate_reasons

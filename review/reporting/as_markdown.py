@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from django.utils.translation import gettext as _
 
-from evaluation.messages import explain_doubt, explain_reason
+from evaluation.wording.messages import explain_doubt, explain_reason
 from review.comparison.gate import GateVerdict
 from review.reporting.beside import why_withheld
 from review.reporting.figure import Figure

@@ -9,8 +9,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from evaluation.messages import explain_reason
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
+from evaluation.wording.messages import explain_reason
 from review.reporting.figure import Figure
 from review.sampling.draw import ALL, CERTAIN, FAILS, REST
 from review.sampling.stratify import FAILED

@@ -27,7 +27,7 @@ ENDED = (Run.State.COMPLETED, Run.State.INCOMPLETE)
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A code of ``evaluation/sentences/doubts.py`` with what fills its sentence."""
+    """A code of ``evaluation/wording/doubts.py`` with what fills its sentence."""
 
     code: str
     params: Mapping[str, Any] = field(default_factory=dict)

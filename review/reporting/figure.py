@@ -12,7 +12,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Withheld(StrEnum):
-    """Why there is no figure; sentences in ``evaluation/sentences/reasons.py``. Profile arithmetic and the correction
+    """Why there is no figure; sentences in ``evaluation/wording/reasons.py``. Profile arithmetic and the correction
     have further codes of their own."""
 
     NOT_FINISHED = "not_finished"

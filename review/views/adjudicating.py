@@ -14,9 +14,9 @@ from django.utils.translation import get_language, gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.core.errors import Refused
-from evaluation.messages import explain_refusal
 from evaluation.models import User
-from evaluation.sentences.categories import category_name
+from evaluation.wording.categories import category_name
+from evaluation.wording.messages import explain_refusal
 from review.access import case_item, cases_for_lead, event_for_lead
 from review.adjudication.cases import open_cases
 from review.adjudication.deciding import adjudicate, rule_on

@@ -10,7 +10,7 @@ from django.utils.translation import get_language, gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluation.core.errors import Refused
-from evaluation.messages import explain_refusal
+from evaluation.wording.messages import explain_refusal
 from review.access import own_assignment, own_rated
 from review.again import adjudicated_metrics, rate_again, standing_by_assignment, standing_ratings
 from review.forms.rating import held_fields, read_active_ms, read_changes

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from evaluation.core.errors import Refused
-from evaluation.messages import explain, explain_refusal
+from evaluation.wording.messages import explain, explain_refusal
 from review.access import case_item
 from review.adjudication.amending import amend_question, amend_rubric
 from review.forms.adjudication import read_anchors, read_references

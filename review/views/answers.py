@@ -15,9 +15,9 @@ from evaluation import access
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
-from evaluation.messages import explain_refusal
 from evaluation.models import Answer, Run, Score, User
 from evaluation.scoring.coverage import current
+from evaluation.wording.messages import explain_refusal
 from review.access import answer_to_override
 from review.effective import effective_values
 from review.exposures import expose

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evaluation.core.errors import Refused
-from evaluation.messages import explain_refusal
+from evaluation.wording.messages import explain_refusal
 from review.forms.keys import read_keys
 from review.keymap import checked_keys
 from review.pages.keys import keys_page

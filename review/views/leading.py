@@ -17,8 +17,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evaluation.accounts.exports import take_export
 from evaluation.core.errors import Refused
 from evaluation.core.whole_numbers import whole_number
-from evaluation.messages import explain_refusal
 from evaluation.models import RoleGrant, User
+from evaluation.wording.messages import explain_refusal
 from review.access import leads, queue_for_lead, queue_for_reading
 from review.consistency import consistency
 from review.exposures import expose_queue

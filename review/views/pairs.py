@@ -21,8 +21,8 @@ from evaluation.accounts.exports import take_export
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
-from evaluation.messages import explain_refusal
 from evaluation.models import Run, User
+from evaluation.wording.messages import explain_refusal
 from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.forms.pairs import NewPairsForm, PreferenceForm
 from review.models import PairSet, Preference

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.messages import explain_refusal
+from evaluation.wording.messages import explain_refusal
 from review.access import own_assignment
 from review.queues.leases import extend
 from review.queues.leaving import escalate, flag, skip

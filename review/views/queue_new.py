@@ -16,8 +16,8 @@ from evaluation import access
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, Role
 from evaluation.core.whole_numbers import whole_number
-from evaluation.messages import explain_refusal
 from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
+from evaluation.wording.messages import explain_refusal
 from review.forms.queue import QueueForm
 from review.models import ReviewQueue
 from review.pages.plan import expected_card, goal_rows

@@ -12,7 +12,7 @@ from django.utils.translation import get_language
 from django.views.decorators.http import require_POST
 
 from evaluation.core.errors import Refused
-from evaluation.messages import explain_refusal
+from evaluation.wording.messages import explain_refusal
 from review.access import own_assignment
 from review.forms.rating import held_fields, read_active_ms, read_changes
 from review.given import PartGiven

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.core.errors import Refused
-from evaluation.messages import explain_refusal
+from evaluation.wording.messages import explain_refusal
 from review.access import own_assignment, queue_for_rating
 from review.forms.rating import draft_payload, read_active_ms, read_given
 from review.models import Assignment, ReviewQueue

@@ -14,8 +14,8 @@ from evaluation import access
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
-from evaluation.messages import explain_refusal
 from evaluation.models import Run
+from evaluation.wording.messages import explain_refusal
 from review.exposures import expose_answers
 from review.forms.decision import Decided, read_decision
 from review.forms.leading import ids_of

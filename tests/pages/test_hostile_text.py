@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.markdown import render
 from evaluation.models import Context, User
+from evaluation.wording.markdown import render
 from review.overrides import override
 from review.queues.leases import next_assignment
 from tests.factories import (

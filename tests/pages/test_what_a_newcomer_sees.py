@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import User
-from evaluation.sentences.categories import NAMES, category_name
+from evaluation.wording.categories import NAMES, category_name
 from review.given import Given
 from review.models import Assignment, ReviewQueue
 from review.practice.items import practice_items

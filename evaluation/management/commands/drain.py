@@ -10,9 +10,9 @@ from django.db.models import Exists, OuterRef, Q
 
 from evaluation.core.errors import Refused
 from evaluation.management.working import WORKING
-from evaluation.messages import explain_refusal
 from evaluation.models import Run
 from evaluation.runs.draining import drain
+from evaluation.wording.messages import explain_refusal
 from evaluation.work.batches import open_batches
 
 

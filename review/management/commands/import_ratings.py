@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from evaluation.messages import explain
+from evaluation.wording.messages import explain
 from review.imported.placed import Sampled
 from review.management.asking import refusals, run_named
 from review.rating_files import import_ratings

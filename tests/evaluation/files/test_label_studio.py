@@ -15,7 +15,7 @@ from evaluation.core.scales import Scale
 from evaluation.files.label_studio import Control, labelling_config
 from evaluation.files.rating_rows import RatingFile
 from evaluation.files.reading import read_label_studio
-from evaluation.messages import explain
+from evaluation.wording.messages import explain
 
 SCALES = {
     "correctness": Scale.parse("1..5"),

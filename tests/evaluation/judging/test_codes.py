@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.judging.calls import Outcome
-from evaluation.sentences import reasons
+from evaluation.wording import reasons
 
 
 @pytest.mark.parametrize(

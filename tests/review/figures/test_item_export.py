@@ -15,9 +15,9 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.messages import explain
 from evaluation.models import Answer, Context, Run, User
 from evaluation.scoring.definitions import definitions
+from evaluation.wording.messages import explain
 from review.item_export import FORMATS, export_items
 from review.models import Exposure, Rating, ReviewQueue
 from review.overrides import override

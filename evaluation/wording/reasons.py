@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.sentences import figures
+from evaluation.wording import figures
 
 NOT_APPLICABLE = {
     "no_keywords": _("The question has no expected keywords."),

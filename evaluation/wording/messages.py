@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from evaluation.core.errors import Problem, Refused
-from evaluation.sentences import advice, criteria, doubts, imports, problems, reasons, refusals
+from evaluation.wording import advice, criteria, doubts, imports, problems, reasons, refusals
 
 _BYTES = {"file_too_large", "workbook_too_large"}
 _TABLES = (".csv", ".tsv", ".xlsx")

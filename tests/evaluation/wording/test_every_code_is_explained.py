@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.sentences import criteria, imports, problems, reasons, refusals
+from evaluation.wording import criteria, imports, problems, reasons, refusals
 
 ROOT = Path(__file__).resolve().parents[2]
 SENTENCES = {
