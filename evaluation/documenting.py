@@ -7,11 +7,11 @@ from pathlib import Path
 
 from evaluation.core.registry import MetricSpec
 from evaluation.core.scales import ScaleKind
-from evaluation.derived import answer_overall
-from evaluation.derived.catalogue import DERIVED_METRICS
 from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.judging.catalogue import families, family_named
 from evaluation.metrics.catalogue import RULE_METRICS
+from evaluation.profiles.derived import answer_overall
+from evaluation.profiles.derived.catalogue import DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"

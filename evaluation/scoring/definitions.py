@@ -8,12 +8,12 @@ from django.db import transaction
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.registry import MetricSpec
-from evaluation.derived import answer_overall
-from evaluation.derived.catalogue import DERIVED_METRICS
 from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.models import MetricDefinition
+from evaluation.profiles.derived import answer_overall
+from evaluation.profiles.derived.catalogue import DERIVED_METRICS
 
 
 def declared() -> dict[str, MetricSpec]:

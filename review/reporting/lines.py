@@ -11,8 +11,8 @@ import numpy as np
 
 from evaluation.core.samples import Status
 from evaluation.core.scales import ScaleKind
-from evaluation.derived.answer_overall import SPEC as ANSWER_OVERALL
 from evaluation.models import MetricDefinition
+from evaluation.profiles.derived.answer_overall import SPEC as ANSWER_OVERALL
 from evaluation.profiles.means import worst_and_best
 from evaluation.profiles.spec import ProfileSpec
 from review.correction.outcome import Target

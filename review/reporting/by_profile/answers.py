@@ -11,9 +11,8 @@ from evaluation.core.samples import Status
 from evaluation.judging.formulas import PARTIAL, SUPPORTED
 from evaluation.metrics.keyword_findings import MISSING
 from evaluation.models import Finding, Score
-from evaluation.profiles.passing import Passing
 from evaluation.profiles.spec import OVERALL, ProfileSpec
-from evaluation.profiles.thresholds import band_of
+from evaluation.profiles.thresholds import Passing, band_of
 from evaluation.scoring.coverage import counting
 from review.reporting.by_profile.passing import each_answer, flags_of
 from review.reporting.gathering import Gathered

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import Result, Status
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.derived.metric import DerivedMetric
+from evaluation.profiles.derived.metric import DerivedMetric
 
 WEIGHTS: Mapping[str, float] = MappingProxyType(
     {"claim_support": 0.30, "context_precision": 0.20, "context_recall": 0.20, "answer_relevance": 0.30}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.derived import ragas_score
-from evaluation.derived.metric import DerivedMetric
+from evaluation.profiles.derived import ragas_score
+from evaluation.profiles.derived.metric import DerivedMetric
 
 DERIVED_METRICS: tuple[DerivedMetric, ...] = (ragas_score.METRIC,)
