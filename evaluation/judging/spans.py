@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluation.judging.lexical.words import content_words, coverage
-from evaluation.metrics.boundaries import sentences
-from evaluation.metrics.normalise import fold, fold_with_lines
+from evaluation.metrics.normalise import fold, fold_with_lines, sentences
 
 LEAST_ALIKE = 0.6  # share of the quote's content words that a sentence must hold to be taken for its place
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from evaluation.core.rulebook import NUMBER
-from evaluation.metrics.boundaries import hangul_run, is_boundary, is_hangul
-from evaluation.metrics.normalise import folded
-from evaluation.metrics.particles import is_particle_chain
+from evaluation.metrics.korean import is_particle_chain
+from evaluation.metrics.normalise import folded, hangul_run, is_boundary, is_hangul
 
 ARTICLE = "조"  # the kind of reference that is an article; others are parts of one
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.registry import RuleMetric
-from evaluation.metrics.average_precision_at_k import average_precision_at_k
 from evaluation.metrics.citation_coverage import citation_coverage
 from evaluation.metrics.citation_format import citation_format
 from evaluation.metrics.citation_validity import citation_validity
 from evaluation.metrics.dont_know import dont_know
 from evaluation.metrics.hallucination_flags import hallucination_flags
-from evaluation.metrics.hit_at_k import hit_at_k
-from evaluation.metrics.keyword_coverage import keyword_coverage
-from evaluation.metrics.keyword_hit import keyword_hit
+from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit, required_info_coverage
 from evaluation.metrics.latency import latency
-from evaluation.metrics.ndcg_at_k import ndcg_at_k
 from evaluation.metrics.negative_detection import negative_detection
 from evaluation.metrics.next_steps import next_steps
 from evaluation.metrics.nugget_coverage import nugget_coverage
-from evaluation.metrics.precision_at_k import precision_at_k
-from evaluation.metrics.recall_at_k import recall_at_k
-from evaluation.metrics.reciprocal_rank import reciprocal_rank
-from evaluation.metrics.required_info_coverage import required_info_coverage
+from evaluation.metrics.retrieval import (
+    average_precision_at_k,
+    hit_at_k,
+    ndcg_at_k,
+    precision_at_k,
+    recall_at_k,
+    reciprocal_rank,
+)
 from evaluation.metrics.source_relevance import source_relevance
 
 RULE_METRICS: tuple[RuleMetric, ...] = (

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from evaluation.core.rulebook import CitationRules
 from evaluation.metrics.articles import ARTICLE, ArticleReference, article_references, references_in_forms
-from evaluation.metrics.boundaries import hangul_run, is_boundary
-from evaluation.metrics.normalise import folded
-from evaluation.metrics.particles import is_particle_chain, without_particle
+from evaluation.metrics.korean import is_particle_chain, without_particle
+from evaluation.metrics.normalise import folded, hangul_run, is_boundary
 
 _OWN_NAMES = ("학칙", "정관", "헌법", "민법", "상법", "형법")  # names without anything in front
 _KINDS = ("시행세칙", "시행규칙", "시행령", "규정", "규칙", "지침", "내규", "세칙", "조례", "요령", "법률", "법")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from evaluation.metrics.korean import is_particle_chain
 from evaluation.metrics.normalise import folded
-from evaluation.metrics.particles import is_particle_chain
 
 _WORD = re.compile(r"[가-힣]+|[^\W_가-힣]+")
 _STOP_WORDS_LIST = (

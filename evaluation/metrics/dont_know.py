@@ -7,8 +7,7 @@ import re
 from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, Finding, QuestionSpec, Result
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.metrics.boundaries import sentences
-from evaluation.metrics.normalise import fold, fold_with_lines, folded
+from evaluation.metrics.normalise import fold, fold_with_lines, folded, sentences
 from evaluation.metrics.phrases import PhraseHit, find_phrase
 
 PURPOSE = "dont_know"  # the profile's list of this name replaces PHRASES

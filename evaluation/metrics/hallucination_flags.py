@@ -1,21 +1,125 @@
-"""Hallucination flags (source 003): phone numbers from nowhere, wrong institutions, and avoidance instead of an answer.
+"""Phone numbers in any spelling: 02-123-4567, (02) 123 4567, +82-2-123-4567 and 021234567 are one number.
+
+Korean numbers are read by their area codes and as eight-digit service numbers (1588-0000); others with a country code,
+or in the North American form. What is glued to further digits (102-123-4567), a date or a range of years is none.
+
+Whether an answer passes on anything of the passages it was given, beyond what the question says itself.
+
+Hallucination flags (source 003): phone numbers from nowhere, wrong institutions, and avoidance instead of an answer.
 
 Each flag is a finding with its text and place, so that a person can confirm or reject it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.metrics.boundaries import sentences
+from evaluation.metrics.content_tokens import content_tokens
 from evaluation.metrics.matching import KeywordHit, find_keyword
-from evaluation.metrics.normalise import Mapped, fold, fold_with_lines, folded
-from evaluation.metrics.phones import numbers_in, phones
-from evaluation.metrics.shared_facts import passes_on
+from evaluation.metrics.normalise import Mapped, fold, fold_with_lines, folded, is_hangul, sentences
+from evaluation.metrics.prepared import prepare
 from evaluation.metrics.tiers import Tier
+
+_GAP = r"[\s.·-]{0,3}"
+_AREA = r"(?:2|3[1-3]|4[1-4]|5[1-5]|6[1-4]|70|80|50[2-8]|1[016-9])"
+_SERVICE = r"(?:15(?:22|33|44|66|77|88|99)|16(?:00|11|33|44|55|60|61|66|68|70|77|88|99)|18(?:00|11|33|44|55|77|99))"
+_PHONE = re.compile(
+    rf"(?<![\d+])(?<!\d[-.])(?:"
+    rf"(?P<korean>(?:(?:\+\s?|00)82{_GAP}(?:\(0\)|0)?{_GAP}|\(\s?0|0)(?P<area>{_AREA})\s?\)?{_GAP}"
+    rf"(?P<middle>\d{{3,4}}){_GAP}(?P<last>\d{{4}}))"
+    rf"|(?P<service>{_SERVICE})[\s.-]{{1,2}}(?P<rest>\d{{4}})"
+    r"|(?P<world>\+(?!82)[1-9]\d{0,2}(?:[\s.-]{0,2}\(?\d{1,4}\)?){2,5})"
+    r"|(?P<american>(?:\([2-9]\d{2}\)\s?|[2-9]\d{2}[-.])[2-9]\d{2}[-.]\d{4})"
+    r")(?!\d)(?![-.]\d)"
+)
+_CUE = re.compile(r"(?:전화|연락처|문의|대표|상담|콜센터|고객센터|tel|phone|call|☎|☏)[^\d]{0,12}$")
+_RANGE = re.compile(r"\s?~\s?(\d)(?!\d)")
+_LEAST_DIGITS, _AMERICAN, _LAST_YEAR = 8, 11, 2100
+
+
+@dataclass(frozen=True, slots=True)
+class Phone:
+    """A phone number of a folded text. ``number`` is its one spelling: digits, Korean ones from their 0 on; ``also``
+    are further numbers of a range (02-123-4567~9)."""
+
+    number: str
+    start: int
+    end: int
+    also: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The number and the others of its range."""
+        return (self.number, *self.also)
+
+
+def phones(text: str) -> tuple[Phone, ...]:
+    """All phone numbers of a folded text, in order."""
+    return tuple(phone for match in _PHONE.finditer(text) if (phone := _phone(text, match)) is not None)
+
+
+def numbers_in(texts: Iterable[str]) -> frozenset[str]:
+    """The phone numbers of folded texts."""
+    return frozenset(number for text in texts for phone in phones(text) for number in phone.numbers)
+
+
+def _phone(text: str, match: re.Match[str]) -> Phone | None:
+    digits = re.sub(r"\D", "", match[0])
+    if match["korean"]:
+        digits = "0" + match["area"] + match["middle"] + match["last"]
+    elif (match["service"] and _is_span_of_years(text, match)) or len(digits) < _LEAST_DIGITS:
+        return None
+    elif match["world"] and len(digits) == _AMERICAN and digits[0] == "1":
+        digits = digits[1:]
+    last = _RANGE.match(text, match.end())
+    also = tuple(f"{digits[:-1]}{digit}" for digit in range(int(digits[-1]) + 1, int(last[1]) + 1)) if last else ()
+    return Phone(digits, *match.span(), also)
+
+
+def _is_span_of_years(text: str, match: re.Match[str]) -> bool:
+    """1600-1700 without a word such as 전화 in front is a span of years."""
+    first, second = int(match["service"]), int(match["rest"])
+    return first < second <= _LAST_YEAR and not _CUE.search(text, 0, match.start())
+
+
+_LEAST_WEIGHT = 5.0  # syllables of the words that one sentence shares with one passage; a letter is half a syllable
+_LEAST_SHARED_DIGITS = 3  # of a bare number: 2 may be the number of a list
+_GENERIC_LIST = (
+    "학교 대학 대학교 기관 회사 홈페이지 담당 담당자 부서 관련 해당 규정 내용 사항 자세 자세한 문의 확인 참고 안내 "
+    "방법 website homepage details information please contact check university institution department office page"
+)
+_GENERIC = frozenset(_GENERIC_LIST.split())
+
+
+def passes_on(sentences: Sequence[str], question: str, passages: Sequence[str]) -> bool:
+    """Whether any of the sentences holds a fact of a passage: a number or article, or content words that weigh at
+    least five syllables together, none of them in the question already and none that fits every answer."""
+    asked_values, asked_words = _values(question), frozenset(content_tokens(question)) | _GENERIC
+    given = [(_values(sentence), frozenset(content_tokens(sentence))) for sentence in sentences]
+    for passage in passages:
+        values, words = _values(passage) - asked_values, frozenset(content_tokens(passage)) - asked_words
+        if any(values & said or _weight(words & spoken) >= _LEAST_WEIGHT for said, spoken in given):
+            return True
+    return False
+
+
+def _values(text: str) -> frozenset[str]:
+    """The numbers and articles of a text that say something by themselves."""
+    return frozenset(
+        quantity.canonical
+        for quantity in prepare(text).quantities
+        if quantity.unit or quantity.is_counted or len(quantity.canonical) >= _LEAST_SHARED_DIGITS
+    )
+
+
+def _weight(words: Collection[str]) -> float:
+    return sum(len(word) if is_hangul(word[0]) else len(word) / 2 for word in words)
+
 
 FLAG = "flag"  # the kind of every finding; the verdict is one of the next three
 UNKNOWN_PHONE, FORBIDDEN_NAME, AVOIDANCE = "unknown_phone", "forbidden_name", "avoidance"

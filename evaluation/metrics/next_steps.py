@@ -11,10 +11,9 @@ from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, Rev
 from evaluation.core.rulebook import Condition, NextStep
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.metrics.boundaries import is_hangul, sentences
 from evaluation.metrics.dont_know import PHRASES
 from evaluation.metrics.matching import find_keyword
-from evaluation.metrics.normalise import fold_with_lines, folded
+from evaluation.metrics.normalise import fold_with_lines, folded, is_hangul, sentences
 from evaluation.metrics.phrases import find_phrase
 
 URGENCIES = ("low", "medium", "high")

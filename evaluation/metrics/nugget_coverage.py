@@ -7,8 +7,7 @@ from dataclasses import replace
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.metrics.deferred import DeferredMapping, DeferredSequence
-from evaluation.metrics.keyword_findings import in_answer, keyword_set
+from evaluation.metrics.keyword_findings import DeferredMapping, DeferredSequence, in_answer, keyword_set
 from evaluation.metrics.normalise import folded
 
 

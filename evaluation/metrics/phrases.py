@@ -10,10 +10,9 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from evaluation.metrics.boundaries import is_boundary, is_hangul
 from evaluation.metrics.korean import CLOSED_LIST, analysis
 from evaluation.metrics.negation import clause_span, holds_negation, is_negated, is_spared
-from evaluation.metrics.normalise import folded
+from evaluation.metrics.normalise import folded, is_boundary, is_hangul
 from evaluation.metrics.prepared import prepare
 
 _GAP = "…"

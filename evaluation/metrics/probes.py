@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from evaluation.metrics.boundaries import is_hangul
-from evaluation.metrics.keywords import Keyword, compile_keyword
 from evaluation.metrics.korean import CLOSED_LIST, stems
+from evaluation.metrics.matching import Keyword, compile_keyword
+from evaluation.metrics.normalise import is_hangul
 
 NEVER = "\ue002"  # a private use character: in no text that the first tier reads
 ANYWHERE = ""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from evaluation.metrics.boundaries import hangul_run, is_boundary, is_hangul, sentence_span
-from evaluation.metrics.korean import only_grammar_follows
-from evaluation.metrics.particles import is_particle_chain
-from evaluation.metrics.units import starts_with_counter
+from evaluation.metrics.korean import is_particle_chain, only_grammar_follows
+from evaluation.metrics.normalise import hangul_run, is_boundary, is_hangul, sentence_span
+from evaluation.metrics.numbers import starts_with_counter
 
 
 class Tier(StrEnum):

@@ -27,9 +27,8 @@ from dataclasses import dataclass
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.metrics import korean
-from evaluation.metrics.keyword_coverage import keyword_coverage
+from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit
 from evaluation.metrics.keyword_findings import keyword_set
-from evaluation.metrics.keyword_hit import keyword_hit
 
 ANSWERS, KEYWORDS, QUESTIONS = 100_000, 5, 500
 TRIES, SLICE = 5, 2_000

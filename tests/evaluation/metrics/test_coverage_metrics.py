@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec
+from evaluation.metrics.keyword_coverage import required_info_coverage
 from evaluation.metrics.nugget_coverage import nugget_coverage
-from evaluation.metrics.required_info_coverage import required_info_coverage
 
 SETTINGS = RuleSettings()
 

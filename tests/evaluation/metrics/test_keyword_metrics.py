@@ -10,8 +10,7 @@ from evaluation.core.errors import UnknownName
 from evaluation.core.registry import Kind, RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Status
 from evaluation.metrics.catalogue import RULE_METRICS, is_rule_metric, rule_metric_named
-from evaluation.metrics.keyword_coverage import keyword_coverage
-from evaluation.metrics.keyword_hit import keyword_hit
+from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit
 from evaluation.metrics.latency import latency
 
 SETTINGS = RuleSettings()

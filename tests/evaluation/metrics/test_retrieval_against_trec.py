@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 
 from evaluation.core.registry import RuleMetric, RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.metrics.average_precision_at_k import average_precision_at_k
-from evaluation.metrics.hit_at_k import hit_at_k
-from evaluation.metrics.ndcg_at_k import ndcg_at_k
-from evaluation.metrics.precision_at_k import precision_at_k
-from evaluation.metrics.recall_at_k import recall_at_k
-from evaluation.metrics.reciprocal_rank import reciprocal_rank
+from evaluation.metrics.retrieval import (
+    average_precision_at_k,
+    hit_at_k,
+    ndcg_at_k,
+    precision_at_k,
+    recall_at_k,
+    reciprocal_rank,
+)
 
 pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec-eval-terrier is not installed")
 

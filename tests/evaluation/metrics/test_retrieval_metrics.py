@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from evaluation.core.registry import RuleMetric, RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Status
-from evaluation.metrics.average_precision_at_k import average_precision_at_k
-from evaluation.metrics.hit_at_k import hit_at_k
-from evaluation.metrics.ndcg_at_k import ndcg_at_k
-from evaluation.metrics.precision_at_k import precision_at_k
-from evaluation.metrics.recall_at_k import recall_at_k
-from evaluation.metrics.reciprocal_rank import reciprocal_rank
+from evaluation.metrics.retrieval import (
+    average_precision_at_k,
+    hit_at_k,
+    ndcg_at_k,
+    precision_at_k,
+    recall_at_k,
+    reciprocal_rank,
+)
 
 ALL = (precision_at_k, recall_at_k, hit_at_k, reciprocal_rank, ndcg_at_k, average_precision_at_k)
 
