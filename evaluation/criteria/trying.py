@@ -14,11 +14,11 @@ from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of
 from evaluation.judges.prices import price_table
-from evaluation.judging.applicability import applicability
 from evaluation.judging.asking import Case, Talk
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.criteria.frame import criterion_rubric
+from evaluation.judging.gates import applicability
 from evaluation.judging.lexical.criteria import unanswerable
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.prompt import judge_call

@@ -13,9 +13,9 @@ from typing import Any
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import Ask
+from evaluation.judging.formulas import read_verdict
 from evaluation.judging.lexical.grades import correctness
 from evaluation.judging.rubric import Rubric
-from evaluation.judging.scored import read_verdict
 from evaluation.judging.shapes import closed
 
 FAMILY, METRIC = "pairwise", "preference"

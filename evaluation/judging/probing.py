@@ -11,11 +11,10 @@ from typing import Any
 from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, Outcome, Rung
 from evaluation.judging.expectation import asking_for
+from evaluation.judging.formulas import scores_ask
 from evaluation.judging.prompt import judge_call
 from evaluation.judging.reading import hear
-from evaluation.judging.rubric import Rubric
-from evaluation.judging.rubric_parts import Level, RubricMetric
-from evaluation.judging.scored import scores_ask
+from evaluation.judging.rubric import Level, Rubric, RubricMetric
 
 LADDER = tuple(Rung)
 NO_RUNG = "no_rung"

@@ -8,9 +8,9 @@ from typing import Any
 from evaluation.core.samples import ContextSpec, Finding
 from evaluation.judging.asking import Case, Heard
 from evaluation.judging.calls import Ask
-from evaluation.judging.data import numbered
+from evaluation.judging.prompt import numbered
+from evaluation.judging.reading import locate
 from evaluation.judging.shapes import TEXT, closed, list_of, one_of, whole_number
-from evaluation.judging.spans import locate
 
 BATCH = 25  # texts in one request: more would cut off long replies
 

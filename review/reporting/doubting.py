@@ -15,7 +15,7 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.registry import JUDGED
 from evaluation.core.samples import Status
 from evaluation.judging.length_bias import LengthBias, length_bias
-from evaluation.judging.model_names import families_in, is_other_model
+from evaluation.judging.pricing import families_in, is_other_model
 from evaluation.models import Preflight, Run
 from evaluation.scoring.coverage import counting
 from review.reporting.provenance import JudgeUsed, Provenance

@@ -16,7 +16,7 @@ from evaluation.core.errors import InvalidFile, Problem
 from evaluation.core.registry import Direction, ReviewForm
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.criteria.terms import Offline, Slot
-from evaluation.judging.rubric_parts import RubricMetric
+from evaluation.judging.rubric import RubricMetric
 
 MOST_LEVELS = 11  # the review screen asks for more as a number, without their texts
 LONGEST_INSTRUCTION = 4000

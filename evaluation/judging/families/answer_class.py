@@ -7,8 +7,8 @@ from evaluation.core.samples import Result
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging
 from evaluation.judging.calls import Ask
-from evaluation.judging.data import data_blocks, shown
-from evaluation.judging.scored import read_scores
+from evaluation.judging.formulas import read_scores
+from evaluation.judging.prompt import data_blocks, shown
 from evaluation.judging.shapes import TEXT, closed, one_of
 from evaluation.metrics.dont_know import dont_know
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.scales import Scale
 from evaluation.judging.asking import Family
+from evaluation.judging.formulas import scored_in_one_call
 from evaluation.judging.gates import bottom
-from evaluation.judging.scored import scored_in_one_call
 
 NAME = "answer_quality"
 _SCALE = Scale.parse("levels 1..5")

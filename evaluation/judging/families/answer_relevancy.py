@@ -6,8 +6,8 @@ from __future__ import annotations
 from evaluation.core.registry import Bilingual, Kind, MetricSpec
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Family
+from evaluation.judging.formulas import scored_in_one_call
 from evaluation.judging.gates import bottom
-from evaluation.judging.scored import scored_in_one_call
 
 NAME = "answer_relevancy"
 

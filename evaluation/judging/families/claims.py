@@ -9,8 +9,8 @@ from evaluation.core.samples import Finding, Result
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Heard, Judging, failed
 from evaluation.judging.formulas import UNSUPPORTED, claim_support
+from evaluation.judging.reading import locate
 from evaluation.judging.shapes import TEXT
-from evaluation.judging.spans import locate
 from evaluation.judging.verifying import as_finding, extracted, verdicts_on
 
 NAME = "claims"

@@ -7,8 +7,8 @@ from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.scales import ScaleKind
 from evaluation.judging.asking import Family
 from evaluation.judging.criteria.terms import CriterionTerms, Slot
+from evaluation.judging.formulas import scored_in_one_call
 from evaluation.judging.rubric import Rubric
-from evaluation.judging.scored import scored_in_one_call
 
 FORMS = {ScaleKind.CLASS: ReviewForm.CLASS, ScaleKind.YES_NO: ReviewForm.YES_NO}
 SHOWN_AS = {Slot.CONTEXTS: "passages"}  # with numbers and sources

@@ -11,8 +11,8 @@ from evaluation.core.samples import Finding, Result
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
-from evaluation.judging.data import data_blocks, shown
 from evaluation.judging.gates import bottom
+from evaluation.judging.prompt import data_blocks, shown
 from evaluation.judging.shapes import ANYTHING, NUMBER, TEXT, closed
 
 NAME = "factual_accuracy"

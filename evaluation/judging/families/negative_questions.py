@@ -7,8 +7,8 @@ from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, Rev
 from evaluation.core.samples import QuestionSpec, Result, Status
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging, failed
-from evaluation.judging.data import data_blocks
-from evaluation.judging.scored import read_verdict, scores_ask
+from evaluation.judging.formulas import read_verdict, scores_ask
+from evaluation.judging.prompt import data_blocks
 from evaluation.metrics.negative_detection import negative_detection
 
 NAME = "negative_questions"

@@ -9,8 +9,8 @@ from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.formulas import nugget_support
 from evaluation.judging.gates import bottom
+from evaluation.judging.reading import locate
 from evaluation.judging.shapes import TEXT, closed, one_of
-from evaluation.judging.spans import locate
 
 NAME = "nuggets"
 NUGGET, ASSIGN = "nugget", "assign"

@@ -10,8 +10,8 @@ from evaluation.core.samples import Finding
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
-from evaluation.judging.data import numbered, reference_block
 from evaluation.judging.formulas import figure_from_parts
+from evaluation.judging.prompt import numbered, reference_block
 from evaluation.judging.shapes import TEXT, closed, one_of
 
 NAME = "passages"

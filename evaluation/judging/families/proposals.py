@@ -7,7 +7,7 @@ from evaluation.core.samples import Finding, Result
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
-from evaluation.judging.data import data_blocks
+from evaluation.judging.prompt import data_blocks
 from evaluation.judging.shapes import TEXT, closed, list_of, one_of
 from evaluation.metrics.next_steps import URGENCIES
 

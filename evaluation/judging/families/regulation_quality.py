@@ -6,9 +6,9 @@ from evaluation.core.registry import Bilingual, Kind, MetricSpec
 from evaluation.core.samples import Finding, Result, Status
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Judging
-from evaluation.judging.data import data_blocks, shown
+from evaluation.judging.formulas import read_scores, scores_ask
 from evaluation.judging.gates import bottom
-from evaluation.judging.scored import read_scores, scores_ask
+from evaluation.judging.prompt import data_blocks, shown
 from evaluation.judging.shapes import TEXT, list_of
 
 NAME = "regulation_quality"

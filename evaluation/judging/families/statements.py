@@ -10,8 +10,8 @@ from evaluation.core.samples import Finding, Result
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.asking import Case, Family, Heard, Judging, failed
 from evaluation.judging.calls import Ask
-from evaluation.judging.data import reference_block
 from evaluation.judging.formulas import context_recall
+from evaluation.judging.prompt import reference_block
 from evaluation.judging.shapes import TEXT, whole_number
 from evaluation.judging.verifying import as_finding, extracted, verdicts_on
 

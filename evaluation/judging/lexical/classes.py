@@ -8,8 +8,7 @@ from evaluation.core.registry import Bilingual
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.lexical.grades import Grade, correctness, faithfulness, wanted_words
 from evaluation.judging.lexical.refusals import denies, negates
-from evaluation.judging.lexical.wording import reasons_in
-from evaluation.judging.lexical.words import content_words, coverage
+from evaluation.judging.lexical.words import content_words, coverage, reasons_in
 
 _RIGHT = 4  # level of correctness
 _LIKE_REFERENCE = 0.45

@@ -15,7 +15,7 @@ from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.terms import Offline
 from evaluation.judging.lexical.grades import Grade, completeness, correctness, faithfulness
 from evaluation.judging.lexical.scores import responds
-from evaluation.judging.lexical.wording import reasons_in
+from evaluation.judging.lexical.words import reasons_in
 from evaluation.judging.rubric import Rubric
 
 STAND_INS: Mapping[Offline, Callable[[JudgeCall], Grade]] = {

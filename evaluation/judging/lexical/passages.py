@@ -9,8 +9,7 @@ from evaluation.core.samples import QuestionSpec
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.formulas import IRRELEVANT, RELEVANT
 from evaluation.judging.lexical.grades import named, wanted_words
-from evaluation.judging.lexical.wording import reasons_in
-from evaluation.judging.lexical.words import content_words, coverage, sentences
+from evaluation.judging.lexical.words import content_words, coverage, reasons_in, sentences
 
 _HELPS, _ON_TOPIC = 0.5, 0.6  # share of a reference sentence's words; of the question's, where there is no reference
 

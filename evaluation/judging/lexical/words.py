@@ -1,5 +1,8 @@
 """Content words of Korean and English text for counting overlap. A heuristic of the offline baseline, not a
-metric: keywords are matched by ``metrics/``."""
+metric: keywords are matched by ``metrics/``.
+
+In which language the offline baseline gives its reasons.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from evaluation.judging.calls import JudgeCall
 from evaluation.metrics.normalise import folded
 
 _ALPHANUMERIC = r"[^\W_가-힣]"  # a Latin letter or a digit: 200TR is one run, not a number
@@ -96,3 +100,10 @@ def _pieces(stem: str) -> frozenset[str]:
     if "가" <= stem[0] <= "힣" and len(stem) > 2:
         return frozenset(stem[i : i + 2] for i in range(len(stem) - 1))
     return frozenset({stem})
+
+
+def reasons_in(call: JudgeCall) -> str:
+    """The rubric's language, and Korean for a Korean question whatever the rubric is written in: whoever can judge the
+    answer can read why it got its level."""
+    asked_in_korean = any("가" <= letter <= "힣" for letter in call.question.text)
+    return "ko" if asked_in_korean else call.rubric.language

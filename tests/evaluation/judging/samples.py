@@ -11,11 +11,10 @@ from evaluation.judging.asking import Case, Heard, Talk
 from evaluation.judging.baseline import judged
 from evaluation.judging.calls import Ask, JudgeCall, JudgeReply, Outcome
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.data import data_blocks, shown
-from evaluation.judging.prompt import judge_call
+from evaluation.judging.formulas import read_scores, scores_ask
+from evaluation.judging.prompt import data_blocks, judge_call, shown
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric, shipped_rubric
-from evaluation.judging.scored import read_scores, scores_ask
 
 KO = shipped_rubric("answer_quality", "ko")
 EN = shipped_rubric("answer_quality", "en")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.judging.applicability import applicability
 from evaluation.judging.catalogue import family_named
+from evaluation.judging.gates import applicability
 from tests.evaluation.judging.samples import ALL, answer, question
 
 SPECS = family_named("answer_quality").given

@@ -21,11 +21,11 @@ from evaluation.judging.attacks.spec import (
 from evaluation.judging.baseline import BaselineJudge
 from evaluation.judging.calls import JudgeClient, Rung
 from evaluation.judging.client import OpenAIJudge
+from evaluation.judging.formulas import scores_ask
 from evaluation.judging.pacing import Allowance
 from evaluation.judging.pool import CallPool
 from evaluation.judging.prompt import render
 from evaluation.judging.rubric import shipped_rubric
-from evaluation.judging.scored import scores_ask
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.gullible import gullible, sober
 from tests.judge_server.received import Received

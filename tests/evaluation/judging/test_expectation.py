@@ -15,11 +15,11 @@ from evaluation.judging.asking import Case, Heard
 from evaluation.judging.calls import Ask, JudgeReply, Outcome, Rung, Token
 from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.expectation import asking_for, covers, expected
+from evaluation.judging.formulas import read_scores
 from evaluation.judging.logprobs import read_tokens
 from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probed, probe
 from evaluation.judging.reading import hear
-from evaluation.judging.rubric_parts import Label, Level, RubricMetric
-from evaluation.judging.scored import read_scores
+from evaluation.judging.rubric import Label, Level, RubricMetric
 from tests.evaluation.judging.samples import EN, KO, call, case, scoring
 from tests.judge_server import JudgeServer, actions
 

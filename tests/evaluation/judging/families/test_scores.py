@@ -9,11 +9,11 @@ import pytest
 from evaluation.core.registry import RuleSettings
 from evaluation.core.rulebook import Cap
 from evaluation.core.samples import Result, Status
-from evaluation.judging.applicability import applicability
 from evaluation.judging.calls import JudgeReply, Outcome
-from evaluation.judging.caps import capped
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.families.factual_accuracy import grade_of
+from evaluation.judging.gates import applicability
+from evaluation.judging.wire import capped
 from tests.evaluation.judging.families.scripted import before, said
 from tests.evaluation.judging.samples import answer, question, talked
 
