@@ -17,7 +17,7 @@ from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.embedding.local import LocalModel, Tokens
-from evaluation.embedding.vectors import percent
+from evaluation.embedding.protocol import percent
 
 SPEC = MetricSpec(
     name="bert_score_f1",

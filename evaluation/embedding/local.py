@@ -18,8 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from evaluation.core.errors import Refused
-from evaluation.embedding.protocol import Embedded, Vector
-from evaluation.embedding.texts import is_korean
+from evaluation.embedding.protocol import Embedded, Vector, is_korean
 from evaluation.embedding.transformer import Array, Shape, hidden_states
 from evaluation.judging.calls import Outcome
 

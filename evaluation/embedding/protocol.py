@@ -1,8 +1,16 @@
-"""What gives embeddings and what comes back: one call embeds a few texts, and every fault is an outcome."""
+"""What gives embeddings and what comes back: one call embeds a few texts, and every fault is an outcome.
+
+Texts to be embedded: how they are told apart, what language they are in, and how many go into one call.
+
+Vectors: compared by cosine, kept as bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import math
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -59,3 +67,69 @@ class Embedder(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+MOST_TEXTS = 64
+MOST_CHARACTERS = 100_000  # of one call, unless a single text is longer
+_KOREAN_SHARE = 0.1
+
+
+def text_hash(text: str) -> str:
+    """SHA-256 of the text in NFC, as 64 hexadecimal digits: what its embedding is kept under."""
+    return hashlib.sha256(unicodedata.normalize("NFC", text).encode("utf-8", "replace")).hexdigest()
+
+
+def is_korean(text: str) -> bool:
+    """Whether at least a tenth of the letters are Hangul."""
+    letters = [character for character in unicodedata.normalize("NFC", text) if character.isalpha()]
+    hangul = sum("가" <= c <= "힣" or "ㄱ" <= c <= "ㅣ" for c in letters)
+    return bool(letters) and hangul / len(letters) >= _KOREAN_SHARE
+
+
+def batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
+    """Distinct texts in calls of at most 64 texts and 100,000 characters."""
+    batch: list[str] = []
+    characters = 0
+    for text in dict.fromkeys(texts):
+        if batch and (len(batch) >= MOST_TEXTS or characters + len(text) > MOST_CHARACTERS):
+            yield batch
+            batch, characters = [], 0
+        batch.append(text)
+        characters += len(text)
+    if batch:
+        yield batch
+
+
+_BYTES = np.dtype("<f4")  # little-endian, so that a database may move between machines
+
+
+def cosine(one: Vector, other: Vector) -> float:
+    """The cosine of the angle between two vectors, between -1 and 1.
+
+    :raises ValueError: when they differ in length or one has none.
+    """
+    if one.shape != other.shape:
+        raise ValueError(f"vectors of {one.shape} and {other.shape} do not lie in one space")
+    a, b = one.astype(np.float64), other.astype(np.float64)
+    lengths = math.sqrt(float(a @ a)) * math.sqrt(float(b @ b))
+    if not lengths or not math.isfinite(lengths):
+        raise ValueError("a vector without length has no direction")
+    return max(-1.0, min(1.0, float(a @ b) / lengths))
+
+
+def percent(share: float) -> float:
+    """A cosine or F1 as the metrics give it: below 0 as 0, above 1 as 1, x 100."""
+    return 100 * max(0.0, min(1.0, share))
+
+
+def to_bytes(vector: Vector) -> bytes:
+    """Four bytes per dimension."""
+    return vector.astype(_BYTES).tobytes()
+
+
+def from_bytes(kept: bytes) -> Vector:
+    """The vector of :func:`to_bytes`.
+
+    :raises ValueError: when the bytes are no vector.
+    """
+    return np.frombuffer(kept, dtype=_BYTES).astype(np.float32)

@@ -15,8 +15,7 @@ from evaluation.core.samples import AnswerSpec, Result, Status
 from evaluation.embedding import bert_score, similarity
 from evaluation.embedding.bert_score import TokenModel, bert_score_f1
 from evaluation.embedding.protocol import Embedder, Vector
-from evaluation.embedding.relevance import answer_relevance
-from evaluation.embedding.similarity import semantic_similarity, texts_of
+from evaluation.embedding.similarity import answer_relevance, semantic_similarity, texts_of
 from evaluation.judging.calls import Outcome
 from evaluation.judging.families import asked_back
 from evaluation.models import Endpoint, Reply, Run, WorkUnit

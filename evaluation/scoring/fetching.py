@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from evaluation.core.canonical import content_hash
-from evaluation.embedding.protocol import Embedded, Embedder, Vector
-from evaluation.embedding.texts import batches, text_hash
+from evaluation.embedding.protocol import Embedded, Embedder, Vector, batches, text_hash
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of

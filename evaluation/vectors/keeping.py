@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from evaluation.embedding.protocol import Vector
-from evaluation.embedding.texts import text_hash
-from evaluation.embedding.vectors import from_bytes, to_bytes
+from evaluation.embedding.protocol import Vector, from_bytes, text_hash, to_bytes
 from evaluation.models import KeptVector
 
 

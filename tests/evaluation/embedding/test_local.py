@@ -10,7 +10,7 @@ import pytest
 
 from evaluation.core.errors import Refused
 from evaluation.embedding.local import LocalEmbedder, LocalModel, digest_of, layers_of, local_model
-from evaluation.embedding.vectors import cosine
+from evaluation.embedding.protocol import cosine
 from tests.evaluation.embedding.tiny import LAYERS, SIZE, WORDS, tiny_model
 
 TEXTS = ["The fund tracks an index.", "price falls", "price falls today"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.embedding.wire import read_embeddings, request_body
+from evaluation.embedding.client import read_embeddings, request_body
 from evaluation.judging.calls import Outcome
 
 JSON = "application/json; charset=utf-8"
