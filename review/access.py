@@ -6,8 +6,8 @@ from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
-from evaluation import access
-from evaluation.access import LARGEST_ID, M, Person
+from evaluation.accounts import access
+from evaluation.accounts.access import LARGEST_ID, M, Person
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
 from review.models import Assignment, Draw, ItemEvent, PairMember, PairSet, QueueMember, Rating, ReviewItem, ReviewQueue

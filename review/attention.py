@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run, User
 from review.access import cases_for_lead

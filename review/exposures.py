@@ -7,7 +7,7 @@ from collections.abc import Collection
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
-from evaluation.access import projects_with
+from evaluation.accounts.access import projects_with
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
 from review.models import Exposure, QueueMember, ReviewItem, ReviewQueue

@@ -9,8 +9,8 @@ from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
 
-from evaluation import audit
-from evaluation.access import may
+from evaluation.accounts import audit
+from evaluation.accounts.access import may
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action

@@ -6,8 +6,8 @@ from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from evaluation import audit
-from evaluation.access import may
+from evaluation.accounts import audit
+from evaluation.accounts.access import may
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Answer, MetricDefinition, Score, User

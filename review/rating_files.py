@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.errors import Problem
 from evaluation.files.file_name import display_name
 from evaluation.files.rating_values import Rater, read_definitions

@@ -1,4 +1,7 @@
-"""Django's sessions in the database, looked up by a statement of ours."""
+"""Who is asking: what every request looks up before anything else, in SQL (``evaluation/storage/statements.py`` says why).
+
+Django's sessions in the database, looked up by a statement of ours.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,20 @@ from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from evaluation.accounts.statements import SESSION
+from evaluation.models import ApiToken, User
+from evaluation.storage.statements import Statement
+
+#: A session that has not expired.
+SESSION = Statement(
+    "SELECT {s} FROM django_session s WHERE s.session_key = %(key)s AND s.expire_date > %(now)s", s=Session
+)
+USER = Statement("SELECT {u} FROM evaluation_user u WHERE u.id = %(user)s", u=User)
+#: A token by its hash, whatever its state, with its owner.
+TOKEN = Statement(
+    "SELECT {t}, {u} FROM evaluation_apitoken t JOIN evaluation_user u ON u.id = t.user_id WHERE t.sha256 = %(sha256)s",
+    t=ApiToken,
+    u=User,
+)
 
 
 class SessionStore(db.SessionStore):

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.admin.versions import VersionAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action

@@ -19,7 +19,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.accounts.tokens import new_token
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action

@@ -9,7 +9,7 @@ from django.db.models import ForeignKey, Model, QuerySet
 from django.forms import ModelChoiceField, ModelForm
 from django.http import HttpRequest
 
-from evaluation import access, audit
+from evaluation.accounts import access, audit
 from evaluation.core.roles import Action
 from evaluation.models import Project, User
 

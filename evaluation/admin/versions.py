@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.admin.rights import ReadOnlyAdmin
 from evaluation.core.errors import InvalidFile, UnknownName
 from evaluation.core.roles import Action

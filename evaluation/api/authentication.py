@@ -9,7 +9,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
-from evaluation.accounts.statements import TOKEN
+from evaluation.accounts.sessions import TOKEN
 from evaluation.models import ApiToken, User
 
 REFUSED = "unknown, revoked or expired token"
@@ -38,7 +38,7 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed(REFUSED)
         if token.scope == "read" and request.method not in {"GET", "HEAD", "OPTIONS"}:
             raise PermissionDenied("this token may only read")
-        # Read by evaluation.access: a token reaches its own project only, whatever else its owner may do.
+        # Read by evaluation.accounts.access: a token reaches its own project only, whatever else its owner may do.
         token.user.token_project_id = token.project_id
         return token.user, token
 

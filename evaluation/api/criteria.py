@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.access import fetch
+from evaluation.accounts.access import fetch
 from evaluation.api.endpoints import Endpoint, ListEndpoint
 from evaluation.api.filters import CriterionFilter
 from evaluation.core.roles import Action

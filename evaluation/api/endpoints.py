@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from evaluation.access import visible
+from evaluation.accounts.access import visible
 from evaluation.api.pages import Pages
 from evaluation.api.parsers import LengthRequired, StrictJSON
 from evaluation.core.roles import Action

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from django_filters.rest_framework import CharFilter, ChoiceFilter, FilterSet, NumberFilter
 from drf_spectacular.utils import extend_schema_field
 
-from evaluation.access import LARGEST_ID
+from evaluation.accounts.access import LARGEST_ID
 from evaluation.models import Run
 
 

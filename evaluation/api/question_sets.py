@@ -14,7 +14,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.access import fetch
+from evaluation.accounts.access import fetch
 from evaluation.api.endpoints import Endpoint, ListEndpoint, StrictSerializer, person
 from evaluation.api.errors import problem_json
 from evaluation.api.filters import ByNameInProject, QuestionFilter

@@ -10,7 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.access import fetch
+from evaluation.accounts.access import fetch
+from evaluation.accounts.exposure_hook import values_shown
 from evaluation.api.endpoints import ListEndpoint
 from evaluation.api.filters import AnswerFilter
 from evaluation.api.pages import PagesInOrder
@@ -18,7 +19,6 @@ from evaluation.core.roles import Action
 from evaluation.core.samples import Status
 from evaluation.models import Answer, Context, Finding, Run, Score
 from evaluation.runs.results import answers_in, primary_pairs, with_scores
-from evaluation.shown import values_shown
 from evaluation.wording.messages import explain_reason
 
 

@@ -10,7 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.access import fetch
+from evaluation.accounts.access import fetch
+from evaluation.accounts.exposure_hook import values_shown
 from evaluation.api.endpoints import Endpoint, ListEndpoint, StrictSerializer, person
 from evaluation.api.filters import RunFilter
 from evaluation.api.pages import PagesInOrder
@@ -30,7 +31,6 @@ from evaluation.runs.asking import Wanted, ask_for_run, cancel_run, pause_run, r
 from evaluation.runs.lifecycle import retry_failed
 from evaluation.runs.results import answers_in
 from evaluation.runs.selecting import QuestionFilter
-from evaluation.shown import values_shown
 
 RUNS = Run.objects.select_related("answer_set__question_set", "profile_version")
 

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.access import fetch, projects_with
+from evaluation.accounts.access import fetch, projects_with
 from evaluation.api.endpoints import Endpoint, ListEndpoint
 from evaluation.api.filters import ByNameInProject, RubricFilter
 from evaluation.core.roles import Action

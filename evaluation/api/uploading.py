@@ -14,7 +14,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from evaluation.access import fetch, projects_with
+from evaluation.accounts.access import fetch, projects_with
 from evaluation.api.endpoints import Endpoint, StrictSerializer
 from evaluation.api.parsers import Body, FileBody, FormWithFile, TooLarge
 from evaluation.core.roles import Action

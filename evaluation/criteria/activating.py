@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import Max
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Kind
 from evaluation.criteria.standing import standing

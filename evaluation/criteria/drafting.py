@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Kind

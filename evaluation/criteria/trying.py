@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of

@@ -9,7 +9,7 @@ from functools import partial
 
 from django.db import transaction
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of
 from evaluation.judges.pinning import cost_of_all, probed

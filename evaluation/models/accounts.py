@@ -32,7 +32,7 @@ class User(AbstractUser):
     #: Keys of the review screen that differ from the usual ones: action -> place on the keyboard (review/keymap.py).
     keymap = models.JSONField(_("keys"), default=dict, blank=True, editable=False)
     keys_off = models.BooleanField(_("single-key shortcuts switched off"), default=False, editable=False)
-    #: Set for one request by a REST token: the only project it reaches (``evaluation/access.py``).
+    #: Set for one request by a REST token: the only project it reaches (``evaluation/accounts/access.py``).
     token_project_id: int | None = None
 
     class Meta:

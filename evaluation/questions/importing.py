@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import transaction
 
-from evaluation import audit
-from evaluation.accounts.turns import take_turns
+from evaluation.accounts import audit
+from evaluation.accounts.lock_project import lock_project
 from evaluation.core.errors import Problem, Refused
 from evaluation.files.file_name import display_name
 from evaluation.files.question_rows import QuestionFile
@@ -73,7 +73,7 @@ def import_question_set(project: Project, name: str, file: QuestionFile, *, by: 
     """
     name, digest = clean_name(name), questions_hash(file.questions)
     with transaction.atomic():
-        take_turns(project.pk)
+        lock_project(project.pk)
         newest = newest_version(project, name)
         if existing := version_with(project, name, digest):
             return _selected(existing, newest, file)

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.errors import Problem, Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.files.file_name import display_name

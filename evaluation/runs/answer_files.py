@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import transaction
 
-from evaluation import audit
-from evaluation.accounts.turns import take_turns
+from evaluation.accounts import audit
+from evaluation.accounts.lock_project import lock_project
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Problem
 from evaluation.core.samples import AnswerSpec
@@ -102,7 +102,7 @@ def import_answers(
     shown = display_name(file_name)
     answered = match_answers(question_set, file, shown)
     with transaction.atomic():
-        take_turns(question_set.project_id)
+        lock_project(question_set.project_id)
         profile = profile_row(question_set.project, DEFAULT_PROFILE)
         version = recorded_version(question_set.project, clean_name(system or file.system), by)
         answers = _existing(question_set, version, answered.rows, k)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from evaluation.accounts.turns import take_turns
+from evaluation.accounts.lock_project import lock_project
 from evaluation.core.errors import Refused
 from evaluation.judges.bench import bench_of
 from evaluation.models import AnswerSet, Run, User
@@ -57,7 +57,7 @@ def ask_for_run(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
         set.
     """
     with transaction.atomic():
-        take_turns(answers.project_id)
+        lock_project(answers.project_id)
         if existing := _asked_before(answers, wanted.start_token):
             return existing
         run = _prepared(answers, wanted, by)

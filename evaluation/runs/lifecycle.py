@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.models import (

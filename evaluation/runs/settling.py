@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models.functions import Now
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.samples import Result
 from evaluation.models import Run, RunEvent, WorkUnit
 from evaluation.scoring.coverage import incomplete_metrics

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number

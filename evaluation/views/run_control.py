@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Run, User

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.files.question_rows import QuestionFile
 from evaluation.judging.rubric import Rubric

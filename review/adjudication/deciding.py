@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 
-from evaluation import audit
-from evaluation.access import may
+from evaluation.accounts import audit
+from evaluation.accounts.access import may
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Answer, MetricDefinition, User

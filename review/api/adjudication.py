@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.access import fetch
+from evaluation.accounts.access import fetch
 from evaluation.api.endpoints import Endpoint, person
 from evaluation.core.roles import Action
 from evaluation.models import Answer

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.api.endpoints import Endpoint, person
 from evaluation.api.pages import Pages
 from evaluation.core.roles import Action

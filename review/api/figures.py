@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation import access
-from evaluation.access import LARGEST_ID
+from evaluation.accounts import access
+from evaluation.accounts.access import LARGEST_ID
 from evaluation.accounts.exports import take_export, take_figures
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.core.errors import UnknownName

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.access import LARGEST_ID
+from evaluation.accounts.access import LARGEST_ID
 from evaluation.accounts.exports import take_export, take_figures
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.core.errors import UnknownName

@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 
-from evaluation.access import projects_with
+from evaluation.accounts.access import projects_with
 from evaluation.api.endpoints import Endpoint
 from evaluation.core.roles import Action
 from evaluation.runs.monitoring import exposition

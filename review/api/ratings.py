@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.access import LARGEST_ID
+from evaluation.accounts.access import LARGEST_ID
 from evaluation.api.endpoints import Endpoint
 from evaluation.api.pages import Pages
 from review.access import ratings_of

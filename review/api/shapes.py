@@ -9,7 +9,7 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
-from evaluation.access import LARGEST_ID
+from evaluation.accounts.access import LARGEST_ID
 from evaluation.api.endpoints import StrictSerializer
 from evaluation.core.errors import Refused
 from evaluation.core.whole_numbers import whole_number

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.pair_rows import PairRow

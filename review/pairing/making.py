@@ -8,7 +8,7 @@ from random import Random
 from django.db import transaction
 from django.utils import timezone
 
-from evaluation import access, audit
+from evaluation.accounts import access, audit
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.models import RoleGrant, User
 from review.models import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem, ReviewQueue

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.criteria.standing import rubric_of
 from evaluation.judging.criteria.terms import is_criterion

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from django.db.models import CharField, DateTimeField, JSONField, TextField
 
-from evaluation.access import reached_sql
+from evaluation.accounts.access import reached_sql
 from evaluation.core.roles import Action
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, Question, RubricVersion, Score
 from evaluation.scoring.coverage import COUNTING

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run
 from review.figures.experts import has_examples

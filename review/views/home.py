@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from evaluation import access
-from evaluation.accounts.standing import roles_anywhere
+from evaluation.accounts import access
+from evaluation.accounts.site_roles import roles_anywhere
 from evaluation.core.roles import Action, allowed
 from evaluation.models import Project, Run
 from review.attention import attention

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.standing import active_in

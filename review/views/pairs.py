@@ -16,7 +16,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.accounts.exports import take_export
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action

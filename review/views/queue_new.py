@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, Role
 from evaluation.core.whole_numbers import whole_number

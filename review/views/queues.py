@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run, User
 from review.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import get_language, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number

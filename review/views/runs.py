@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from evaluation import access
+from evaluation.accounts import access
 from evaluation.accounts.exports import take_export
 from evaluation.core.roles import Action
 from evaluation.models import Run

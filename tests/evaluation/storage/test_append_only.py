@@ -8,7 +8,7 @@ import pytest
 from django.core.checks import Error
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
-from evaluation import audit
+from evaluation.accounts import audit
 from evaluation.checks import append_only_triggers_are_installed
 from evaluation.models import AuditEvent, Project
 from evaluation.storage import append_only

@@ -10,7 +10,7 @@ from django.db.models import DateTimeField
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from evaluation.access import projects_with, reached_by, reached_sql
+from evaluation.accounts.access import projects_with, reached_by, reached_sql
 from evaluation.core.roles import Action, Role
 from evaluation.models import JudgeVersion, Project, Run, Score, User
 from evaluation.scoring.coverage import COUNTING, counting

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evaluation.models import Project
 
 
-def take_turns(project_id: int) -> None:
+def lock_project(project_id: int) -> None:
     """Wait until nobody else holds the project's turn; the transaction one is in gives it back at its end.
 
     On SQLite a writing transaction has the whole database to itself anyway.

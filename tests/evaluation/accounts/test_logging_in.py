@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluation.accounts.attempts import failed, wait_until
+from evaluation.accounts.logging_in import failed, wait_until
 from evaluation.models import FailedLogin
 from tests.factories import make_user
 
