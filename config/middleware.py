@@ -25,7 +25,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from evaluation.core.errors import Refused, TooOften
 from evaluation.wording.messages import explain_refusal
-from evaluation.work.storage import unwritable
+from evaluation.work.database import unwritable
 
 log = logging.getLogger("concord.web")
 UNAVAILABLE = 503

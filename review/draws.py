@@ -14,7 +14,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.samples import Status
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
-from evaluation.runs.config import RunConfig
+from evaluation.work.planning import RunConfig
 from review.machine import MachineValue, machine_values
 from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue
 from review.queues.order import new_seed

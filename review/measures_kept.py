@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
 from evaluation.models import Run, Score
-from evaluation.work.patience import patiently
+from evaluation.work.database import retry_on_db_error
 from review.agreement.bootstrap import Resampling
 from review.measures import By, agreement_of
 from review.models import EventRuling, FrameMember, KeptFigures, Rating
@@ -76,7 +76,7 @@ def _keep(key: str, content: dict[str, Any]) -> None:
             KeptFigures.objects.filter(created_at__lt=timezone.now() - KEPT).delete()
             KeptFigures.objects.bulk_create([KeptFigures(key=key, content=content)], ignore_conflicts=True)
 
-    patiently(write)
+    retry_on_db_error(write)
 
 
 def _key(run: Run, resamples: int, seed: int, by: By) -> str:

@@ -18,7 +18,7 @@ from evaluation.files.file_name import display_name
 from evaluation.files.rating_values import Rater, read_definitions
 from evaluation.files.reading import read_label_studio, read_ratings
 from evaluation.models import Run, User
-from evaluation.work.estimates import look_again
+from evaluation.work.database import look_again
 from review.imported.judge_scores import store_judge_scores
 from review.imported.metrics import known_metrics
 from review.imported.placed import Sampled, placed_rows

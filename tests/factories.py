@@ -29,10 +29,10 @@ from evaluation.models import (
     User,
     WorkUnit,
 )
-from evaluation.runs.config import RunConfig
-from evaluation.runs.lifecycle import make_run as make_draft
 from evaluation.scoring.definitions import definitions
 from evaluation.shipping import shipped_rubric_row
+from evaluation.work.lifecycle import make_run as make_draft
+from evaluation.work.planning import RunConfig
 from review.models import ReviewQueue
 from review.queues.making import make_queue as new_queue
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from evaluation.core.errors import TooOften
 from evaluation.models import TakenExport, User
-from evaluation.work.storage import unwritable
+from evaluation.work.database import unwritable
 
 WINDOW = timedelta(hours=1)
 Kind = TakenExport.Kind

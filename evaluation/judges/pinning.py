@@ -22,7 +22,7 @@ from evaluation.judging.pricing import cost_of
 from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probe, Probed, probe
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER, Defer, Retry, decide
 from evaluation.models import JudgeVersion
-from evaluation.work.patience import patiently
+from evaluation.work.database import retry_on_db_error
 from evaluation.work.single_calls import SingleCalls
 
 _RAW_SHOWN = 300
@@ -60,23 +60,23 @@ def pin(
 
 
 def _tried(judge: JudgeVersion, pins: Pins, deadline: float, rng: random.Random, calls: SingleCalls) -> bool:
-    tries = patiently(pins.tries)
+    tries = retry_on_db_error(pins.tries)
     while time.monotonic() < deadline:
         try:
             client = client_of(judge)
         except Refused as refused:
-            patiently(partial(pins.stop, refused.code))
+            retry_on_db_error(partial(pins.stop, refused.code))
             return False
         if calls.wait(deadline):
             return False
         found = probed(client, judge, calls)
         tries += 1
         wait = _wait(found, tries, rng)
-        patiently(partial(pins.keep, found, wait))
+        retry_on_db_error(partial(pins.keep, found, wait))
         if found.outcome == Outcome.OK:
             return True
         if wait is None:
-            patiently(partial(pins.stop, found.outcome))
+            retry_on_db_error(partial(pins.stop, found.outcome))
             return False
         if wait > LONGEST_WAIT_IN_WORKER or time.monotonic() + wait > deadline:
             return False

@@ -14,9 +14,9 @@ from evaluation.management.output import as_json
 from evaluation.models import Run
 from evaluation.runs.batches_out import batches_out
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import pause
 from evaluation.runs.progress import progress
 from evaluation.wording.messages import explain_reason, explain_refusal
+from evaluation.work.lifecycle import pause
 
 SLICE_SECONDS = 300.0  # how long one works before the run's state is looked at from the start
 SHORT_SECONDS, LONG_SECONDS = 0.5, 10.0  # how long one waits where there is nothing to do

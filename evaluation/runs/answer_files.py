@@ -34,10 +34,10 @@ from evaluation.questions.difference import composed
 from evaluation.questions.importing import clean_name
 from evaluation.runs.answered import Answered, match_answers
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
 from evaluation.shipping import profile_row
 from evaluation.systems.recorded import ADAPTER
+from evaluation.work.lifecycle import start
 
 BATCH = 1000
 PATIENCE = 3600.0  # seconds that rules may take before the rest is left to the workers

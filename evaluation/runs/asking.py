@@ -13,10 +13,10 @@ from evaluation.core.errors import Refused
 from evaluation.judges.bench import bench_of
 from evaluation.models import AnswerSet, Run, User
 from evaluation.profiles.spec import DEFAULT_PROFILE
-from evaluation.runs.lifecycle import cancel, pause, resume, start
 from evaluation.runs.making import prepare_run
 from evaluation.runs.selecting import QuestionFilter
 from evaluation.shipping import profile_row
+from evaluation.work.lifecycle import cancel, pause, resume, start
 
 ALL_QUESTIONS = QuestionFilter()
 

@@ -20,11 +20,11 @@ from evaluation.judging.batches import Lines, Told
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.retrying import passes
 from evaluation.models import JudgeBatch, JudgeVersion, Run
-from evaluation.runs.lifecycle import pause
 from evaluation.scoring.batch_sessions import CHUNK, BatchSession
 from evaluation.work import batches
 from evaluation.work.batches import State
-from evaluation.work.patience import patiently
+from evaluation.work.database import retry_on_db_error
+from evaluation.work.lifecycle import pause
 
 log = logging.getLogger("concord.work")
 UNKNOWN = "batch_unknown"  # whether it was created
@@ -50,10 +50,10 @@ class Batching:
     def look(self) -> None:
         """See to every batch that is due, as long as there is time and the run goes on."""
         mine = batches.due().filter(run=self.run, endpoint=self.session.endpoint, model=self.session.model)
-        for batch in patiently(lambda: list(mine.order_by("id"))):
+        for batch in retry_on_db_error(lambda: list(mine.order_by("id"))):
             if time.monotonic() >= self.deadline or not self._may_go_on():
                 return
-            if patiently(partial(batches.take_turn, batch)):
+            if retry_on_db_error(partial(batches.take_turn, batch)):
                 self._see_to(batch)
 
     def send(self) -> bool:
@@ -62,7 +62,7 @@ class Batching:
         batch, lines = self.session.batch, b"".join(self.session.lines)
         if batch is None:
             return False
-        if not lines or time.monotonic() >= self.deadline or not patiently(self.session.goes_on):
+        if not lines or time.monotonic() >= self.deadline or not retry_on_db_error(self.session.goes_on):
             self._drop(batch, INTERRUPTED)
             return False
         try:
@@ -174,7 +174,7 @@ class Batching:
     def _hear(self, batch: JudgeBatch, found: Lines) -> bool:
         """Write what the replies come to, each once; false where time is up before the last."""
         rows = batches.unheard(batch).select_related("attempt__unit__answer__question")
-        lines = patiently(lambda: list(rows))
+        lines = retry_on_db_error(lambda: list(rows))
         for start in range(0, len(lines), CHUNK):
             if time.monotonic() >= self.deadline:
                 return False
@@ -189,7 +189,7 @@ class Batching:
             self._say(logging.WARNING, "%d lines of batch %s were of no use", found.spoilt, batch.provider_id)
         self._say(logging.INFO, "batch %s ended, %s", batch.provider_id, told.status)
         unpaid = told.status == "failed" and not found.replies
-        patiently(lambda: batches.end(batch, State.ENDED, reason, unpaid=unpaid))
+        retry_on_db_error(lambda: batches.end(batch, State.ENDED, reason, unpaid=unpaid))
 
     def _put_off(self, batch: JudgeBatch, fault: BatchFault) -> None:
         """Come back to a batch later, or give it up where the provider knows nothing of it."""
@@ -203,32 +203,32 @@ class Batching:
     def _lose(self, batch: JudgeBatch, reason: str) -> None:
         """Nobody knows what was paid: the run waits for somebody who has looked."""
         self._say(logging.ERROR, "lost sight of a batch of %d calls: %s", batch.lines, reason)
-        patiently(lambda: pause(self.run, reason=reason))
-        patiently(lambda: batches.end(batch, State.LOST, reason, unpaid=False))
+        retry_on_db_error(lambda: pause(self.run, reason=reason))
+        retry_on_db_error(lambda: batches.end(batch, State.LOST, reason, unpaid=False))
 
     def _drop(self, batch: JudgeBatch, reason: str, after_seconds: float = 0.0) -> None:
         self._say(logging.WARNING, "a batch was not sent: %s", reason)
-        patiently(lambda: batches.end(batch, State.DROPPED, reason, unpaid=True, after_seconds=after_seconds))
+        retry_on_db_error(lambda: batches.end(batch, State.DROPPED, reason, unpaid=True, after_seconds=after_seconds))
 
     def _pause_for(self, fault: BatchFault) -> None:
         """What does not pass by itself is for a person."""
         outcome = fault.reply.outcome
         if not passes(outcome):
             reason = NOT_TAKEN if outcome in _GONE or fault.reply.http_status == 405 else str(outcome)
-            patiently(lambda: pause(self.run, reason=reason))
+            retry_on_db_error(lambda: pause(self.run, reason=reason))
 
     def _may_go_on(self) -> bool:
         states = [Run.State.RUNNING, Run.State.CANCELLED]
-        return patiently(lambda: Run.objects.filter(pk=self.run.pk, state__in=states).exists())
+        return retry_on_db_error(lambda: Run.objects.filter(pk=self.run.pk, state__in=states).exists())
 
     def _say(self, level: int, text: str, *about: object) -> None:
         log.log(level, f"run %s: {text}", self.run.pk, *about, extra={"run": self.run.pk})
 
     def _note(self, batch: JudgeBatch, **said: object) -> bool:
-        return patiently(lambda: batches.note(batch, **said))
+        return retry_on_db_error(lambda: batches.note(batch, **said))
 
     def _leave(self, batch: JudgeBatch, after_seconds: float | None = None) -> None:
-        patiently(lambda: batches.leave(batch, after_seconds=after_seconds))
+        retry_on_db_error(lambda: batches.leave(batch, after_seconds=after_seconds))
 
 
 def work_in_batches(judge: JudgeVersion, shared: Mapping[str, Any]) -> int:

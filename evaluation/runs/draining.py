@@ -16,8 +16,6 @@ from evaluation.judging.pacing import Allowance
 from evaluation.judging.pool import CallPool
 from evaluation.models import JudgeVersion, Run, RunJudge, WorkUnit
 from evaluation.runs.batching import work_in_batches
-from evaluation.runs.config import RunConfig
-from evaluation.runs.lifecycle import pause
 from evaluation.runs.preflight import preflight, rung_of
 from evaluation.runs.settling import fail_dependents, park_crash_loops, settle
 from evaluation.scoring.embeddings import EmbeddingSession
@@ -25,9 +23,10 @@ from evaluation.scoring.judges import JudgeSession
 from evaluation.scoring.kept_replies import kept_for
 from evaluation.scoring.rules import BATCH, score_rules
 from evaluation.work import batches, dispatch, tracing, units
-from evaluation.work.patience import patiently
+from evaluation.work.database import STORAGE_FULL, is_short_of_space, retry_on_db_error, try_writing
+from evaluation.work.lifecycle import pause
+from evaluation.work.planning import RunConfig
 from evaluation.work.shares import Granted, Share
-from evaluation.work.storage import STORAGE_FULL, is_short_of_space, try_writing
 
 UNWRITABLE_SECONDS = 20.0  # how long a worker that begins waits for a database that takes no writing
 
@@ -48,28 +47,30 @@ def drain(run_id: int, *, seconds: float, tick: Callable[[], None] | None = None
 
 
 def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run:
-    run = patiently(lambda: Run.objects.select_related("profile_version").get(pk=run_id))
+    run = retry_on_db_error(lambda: Run.objects.select_related("profile_version").get(pk=run_id))
     config = RunConfig.model_validate(run.config)
-    patiently(try_writing, seconds=UNWRITABLE_SECONDS)  # before anything is paid for that could not be written down
+    retry_on_db_error(
+        try_writing, seconds=UNWRITABLE_SECONDS
+    )  # before anything is paid for that could not be written down
     if run.state == Run.State.RUNNING and is_short_of_space():
-        patiently(lambda: pause(run, reason=STORAGE_FULL))
+        retry_on_db_error(lambda: pause(run, reason=STORAGE_FULL))
         return run
     preflight(run, deadline)
-    patiently(lambda: park_crash_loops(run))
-    patiently(lambda: fail_dependents(run))
-    while time.monotonic() < deadline and patiently(lambda: _rules_once(run)):
+    retry_on_db_error(lambda: park_crash_loops(run))
+    retry_on_db_error(lambda: fail_dependents(run))
+    while time.monotonic() < deadline and retry_on_db_error(lambda: _rules_once(run)):
         pass
-    if time.monotonic() < deadline and patiently(partial(_has_embeddings, run)):
+    if time.monotonic() < deadline and retry_on_db_error(partial(_has_embeddings, run)):
         _embed(run, deadline)
-    for judges in patiently(lambda: _judges(run, by_model=config.batch)):
-        if time.monotonic() < deadline and patiently(partial(_has_work, run, judges)):
+    for judges in retry_on_db_error(lambda: _judges(run, by_model=config.batch)):
+        if time.monotonic() < deadline and retry_on_db_error(partial(_has_work, run, judges)):
             _judge(run, config, judges, deadline, tick)
     # What judges wrote may be embedded now.
-    if time.monotonic() < deadline and patiently(partial(_has_embeddings, run)):
+    if time.monotonic() < deadline and retry_on_db_error(partial(_has_embeddings, run)):
         _embed(run, deadline)
-    patiently(lambda: settle(run))
-    if run.state == Run.State.RUNNING and patiently(lambda: claimable_now(run_id)):
-        patiently(lambda: dispatch.ring(run_id))
+    retry_on_db_error(lambda: settle(run))
+    if run.state == Run.State.RUNNING and retry_on_db_error(lambda: claimable_now(run_id)):
+        retry_on_db_error(lambda: dispatch.ring(run_id))
     return run
 
 
@@ -138,13 +139,13 @@ def _judge(
         pause(run, reason=refused.code)
         return
     share = Share(judge.endpoint, run.pk, config.max_concurrency) if judge.endpoint else None
-    granted = patiently(share.renew) if share else Granted(Allowance(config.max_concurrency))
+    granted = retry_on_db_error(share.renew) if share else Granted(Allowance(config.max_concurrency))
     try:
         with CallPool(client, granted.allowance) as pool, tracing.batch(run.pk, WorkUnit.Kind.JUDGE) as counts:
             shared: dict[str, Any] = {
                 "run": run,
                 "judges": judges,
-                "rungs": patiently(lambda: {one.pk: rung_of(run, one.judge_version) for one in judges}),
+                "rungs": retry_on_db_error(lambda: {one.pk: rung_of(run, one.judge_version) for one in judges}),
                 "pool": pool,
                 "deadline": deadline,
                 "lease_seconds": settings.CONCORD_LEASE_SECONDS,
@@ -157,4 +158,4 @@ def _judge(
             counts[tracing.UNITS] = ended
     finally:
         if share:
-            patiently(share.leave)
+            retry_on_db_error(share.leave)

@@ -17,9 +17,9 @@ from evaluation.judging.families import asked_back
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.models import AnswerSet, CriterionEvent, JudgeVersion, ProfileVersion, RubricVersion, Run, User
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.runs.config import RunConfig
-from evaluation.runs.lifecycle import make_run
 from evaluation.shipping import shipped_rubric_row
+from evaluation.work.lifecycle import make_run
+from evaluation.work.planning import RunConfig
 
 FULL_RAG = "full_rag"
 

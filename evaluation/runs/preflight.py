@@ -11,9 +11,9 @@ from evaluation.judges.pinning import pin, pinned_columns
 from evaluation.judging.calls import Outcome, Rung
 from evaluation.judging.probing import Probed
 from evaluation.models import JudgeVersion, Preflight, Run, RunEvent
-from evaluation.runs.config import RunConfig
-from evaluation.runs.lifecycle import begin, pause, unpinned
-from evaluation.work.patience import patiently
+from evaluation.work.database import retry_on_db_error
+from evaluation.work.lifecycle import begin, pause, unpinned
+from evaluation.work.planning import RunConfig
 
 
 def preflight(run: Run, deadline: float, rng: random.Random | None = None) -> None:
@@ -22,12 +22,12 @@ def preflight(run: Run, deadline: float, rng: random.Random | None = None) -> No
 
     ``deadline`` is in monotonic seconds: when it is over the rest is left to the next worker.
     """
-    if run.state != Run.State.PREFLIGHT or patiently(lambda: _asked_to_wait(run)):
+    if run.state != Run.State.PREFLIGHT or retry_on_db_error(lambda: _asked_to_wait(run)):
         return
-    for judge in patiently(lambda: unpinned(run)):
+    for judge in retry_on_db_error(lambda: unpinned(run)):
         if not pin(judge, _RunPins(run, judge), deadline, rng or random.Random()):
             return
-    patiently(lambda: begin(run))
+    retry_on_db_error(lambda: begin(run))
 
 
 def rung_of(run: Run, judge: JudgeVersion) -> Rung:

@@ -14,7 +14,7 @@ from evaluation.scoring.expected import expected_metrics
 from evaluation.scoring.juries import judge_together
 from evaluation.scoring.writing import Outcome, write
 from evaluation.work import units
-from evaluation.work.estimates import look_again
+from evaluation.work.database import look_again
 from evaluation.work.units import State
 
 CRASH_LOOP = "crash_loop"

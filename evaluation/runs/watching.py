@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
 from evaluation.runs.batches_out import BatchesOut, batches_out, troubled_batches
-from evaluation.runs.config import RunConfig
 from evaluation.runs.costs import UNSENT, expected_cost
+from evaluation.work.planning import RunConfig
 from evaluation.work.shares import live_shares
 
 RECENT_SECONDS = 30

@@ -21,7 +21,7 @@ from evaluation.scoring.conversations import earlier_replies
 from evaluation.scoring.judges import JudgeSession, UnitFlight
 from evaluation.scoring.replies import insert_replies, reply_row
 from evaluation.work import batches, units
-from evaluation.work.patience import patiently
+from evaluation.work.database import retry_on_db_error
 
 log = logging.getLogger("concord.work")
 MOST_LINES = 2000
@@ -47,7 +47,7 @@ class BatchSession(JudgeSession):
 
     def send(self, flights: Sequence[UnitFlight]) -> None:
         """Write fresh calls into the batch; have the others made."""
-        fruitless = patiently(lambda: batches.fruitless([flight.unit for flight in flights]))
+        fruitless = retry_on_db_error(lambda: batches.fruitless([flight.unit for flight in flights]))
         fresh = [f for f in flights if self.batches and not f.earlier and f.unit.pk not in fruitless]
         ours = {flight.key for flight in fresh}
         super().send([flight for flight in flights if flight.key not in ours])
@@ -59,14 +59,14 @@ class BatchSession(JudgeSession):
 
     def _write(self, flights: Sequence[UnitFlight]) -> None:
         if self.batch is None:
-            self.batch = patiently(lambda: batches.new_batch(self.run.pk, self.endpoint.pk, self.model))
+            self.batch = retry_on_db_error(lambda: batches.new_batch(self.run.pk, self.endpoint.pk, self.model))
         batch, wanted = self.batch, {flight.unit: (flight.attempt_id, flight.digest) for flight in flights}
 
         def write() -> set[int]:
             with transaction.atomic():
                 return batches.put_in(batch, wanted, share=self.kept is not None)
 
-        file = patiently(write)
+        file = retry_on_db_error(write)
         for flight in flights:
             if flight.attempt_id in file:
                 self.lines.append(request_line(f"attempt-{flight.attempt_id}", flight.call))
@@ -78,7 +78,7 @@ class BatchSession(JudgeSession):
         given = {line: replies[line.custom_id] for line in lines if line.custom_id in replies}
         never = [line.attempt_id for line, reply in given.items() if reply.outcome is Outcome.NOT_SENT]
         heard = {line: reply for line, reply in given.items() if reply.outcome is not Outcome.NOT_SENT}
-        patiently(lambda: units.mark_unsent(never))
+        retry_on_db_error(lambda: units.mark_unsent(never))
         found = [line.attempt.unit for line in heard]
         self.prepare(found)
         earlier, now = earlier_replies(found), time.monotonic()
@@ -98,7 +98,7 @@ class BatchSession(JudgeSession):
         if done:
             self._receive(done)
         going_on = [flight.unit for flight, _ in done if flight.key in self._hands]
-        patiently(lambda: units.lease_again(going_on))
+        retry_on_db_error(lambda: units.lease_again(going_on))
 
     def _set_aside(self, strange: Sequence[tuple[BatchLine, JudgeReply]]) -> None:
         """Keep replies to requests that would be made otherwise now, such as after an update; their units are asked
@@ -109,7 +109,7 @@ class BatchSession(JudgeSession):
         log.warning("run %s: %d replies to requests no longer made", self.run.pk, len(strange), extra=about)
         at, lost = timezone.now(), Heard(Outcome.WRONG_CONTENT, {})
         rows = [reply_row(line.attempt_id, line.digest, r, lost, model=self.model, at=at) for line, r in strange]
-        patiently(lambda: insert_replies(Reply, rows, again=True))
+        retry_on_db_error(lambda: insert_replies(Reply, rows, again=True))
 
     def _wants(self) -> int:
         """As many as fit, a chunk at a time: those that go into the batch need no place."""

@@ -19,12 +19,12 @@ from evaluation.embedding.similarity import answer_relevance, semantic_similarit
 from evaluation.judging.calls import Outcome
 from evaluation.judging.families import asked_back
 from evaluation.models import Endpoint, Reply, Run, WorkUnit
-from evaluation.runs.config import RunConfig
 from evaluation.scoring import writing
 from evaluation.scoring.definitions import definitions
 from evaluation.scoring.fetching import Fetching
 from evaluation.work import units
-from evaluation.work.patience import patiently
+from evaluation.work.database import retry_on_db_error
+from evaluation.work.planning import RunConfig
 from evaluation.work.single_calls import SingleCalls
 
 BATCH = 64
@@ -76,7 +76,7 @@ class EmbeddingSession:
         ended = 0
         with self.embedder or nullcontext(), self._calls or nullcontext():
             while time.monotonic() < self.deadline:
-                claimed = patiently(self._claim)
+                claimed = retry_on_db_error(self._claim)
                 if not claimed:
                     break
                 ended += self._do(claimed)
@@ -103,13 +103,13 @@ class EmbeddingSession:
                 return 0  # the units were given back
             vectors, failures = fetched
         outcomes = [self._outcome(task, vectors, failures) for task in tasks]
-        patiently(lambda: writing.write(outcomes))
+        retry_on_db_error(lambda: writing.write(outcomes))
         return len(outcomes)
 
     def _prolong(self, claimed: list[WorkUnit]) -> None:
         """Heartbeat: a local model takes its time."""
         if time.monotonic() - self._prolonged_at > settings.CONCORD_LEASE_SECONDS / HEARTBEAT_SHARE:
-            patiently(lambda: units.extend(claimed))
+            retry_on_db_error(lambda: units.extend(claimed))
             self._prolonged_at = time.monotonic()
 
     def _task(self, unit: WorkUnit) -> Task:

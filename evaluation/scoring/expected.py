@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evaluation.judging.catalogue import family_for
 from evaluation.models import MetricDefinition, Run, WorkUnit
-from evaluation.runs.config import RunConfig
 from evaluation.scoring.definitions import define, definitions
+from evaluation.work.planning import RunConfig
 
 
 def expected_metrics(run: Run, unit: WorkUnit) -> list[MetricDefinition]:

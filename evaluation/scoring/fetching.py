@@ -15,10 +15,10 @@ from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, decide
 from evaluation.models import Attempt, Reply, Run, WorkUnit
-from evaluation.runs.lifecycle import pause
 from evaluation.vectors.keeping import keep_vectors, kept_vectors
 from evaluation.work import units
-from evaluation.work.patience import patiently
+from evaluation.work.database import retry_on_db_error
+from evaluation.work.lifecycle import pause
 from evaluation.work.single_calls import SingleCalls
 
 # One text may be at fault, so the others of its batch are asked for without it.
@@ -43,13 +43,13 @@ class Fetching:
         """The vectors by text, and for texts that got none the reason code; ``None`` where the units were given back,
         because the server wants to be left alone, a person is needed, or time is up."""
         texts = list(dict.fromkeys(text for several in wanted.values() for text in several))
-        known = patiently(lambda: kept_vectors(self.embedder.space, texts))
+        known = retry_on_db_error(lambda: kept_vectors(self.embedder.space, texts))
         failures: dict[str, str] = {}
         for batch in batches(text for text in texts if text not in known):
             self._batch(batch, wanted, known, failures)
             if self._stopped:
                 return None
-            patiently(lambda: units.extend(list(wanted)))
+            retry_on_db_error(lambda: units.extend(list(wanted)))
         return known, failures
 
     def _batch(
@@ -69,14 +69,14 @@ class Fetching:
             outcome = embedded.outcome
             if outcome is Outcome.OK:
                 found = dict(zip(batch, embedded.vectors, strict=True))
-                patiently(partial(keep_vectors, self.embedder.space, found))
+                retry_on_db_error(partial(keep_vectors, self.embedder.space, found))
                 known |= found
                 return
             decision = decide(outcome, len(earlier) + 1, embedded.retry_after, self.rng, earlier=earlier)
             earlier.append(outcome)
             if isinstance(decision, NeedsPerson):
                 self._give_back(wanted, 0.0)
-                patiently(partial(pause, self.run, reason=decision.reason))
+                retry_on_db_error(partial(pause, self.run, reason=decision.reason))
             elif isinstance(decision, GiveUp) and outcome in _SEPARATED and len(batch) > 1:
                 for text in batch:
                     self._batch([text], wanted, known, failures)
@@ -92,14 +92,14 @@ class Fetching:
     def _give_back(self, wanted: Mapping[WorkUnit, Sequence[str]], seconds: float) -> None:
         self._stopped = True
         for unit in wanted:
-            patiently(partial(units.give_back, unit, after_seconds=seconds))
+            retry_on_db_error(partial(units.give_back, unit, after_seconds=seconds))
 
     def _call(self, unit: WorkUnit, batch: Sequence[str]) -> Embedded:
         """One call, in the name of the first unit that needs it; what costs nothing leaves no trace in the ledger."""
         if self.embedder.provenance.get("kind") == "local":
             return self.embedder.embed(batch)
         number = self._numbers[unit.pk] = self._numbers.get(unit.pk, 0) + 1
-        attempt, _ = patiently(
+        attempt, _ = retry_on_db_error(
             lambda: Attempt.objects.get_or_create(
                 unit=unit, fence=unit.fence, number=number, defaults={"round": unit.round}
             )
@@ -110,7 +110,7 @@ class Fetching:
             embedded = self.calls.make(lambda: self.embedder.embed(batch))
             self.calls.heard(embedded.retry_after)
         row = _reply(attempt, self.embedder, batch, embedded)
-        patiently(lambda: Reply.objects.bulk_create([row], ignore_conflicts=True))
+        retry_on_db_error(lambda: Reply.objects.bulk_create([row], ignore_conflicts=True))
         return embedded
 
 

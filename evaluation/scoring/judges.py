@@ -13,14 +13,14 @@ from evaluation.judging.calls import JudgeReply, Rung
 from evaluation.judging.catalogue import family_for
 from evaluation.models import Attempt, MetricDefinition, Reply, Run, RunJudge, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings
-from evaluation.runs.config import RunConfig
-from evaluation.runs.lifecycle import pause
 from evaluation.scoring import writing
 from evaluation.scoring.conversations import Conversation, Setting, claimed_again, earlier_replies
 from evaluation.scoring.definitions import define
 from evaluation.scoring.flights import Flight
 from evaluation.scoring.sessions import CallSession
 from evaluation.work import units
+from evaluation.work.lifecycle import pause
+from evaluation.work.planning import RunConfig
 
 
 @dataclass(slots=True, kw_only=True)

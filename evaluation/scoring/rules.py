@@ -10,9 +10,9 @@ from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
 from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.models import Answer, MetricDefinition, Run, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings
-from evaluation.runs.config import RunConfig
 from evaluation.scoring.definitions import definitions
 from evaluation.scoring.writing import Outcome, write
+from evaluation.work.planning import RunConfig
 
 BATCH = 200
 RETRIEVAL_INPUTS = {"latency", "retrieved_ids"}  # what can be computed where the system only retrieved

@@ -29,9 +29,8 @@ from evaluation.models.work import ReplyRow
 from evaluation.scoring.flights import F, Sorted, sort_reply, trace
 from evaluation.scoring.replies import insert_replies, reply_row
 from evaluation.work import collector
-from evaluation.work.patience import patiently
+from evaluation.work.database import STORAGE_FULL, is_short_of_space, retry_on_db_error
 from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Share
-from evaluation.work.storage import STORAGE_FULL, is_short_of_space
 from evaluation.work.tracing import spans
 
 HEARTBEAT_SHARE = 3  # leases are prolonged when a third of their time has passed
@@ -146,7 +145,7 @@ class CallSession(ABC, Generic[F]):
 
     def _queues(self) -> bool:
         """With nothing in hands: whether to wait for a place, which others have, while there is something to do."""
-        if self._stopping or self.pool.pace.limit.most or not patiently(self.is_claimable):
+        if self._stopping or self.pool.pace.limit.most or not retry_on_db_error(self.is_claimable):
             return False
         time.sleep(WAITING_SECONDS)
         return True
@@ -159,8 +158,8 @@ class CallSession(ABC, Generic[F]):
         if now - self._looked_at >= LOOK_SECONDS:
             self._looked_at = now
             if not self._stopping and is_short_of_space():
-                patiently(lambda: self.stop_for(STORAGE_FULL))
-            if not patiently(self.goes_on):
+                retry_on_db_error(lambda: self.stop_for(STORAGE_FULL))
+            if not retry_on_db_error(self.goes_on):
                 self._stopping = True
         if self.tick is not None and now - self._ticked_at >= TICK_SECONDS:
             self._ticked_at = now
@@ -174,10 +173,10 @@ class CallSession(ABC, Generic[F]):
         rest = self.pool.resting
         until = now + rest
         if rest and until > self._known_rest + REST_SLACK_SECONDS:
-            patiently(lambda: share.rest(rest))
+            retry_on_db_error(lambda: share.rest(rest))
             self._known_rest = until
         if now >= self._renew_at:
-            granted = patiently(lambda: share.renew(self.pool.sent, self.pool.pace.limit.now))
+            granted = retry_on_db_error(lambda: share.renew(self.pool.sent, self.pool.pace.limit.now))
             self.pool.allow(granted.allowance, granted.rest_seconds)
             self._known_rest = max(self._known_rest, now + granted.rest_seconds)
             self._renew_at = now + (RENEW_SECONDS if granted.complete else WAITING_SECONDS)
@@ -209,7 +208,7 @@ class CallSession(ABC, Generic[F]):
         return wanted if wanted >= max(1, most // 4) else 0
 
     def _fill(self, size: int) -> None:
-        taken = patiently(lambda: self.take(size))
+        taken = retry_on_db_error(lambda: self.take(size))
         if taken is None:
             self._dry_until = time.monotonic() + DRY_SECONDS
         else:
@@ -222,7 +221,7 @@ class CallSession(ABC, Generic[F]):
             flight.digest = request_hash(flight.call, repeat=flight.repeat)
         kept, known, sending = self.kept, dict[str, JudgeReply](), list[F]()
         if kept is not None and flights:
-            known = dict(patiently(lambda: kept.find([flight.digest for flight in flights])))
+            known = dict(retry_on_db_error(lambda: kept.find([flight.digest for flight in flights])))
         for flight in flights:
             if flight.digest in known:
                 continue
@@ -270,12 +269,12 @@ class CallSession(ABC, Generic[F]):
                     self.give_back([flight], seconds)
                 self.give_back(after.stopped)
 
-        patiently(write)
+        retry_on_db_error(write)
         for flight in (*after.finished, *after.stopped, *(flight for _, flight in after.deferred)):
             del self._hands[flight.key]
         self.ended += len(after.finished)
         if after.needs_person:
-            patiently(lambda: self.stop_for(after.needs_person))
+            retry_on_db_error(lambda: self.stop_for(after.needs_person))
             self._stopping = True
         now = time.monotonic()
         for seconds, flight in (*((0.0, flight) for flight in after.go_on), *after.again):
@@ -289,7 +288,7 @@ class CallSession(ABC, Generic[F]):
         while self._later and self._later[0][0] <= now:
             due.append(heapq.heappop(self._later)[2])
         if due:
-            self._submit(patiently(lambda: self._attempted(due)))
+            self._submit(retry_on_db_error(lambda: self._attempted(due)))
 
     def _attempted(self, flights: Sequence[F]) -> Sequence[F]:
         with transaction.atomic():
@@ -320,7 +319,7 @@ class CallSession(ABC, Generic[F]):
                 self.mark_unsent(unsent)
                 self.give_back(flights)
 
-        patiently(release)
+        retry_on_db_error(release)
         for flight in flights:
             del self._hands[flight.key]
 
@@ -329,6 +328,6 @@ class CallSession(ABC, Generic[F]):
         now = time.monotonic()
         old = [f for f in self._hands.values() if now - f.claimed_at > self.lease_seconds / HEARTBEAT_SHARE]
         if old:
-            patiently(lambda: self.extend(old))
+            retry_on_db_error(lambda: self.extend(old))
             for flight in old:
                 flight.claimed_at = now

@@ -15,8 +15,8 @@ from evaluation.accounts import access
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Run, User
-from evaluation.runs import lifecycle
 from evaluation.wording.messages import explain_refusal
+from evaluation.work import lifecycle
 
 Step = Callable[[Run, User | None], bool]
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from evaluation.models import Heartbeat
 from evaluation.storage import append_only, guards
-from evaluation.work.storage import try_writing
+from evaluation.work.database import try_writing
 from evaluation.work.sweep import neglected_batches, stalled_runs
 
 

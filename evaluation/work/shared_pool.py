@@ -13,7 +13,7 @@ from evaluation.judging.pacing import Allowance
 from evaluation.judging.pool import CallPool
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.models import Endpoint
-from evaluation.work.patience import patiently
+from evaluation.work.database import retry_on_db_error
 from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Granted, Share
 
 ENDPOINT_BUSY = "endpoint_busy"
@@ -87,7 +87,7 @@ class SharedPool:
         if self._share is None or now < self._renew_at:
             return
         share = self._share
-        self._granted = patiently(lambda: share.renew(self._pool.sent, self._pool.pace.limit.now))
+        self._granted = retry_on_db_error(lambda: share.renew(self._pool.sent, self._pool.pace.limit.now))
         self._pool.allow(self._granted.allowance, self._granted.rest_seconds)
         self._told = max(self._told, now + self._granted.rest_seconds)
         self._renew_at = now + (RENEW_SECONDS if self._granted.complete else WAITING_SECONDS)
@@ -97,7 +97,7 @@ class SharedPool:
         rest, now = self._pool.resting, time.monotonic()
         if self._share is not None and rest and now + rest > self._told + WAITING_SECONDS:
             share = self._share
-            patiently(lambda: share.rest(rest))
+            retry_on_db_error(lambda: share.rest(rest))
             self._told = now + rest
 
     def __enter__(self) -> Self:
@@ -111,4 +111,4 @@ class SharedPool:
             self._pool.__exit__(kind, error, trace)
         finally:
             if self._share is not None:
-                patiently(self._share.leave)
+                retry_on_db_error(self._share.leave)

@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from evaluation.judging.limits import Rate
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.models import Endpoint
-from evaluation.work.patience import patiently
+from evaluation.work.database import retry_on_db_error
 from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Granted, Share
 
 T = TypeVar("T")
@@ -69,10 +69,10 @@ class SingleCalls:
     def heard(self, retry_after: float | None) -> None:
         """Have every worker keep the rest that the endpoint asked for."""
         if retry_after:
-            patiently(lambda: self._share.rest(retry_after))
+            retry_on_db_error(lambda: self._share.rest(retry_after))
 
     def _renew(self, out: int) -> Granted:
-        granted = patiently(lambda: self._share.renew(out, 1))
+        granted = retry_on_db_error(lambda: self._share.renew(out, 1))
         now = time.monotonic()
         self._requests.set(granted.allowance.requests_per_minute, now)
         self._tokens.set(granted.allowance.tokens_per_minute, now)
@@ -84,4 +84,4 @@ class SingleCalls:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        patiently(self._share.leave)
+        retry_on_db_error(self._share.leave)

@@ -11,7 +11,7 @@ from django.db import DatabaseError, connection
 
 from evaluation.work import dispatch
 from evaluation.work.health import heartbeat_is_fresh
-from evaluation.work.supervision import Child
+from evaluation.work.serving import Child
 from evaluation.work.sweep import sweep
 
 log = logging.getLogger("concord.serve")

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from evaluation.models import Answer, Run
-from evaluation.runs.config import RunConfig
+from evaluation.work.planning import RunConfig
 
 
 @dataclass(frozen=True, slots=True)

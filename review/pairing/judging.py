@@ -23,7 +23,7 @@ from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Endpoint, JudgeVersion
 from evaluation.runs.costs import Spending, altogether, spending_before, spending_of
 from evaluation.shipping import shipped_rubric_row
-from evaluation.work.patience import patiently
+from evaluation.work.database import retry_on_db_error
 from evaluation.work.shares import Share
 from review.models import PairAttempt, PairJudging, PairPreflight, PairSet, Preference
 from review.pairing.session import PairSession
@@ -94,12 +94,12 @@ def _by_calls(
     rubric = shipped_rubric_row(FAMILY, judge.language)
     judging, _ = PairJudging.objects.get_or_create(pair_set=found, judge_version=judge, rubric_version=rubric)
     turn = Turn(judging)
-    if not patiently(turn.begin):
+    if not retry_on_db_error(turn.begin):
         raise Refused("comparison_in_work")
     try:
         return _in_turn(judging, turn, endpoint, with_attempts(judging, waiting), told, use_cache=use_cache)
     finally:
-        patiently(turn.end)
+        retry_on_db_error(turn.end)
 
 
 def _in_turn(
@@ -113,11 +113,11 @@ def _in_turn(
     kept = KeptPairReplies(judging.pair_set.project_id, endpoint.pk) if use_cache else None
     reason = ""
     while todo and not reason:
-        if not patiently(turn.holds):
+        if not retry_on_db_error(turn.holds):
             return Compared(of - len(todo), len(todo), TURN_LOST)
         share = Share(endpoint, None, AT_ONCE, project_id=judging.pair_set.project_id)
         try:
-            with CallPool(client_of(judging.judge_version), patiently(share.renew).allowance) as pool:
+            with CallPool(client_of(judging.judge_version), retry_on_db_error(share.renew).allowance) as pool:
                 session = PairSession(
                     judging=judging,
                     turn=turn,
@@ -132,12 +132,12 @@ def _in_turn(
                 session.tick = lambda: told(of - len(todo) - session.in_hands, of)  # noqa: B023 -- called within
                 session.work()
         finally:
-            patiently(share.leave)
+            retry_on_db_error(share.leave)
         reason = session.reason
         told(of - len(todo), of)
         if todo and not reason:
             due = min(one.due for one in todo.values()) - time.monotonic()
-            _rest(turn, max(due, patiently(partial(_rest_of, endpoint))))
+            _rest(turn, max(due, retry_on_db_error(partial(_rest_of, endpoint))))
     return Compared(of - len(todo), len(todo), reason)
 
 
@@ -145,18 +145,18 @@ def _pinned(judging: PairJudging, turn: Turn, endpoint: Endpoint, pins: _Pins) -
     """How the judge is asked, for the whole comparison; ``None`` where it cannot be, or the turn was lost."""
 
     def alive() -> None:
-        patiently(turn.holds)
+        retry_on_db_error(turn.holds)
 
-    while (rung := patiently(pins.rung)) is None and not pins.reason and patiently(turn.holds):
+    while (rung := retry_on_db_error(pins.rung)) is None and not pins.reason and retry_on_db_error(turn.holds):
         if not pin(judging.judge_version, pins, float("inf"), random.Random(), alive) and not pins.reason:
-            _rest(turn, max(pins.wait, patiently(partial(_rest_of, endpoint))))
+            _rest(turn, max(pins.wait, retry_on_db_error(partial(_rest_of, endpoint))))
     return rung
 
 
 def _rest(turn: Turn, seconds: float) -> None:
     """Wait so long with the turn in hands."""
     until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0 and patiently(turn.holds):
+    while (left := until - time.monotonic()) > 0 and retry_on_db_error(turn.holds):
         time.sleep(min(left, LONGEST_NAP_SECONDS))
 
 

@@ -13,8 +13,8 @@ from django.db.models import Count, Q
 from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
 from evaluation.judging.calls import Outcome
 from evaluation.models import Endpoint, MetricDefinition, Reply, Run, WorkUnit
-from evaluation.runs.config import RunConfig
 from evaluation.runs.costs import altogether, spending_by_rubric
+from evaluation.work.planning import RunConfig
 from review.models import Draw
 from review.reporting.provenance import (
     DrawUsed,

@@ -13,9 +13,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
 from evaluation.models import Answer, Context, Endpoint
-from evaluation.runs.config import RunConfig
-from evaluation.runs.lifecycle import make_run, start
 from evaluation.shipping import profile_row, save_judge, shipped_rubric_row
+from evaluation.work.lifecycle import make_run, start
+from evaluation.work.planning import RunConfig
 from tests.factories import make_answer_set, make_question_set, question_spec
 
 

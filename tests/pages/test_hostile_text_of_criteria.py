@@ -20,8 +20,8 @@ from evaluation.core.registry import Bilingual
 from evaluation.core.roles import Role
 from evaluation.models import Context, CriterionVersion, Project, Run, User
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
+from evaluation.work.lifecycle import start
 from review.given import Given
 from review.item_export import export_items
 from review.models import Assignment, ReviewQueue

@@ -10,7 +10,7 @@ from evaluation.core.errors import Refused
 from evaluation.management.commands.resume import run_numbered
 from evaluation.management.output import add_format, refuse
 from evaluation.management.working import report, work_off
-from evaluation.runs.lifecycle import retry_failed
+from evaluation.work.lifecycle import retry_failed
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evaluation.work.web_server import PORT_TAKEN, port_taken
+from evaluation.work.serving import PORT_TAKEN, port_taken
 from review.demo.loading import demo_project, load_demo
 from review.demo.people import DemoUser, set_people
 

@@ -14,9 +14,7 @@ from evaluation.judging.jury import JuryRule
 from evaluation.management.working import work_off
 from evaluation.models import Run, WorkUnit
 from evaluation.profiles.spec import DEFAULT_PROFILE
-from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
-from evaluation.runs.planning import planned_units
 from evaluation.runs.selecting import (
     QuestionFilter,
     answers_of_run,
@@ -25,6 +23,8 @@ from evaluation.runs.selecting import (
     question_set_named,
 )
 from evaluation.shipping import profile_row
+from evaluation.work.lifecycle import start
+from evaluation.work.planning import planned_units
 from review.gating import gate_of
 from review.management.asking import refusals
 from review.management.gate_options import add_gate_arguments, gate_asked

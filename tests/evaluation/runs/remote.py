@@ -6,9 +6,9 @@ from typing import Any
 
 from evaluation.models import AnswerSet, Endpoint, Run
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
 from evaluation.shipping import profile_row, save_judge
+from evaluation.work.lifecycle import start
 from tests.factories import make_answer_set, make_question_set, question_spec, unique
 from tests.judge_server import JudgeServer
 

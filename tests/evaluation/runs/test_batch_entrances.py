@@ -12,10 +12,10 @@ from django.test import Client
 from evaluation.core.roles import Role
 from evaluation.models import Endpoint, JudgeBatch, Run
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import start
 from evaluation.runs.monitoring import exposition
 from evaluation.shipping import save_judge
 from evaluation.work import batches as ledger
+from evaluation.work.lifecycle import start
 from tests.evaluation.api.clients import evaluator
 from tests.evaluation.runs.remote import answers_to, remote_run
 from tests.factories import make_user

@@ -16,12 +16,12 @@ from evaluation.models import Attempt, BatchLine, Endpoint, JudgeBatch, Reply, R
 from evaluation.runs import batching
 from evaluation.runs.costs import spending
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import cancel, pause, resume, start
 from evaluation.runs.progress import progress
 from evaluation.scoring import batch_sessions
 from evaluation.scoring.batch_sessions import BatchSession
 from evaluation.shipping import save_judge
 from evaluation.work import batches as ledger
+from evaluation.work.lifecycle import cancel, pause, resume, start
 from evaluation.work.sweep import neglected_batches, sweep
 from tests.evaluation.runs.remote import answers_to, remote_run
 from tests.factories import make_answer_set, make_question_set, question_spec

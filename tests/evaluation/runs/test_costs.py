@@ -13,7 +13,6 @@ from evaluation.core.errors import InvalidFile
 from evaluation.embedding.choice import EmbeddingChoice
 from evaluation.judges.prices import price_table
 from evaluation.models import Answer, Attempt, Endpoint, Preflight, Reply, RubricVersion, Run, RunJudge, WorkUnit
-from evaluation.runs.config import RunConfig
 from evaluation.runs.costs import (
     EMBEDDINGS,
     PREFLIGHT,
@@ -26,6 +25,7 @@ from evaluation.runs.costs import (
 )
 from evaluation.runs.progress import progress
 from evaluation.runs.watching import calls_of
+from evaluation.work.planning import RunConfig
 from tests.factories import make_answer_set, make_draft_run, make_judge, make_units
 
 pytestmark = pytest.mark.django_db

@@ -10,9 +10,9 @@ from django.db.models.functions import Now
 
 from evaluation.models import Attempt, Preflight, Run, Score
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import cancel, pause, resume, start
 from evaluation.runs.making import prepare_run
 from evaluation.shipping import baseline_judge, profile_row
+from evaluation.work.lifecycle import cancel, pause, resume, start
 from evaluation.work.sweep import sweep
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.judge_server import JudgeServer, actions

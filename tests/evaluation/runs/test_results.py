@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from evaluation.models import MetricDefinition, Run, Score
-from evaluation.runs.config import RunConfig
 from evaluation.runs.progress import progress_by_run
 from evaluation.runs.results import MetricFigures, answers_in, figures, updated_at, values_of
 from evaluation.scoring.definitions import definitions
 from evaluation.shipping import shipped_rubric_row
+from evaluation.work.planning import RunConfig
 from tests.factories import make_answer, make_answer_set, make_draft_run, make_judge, make_scored_run, make_units
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ from evaluation.judging.pool import CallPool
 from evaluation.models import Answer, AnswerSet, Attempt, Context, Finding, Reply, Run, Score, WorkUnit
 from evaluation.runs import draining
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import pause, resume, retry_failed, start
+from evaluation.work.lifecycle import pause, resume, retry_failed, start
 from tests.evaluation.scoring.families import Script, ScriptedJudge, run_under
 from tests.factories import make_answer_set, make_question_set
 

@@ -9,8 +9,8 @@ import pytest
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import Attempt, JudgeVersion, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import retry_failed
 from evaluation.scoring.conversations import earlier_replies
+from evaluation.work.lifecycle import retry_failed
 from review.comparing.versions import differing_versions
 from review.machine import machine_values
 from review.reporting.making import make_report

@@ -15,12 +15,12 @@ from django.utils import timezone
 
 from evaluation.models import Attempt, Endpoint, Reply, Run, Score, WorkUnit
 from evaluation.models.work import EndpointShare
-from evaluation.runs.config import RunConfig
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import make_run, start
 from evaluation.runs.preflight import preflight
 from evaluation.shipping import profile_row, save_judge, shipped_rubric_row
 from evaluation.work import dispatch, units
+from evaluation.work.lifecycle import make_run, start
+from evaluation.work.planning import RunConfig
 from evaluation.work.sweep import stalled_runs, sweep
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions

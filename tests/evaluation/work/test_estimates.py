@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 
 from evaluation.models import Run, Score
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
 from evaluation.shipping import baseline_judge, profile_row
-from evaluation.work import estimates
+from evaluation.work import database
+from evaluation.work.lifecycle import start
 from tests.factories import make_answer_set
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +22,7 @@ ON_POSTGRESQL = connection.vendor == "postgresql"
 
 def looks(monkeypatch: Any, many: int) -> list[str]:
     """The statements by which tables are looked at while a run with a few scores comes to its end."""
-    monkeypatch.setattr(estimates, "MANY", many)
+    monkeypatch.setattr(database, "MANY", many)
     answers = make_answer_set()
     run = prepare_run(answers, profile_row(answers.project, "graphrag"), judge=baseline_judge(answers.project, "en"))
     start(run)
@@ -36,7 +36,7 @@ def looks(monkeypatch: Any, many: int) -> list[str]:
 def test_the_tables_of_a_run_with_many_scores_are_looked_at_once(monkeypatch: Any) -> None:
     found = looks(monkeypatch, many=3)
     assert len(found) == ON_POSTGRESQL
-    assert all(model._meta.db_table in found[0] for model in estimates.LOOKED_AT if found)
+    assert all(model._meta.db_table in found[0] for model in database.LOOKED_AT if found)
 
 
 @pytest.mark.skipif(not ON_POSTGRESQL, reason="SQLite keeps no estimates that a run could outdate")

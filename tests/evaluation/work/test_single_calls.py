@@ -12,7 +12,7 @@ from django.utils import timezone
 from evaluation.models import Endpoint, Preflight, Reply, Run, WorkUnit
 from evaluation.models.work import EndpointShare
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import start
+from evaluation.work.lifecycle import start
 from evaluation.work.shares import Share
 from evaluation.work.single_calls import SingleCalls
 from tests.evaluation.runs.remote import remote_run, worked_off

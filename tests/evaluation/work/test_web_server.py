@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evaluation.work.web_server import MOST_PROCESSES, port_taken, processes, web_command
+from evaluation.work.serving import MOST_PROCESSES, port_taken, processes, web_command
 from tests.faults.site import free_port
 
 

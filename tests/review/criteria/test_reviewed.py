@@ -15,9 +15,9 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import CriterionVersion, Run, Score, User
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
 from evaluation.shipping import baseline_judge
+from evaluation.work.lifecycle import start
 from review.given import Given
 from review.models import Rating, ReviewQueue
 from review.queues.leases import next_assignment

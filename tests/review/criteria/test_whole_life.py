@@ -19,9 +19,9 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.models import CriterionVersion, Run
 from evaluation.runs.draining import drain
-from evaluation.runs.lifecycle import start
 from evaluation.runs.making import prepare_run
 from evaluation.shipping import baseline_judge
+from evaluation.work.lifecycle import start
 from review.given import Given
 from review.queues.leases import next_assignment
 from review.ratings import submit

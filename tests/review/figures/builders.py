@@ -21,10 +21,10 @@ from evaluation.models import (
     Score,
     User,
 )
-from evaluation.runs.config import RunConfig
-from evaluation.runs.lifecycle import make_run
 from evaluation.scoring.definitions import definitions
 from evaluation.shipping import profile_row, shipped_rubric_row
+from evaluation.work.lifecycle import make_run
+from evaluation.work.planning import RunConfig
 from review.models import (
     Assignment,
     Draw,

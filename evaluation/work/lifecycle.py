@@ -33,9 +33,8 @@ from evaluation.models import (
     User,
     WorkUnit,
 )
-from evaluation.runs.config import RunConfig
-from evaluation.runs.planning import planned_units, waiting_units
 from evaluation.work import batches, dispatch
+from evaluation.work.planning import RunConfig, planned_units, waiting_units
 from evaluation.work.units import State
 
 UNIT_BATCH = 1000
