@@ -10,8 +10,8 @@ from evaluation.accounts import audit
 from evaluation.accounts.access import may
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.judges.definitions import definitions
 from evaluation.models import Answer, MetricDefinition, Score, User
-from evaluation.scoring.definitions import definitions
 from review.figures.decisions import standing
 from review.given import check_value
 from review.models import Assignment, Override, Rating

@@ -10,6 +10,8 @@ from typing import Any
 from evaluation.core.canonical import content_hash
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
+from evaluation.judges.definitions import definitions
+from evaluation.judges.shipping import shipped_rubric_row
 from evaluation.models import (
     Answer,
     AnswerSet,
@@ -29,8 +31,6 @@ from evaluation.models import (
     User,
     WorkUnit,
 )
-from evaluation.scoring.definitions import definitions
-from evaluation.shipping import shipped_rubric_row
 from evaluation.work.lifecycle import make_run as make_draft
 from evaluation.work.planning import RunConfig
 from review.models import ReviewQueue

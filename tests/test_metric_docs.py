@@ -7,7 +7,7 @@ import re
 import pytest
 
 from evaluation.documenting import PAGE, page
-from evaluation.scoring.definitions import declared
+from evaluation.judges.definitions import declared
 
 TEXT = PAGE.read_text(encoding="utf-8")
 

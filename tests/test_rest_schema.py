@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from config.wsgi import application
 from evaluation.core.roles import Role
-from evaluation.shipping import baseline_judge, profile_row
+from evaluation.judges.shipping import baseline_judge, profile_row
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_answer_set, make_scored_run
 

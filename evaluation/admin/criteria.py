@@ -23,6 +23,7 @@ from evaluation.criteria.drafting import draft
 from evaluation.criteria.standing import newest_events, standing
 from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
 from evaluation.forms.criterion import CriterionForm, filled
+from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion, User
 from evaluation.pages.criterion import (
     STATES,
@@ -34,7 +35,6 @@ from evaluation.pages.criterion import (
     preview_of,
     trial_view,
 )
-from evaluation.shipping import baseline_judge
 from evaluation.wording.messages import explain_refusal
 
 MOST_OFFERED = 20  # answer sets and judges to choose from, the newest first

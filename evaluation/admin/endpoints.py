@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.admin.rights import RoleAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.judges.keys import store_key
+from evaluation.judges.clients import store_key
 from evaluation.judging.origins import AllowList, origin_of
 from evaluation.models import Endpoint
 from evaluation.wording.messages import explain_refusal

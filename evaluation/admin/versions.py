@@ -20,11 +20,11 @@ from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.naming import check_metric_names
 from evaluation.criteria.standing import rubrics_of_others
+from evaluation.judges.shipping import BASELINE, rubric_row, save_judge, save_profile
 from evaluation.judging.criteria.terms import is_criterion
 from evaluation.judging.rubric import Rubric, parse_rubric
 from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion, User
 from evaluation.profiles.spec import ProfileSpec, load_profile
-from evaluation.shipping import BASELINE, rubric_row, save_judge, save_profile
 from evaluation.wording.messages import explain
 
 LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]

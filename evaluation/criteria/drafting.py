@@ -8,9 +8,9 @@ from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Kind
+from evaluation.judges.definitions import declared
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models import Criterion, CriterionVersion, MetricDefinition, Project, User
-from evaluation.scoring.definitions import declared
 
 
 def draft(project: Project, spec: CriterionSpec, *, by: User | None) -> CriterionVersion:

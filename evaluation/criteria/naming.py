@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evaluation.core.errors import UnknownName
+from evaluation.judges.definitions import declared
 from evaluation.models import Criterion
-from evaluation.scoring.definitions import declared
 
 
 def check_metric_names(project_id: int, names: Iterable[str]) -> None:

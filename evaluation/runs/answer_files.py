@@ -17,6 +17,7 @@ from evaluation.core.samples import AnswerSpec
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
 from evaluation.files.file_name import display_name
 from evaluation.files.reading import read_answers
+from evaluation.judges.shipping import profile_row
 from evaluation.models import (
     Answer,
     AnswerSet,
@@ -35,7 +36,6 @@ from evaluation.questions.importing import clean_name
 from evaluation.runs.answered import Answered, match_answers
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.shipping import profile_row
 from evaluation.systems.recorded import ADAPTER
 from evaluation.work.lifecycle import start
 

@@ -11,11 +11,11 @@ from django.db import transaction
 from evaluation.accounts.lock_project import lock_project
 from evaluation.core.errors import Refused
 from evaluation.judges.bench import bench_of
+from evaluation.judges.shipping import profile_row
 from evaluation.models import AnswerSet, Run, User
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.making import prepare_run
 from evaluation.runs.selecting import QuestionFilter
-from evaluation.shipping import profile_row
 from evaluation.work.lifecycle import cancel, pause, resume, start
 
 ALL_QUESTIONS = QuestionFilter()

@@ -12,12 +12,12 @@ from evaluation.criteria.standing import active, active_by_name, idle_names
 from evaluation.embedding import bert_score
 from evaluation.embedding.catalogue import EMBEDDING_NAMES
 from evaluation.judges.embedders import chosen_embedding, chosen_tokens
+from evaluation.judges.shipping import shipped_rubric_row
 from evaluation.judging.catalogue import family_named, family_of, judge_metrics
 from evaluation.judging.families import asked_back
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.models import AnswerSet, CriterionEvent, JudgeVersion, ProfileVersion, RubricVersion, Run, User
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.shipping import shipped_rubric_row
 from evaluation.work.lifecycle import make_run
 from evaluation.work.planning import RunConfig
 

@@ -13,13 +13,13 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.registry import Kind
 from evaluation.core.samples import Result
 from evaluation.core.scales import Scale
+from evaluation.judges.definitions import definitions
 from evaluation.models import MetricDefinition, Run, Score
 from evaluation.profiles.derived.answer_overall import SPEC as ANSWER_OVERALL
 from evaluation.profiles.derived.answer_overall import answer_overall, has_answer_overall
 from evaluation.profiles.derived.catalogue import DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.scoring.coverage import counting
-from evaluation.scoring.definitions import definitions
 from evaluation.scoring.folding import Row, folded
 
 BATCH = 1000

@@ -16,11 +16,11 @@ from evaluation.embedding import bert_score, similarity
 from evaluation.embedding.bert_score import TokenModel, bert_score_f1
 from evaluation.embedding.protocol import Embedder, Vector
 from evaluation.embedding.similarity import answer_relevance, semantic_similarity, texts_of
+from evaluation.judges.definitions import definitions
 from evaluation.judging.calls import Outcome
 from evaluation.judging.families import asked_back
 from evaluation.models import Endpoint, Reply, Run, WorkUnit
 from evaluation.scoring import writing
-from evaluation.scoring.definitions import definitions
 from evaluation.scoring.fetching import Fetching
 from evaluation.work import units
 from evaluation.work.database import retry_on_db_error

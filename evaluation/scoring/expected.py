@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from evaluation.judges.definitions import define, definitions
 from evaluation.judging.catalogue import family_for
 from evaluation.models import MetricDefinition, Run, WorkUnit
-from evaluation.scoring.definitions import define, definitions
 from evaluation.work.planning import RunConfig
 
 

@@ -10,12 +10,12 @@ from functools import partial
 
 from evaluation.core.canonical import content_hash
 from evaluation.embedding.protocol import Embedded, Embedder, Vector, batches, text_hash
+from evaluation.judges.embedders import keep_vectors, kept_vectors
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, decide
 from evaluation.models import Attempt, Reply, Run, WorkUnit
-from evaluation.vectors.keeping import keep_vectors, kept_vectors
 from evaluation.work import units
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.lifecycle import pause

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from django.db import transaction
 from django.db.models import prefetch_related_objects
 
+from evaluation.judges.definitions import define
 from evaluation.judging.calls import JudgeReply, Rung
 from evaluation.judging.catalogue import family_for
 from evaluation.models import Attempt, MetricDefinition, Reply, Run, RunJudge, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring import writing
 from evaluation.scoring.conversations import Conversation, Setting, claimed_again, earlier_replies
-from evaluation.scoring.definitions import define
 from evaluation.scoring.flights import Flight
 from evaluation.scoring.sessions import CallSession
 from evaluation.work import units

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from django.db.models import prefetch_related_objects
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
+from evaluation.judges.definitions import definitions
 from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.models import Answer, MetricDefinition, Run, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings
-from evaluation.scoring.definitions import definitions
 from evaluation.scoring.writing import Outcome, write
 from evaluation.work.planning import RunConfig
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.files.question_rows import QuestionFile
+from evaluation.judges.shipping import rubric_row
 from evaluation.judging.rubric import Rubric
 from evaluation.models import Question, RubricVersion, User
 from evaluation.questions.importing import Imported, import_question_set, newest_version
-from evaluation.shipping import rubric_row
 
 LONGEST_TEXT = 20_000  # characters of a question or reference
 LONGEST_ANCHOR = 120  # as the rubric's own levels

@@ -9,8 +9,8 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
+from evaluation.judges.shipping import baseline_judge
 from evaluation.models import Run, User
-from evaluation.shipping import baseline_judge
 from review.models import PairSet
 from review.pairing.judging import judge_pairs
 from review.pairing.making import make_pairs

@@ -15,12 +15,12 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from evaluation.files.reading import read_questions
+from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.models import Project, QuestionSet, Run, User
 from evaluation.questions.importing import import_question_set
 from evaluation.runs.answer_files import import_answer_file
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.shipping import baseline_judge, profile_row
 from evaluation.work.lifecycle import start
 from review.demo.comparing import NAME, compare_side_by_side
 from review.given import Given

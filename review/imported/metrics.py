@@ -11,8 +11,8 @@ from evaluation.core.errors import Refused
 from evaluation.core.registry import Direction, Kind, ReviewForm
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.criteria.standing import active
+from evaluation.judges.definitions import declared, define
 from evaluation.models import Criterion, MetricDefinition, Run, Score
-from evaluation.scoring.definitions import declared, define
 from review.models import Rating
 
 FORMS = {ScaleKind.YES_NO: ReviewForm.YES_NO, ScaleKind.CLASS: ReviewForm.CLASS}

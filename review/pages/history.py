@@ -9,7 +9,7 @@ from datetime import datetime
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.shipping import BASELINE
+from evaluation.judges.shipping import BASELINE
 from evaluation.wording.messages import explain_reason
 from review.given import FlagKind, OverrideReason
 from review.history import Event, EventKind

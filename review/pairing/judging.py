@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of
 from evaluation.judges.pinning import pin, pinned_columns
+from evaluation.judges.shipping import shipped_rubric_row
 from evaluation.judging.calls import Outcome, Rung
 from evaluation.judging.pairwise import FAMILY, baseline_preference, joined
 from evaluation.judging.pool import CallPool
@@ -22,7 +23,6 @@ from evaluation.judging.probing import Probed
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Endpoint, JudgeVersion
 from evaluation.runs.costs import Spending, altogether, spending_before, spending_of
-from evaluation.shipping import shipped_rubric_row
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.shares import Share
 from review.models import PairAttempt, PairJudging, PairPreflight, PairSet, Preference

@@ -12,10 +12,10 @@ from django.db.models import Exists, OuterRef
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.criteria.standing import rubric_of
+from evaluation.judges.definitions import definitions
+from evaluation.judges.shipping import shipped_rubric_row
 from evaluation.judging.criteria.terms import is_criterion
 from evaluation.models import Answer, MetricDefinition, RoleGrant, RubricVersion, Run, Score, User
-from evaluation.scoring.definitions import definitions
-from evaluation.shipping import shipped_rubric_row
 from review.draws import answers_to_review, frame_of, make_draw
 from review.models import QueueMember, QueueMetric, ReviewItem, ReviewQueue
 from review.queues.naming import neutral_name

@@ -25,8 +25,8 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection, transaction
 from django.utils import timezone
 
+from evaluation.judges.definitions import definitions
 from evaluation.models import Answer, AnswerSet, ApiToken, QuestionSet, RoleGrant, Run, System, SystemVersion, User
-from evaluation.scoring.definitions import definitions
 from tests.factories import make_question_set, make_queue, make_scored_run
 
 PEOPLE, RUNS = 8, 4

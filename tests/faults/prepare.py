@@ -12,9 +12,9 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
+from evaluation.judges.shipping import profile_row, save_judge
 from evaluation.models import Endpoint
 from evaluation.runs.making import prepare_run
-from evaluation.shipping import profile_row, save_judge
 from evaluation.work.lifecycle import start
 from tests.factories import make_answer_set, make_question_set, question_spec
 

@@ -12,8 +12,8 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
+from evaluation.judges.shipping import profile_row, save_judge, shipped_rubric_row
 from evaluation.models import Answer, Context, Endpoint
-from evaluation.shipping import profile_row, save_judge, shipped_rubric_row
 from evaluation.work.lifecycle import make_run, start
 from evaluation.work.planning import RunConfig
 from tests.factories import make_answer_set, make_question_set, question_spec

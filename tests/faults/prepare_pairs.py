@@ -12,8 +12,8 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
+from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint
-from evaluation.shipping import save_judge
 from review.models import Pair, PairSet
 from tests.factories import make_project
 

@@ -15,10 +15,10 @@ from django.utils import timezone
 from evaluation.core.errors import Refused
 from evaluation.core.roles import ALLOWED, Role
 from evaluation.criteria.naming import check_metric_names
-from evaluation.judges.keys import key_of, store_key
+from evaluation.judges.clients import key_of, store_key
+from evaluation.judges.shipping import profile_row
 from evaluation.models import ApiToken, AuditEvent, Endpoint, JudgeVersion, ProfileVersion, QuestionSet, RoleGrant, User
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from evaluation.shipping import profile_row
 from tests.factories import make_project, make_question_set, make_user
 from tests.pages.world import make_world
 

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluation.criteria.standing import active
+from evaluation.judges.shipping import save_judge
 from evaluation.models import (
     Attempt,
     AuditEvent,
@@ -22,7 +23,6 @@ from evaluation.models import (
     WorkUnit,
 )
 from evaluation.models.work import EndpointShare
-from evaluation.shipping import save_judge
 from tests.evaluation.criteria.written import ENGLISH, drafted, in_force
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions

@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.criteria.activating import deactivate
+from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run
-from evaluation.shipping import save_judge
 from review import measures_kept
 from review.given import Given
 from review.judge_records import judge_records

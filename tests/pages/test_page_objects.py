@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
-from evaluation.shipping import profile_row
 from tests.access_rules import PAGES as PAGE_RULES
 from tests.factories import make_scored_run, make_units
 from tests.pages.markup import unsafe

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils import translation
 
+from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
-from evaluation.shipping import profile_row
 from review.pages.profile_card import ProfileCard, profile_card
 from review.reporting.making import make_report
 from tests.review.figures.builders import FAILED, answers_to, run_over, score_all

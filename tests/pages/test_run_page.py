@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
+from evaluation.judges.shipping import profile_row
 from evaluation.models import Attempt, Preflight, Reply, Run, WorkUnit
-from evaluation.shipping import profile_row
 from review.models import Exposure
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_units
 from tests.factories import make_user as user_of

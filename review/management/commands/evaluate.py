@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
 from evaluation.judges.bench import bench_of
+from evaluation.judges.shipping import profile_row
 from evaluation.judging.jury import JuryRule
 from evaluation.management.working import work_off
 from evaluation.models import Run, WorkUnit
@@ -22,7 +23,6 @@ from evaluation.runs.selecting import (
     project_named,
     question_set_named,
 )
-from evaluation.shipping import profile_row
 from evaluation.work.lifecycle import start
 from evaluation.work.planning import planned_units
 from review.gating import gate_of

@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.progress import Progress
 
+from evaluation.judges.shipping import judge_row
 from evaluation.runs.costs import Spending
-from evaluation.shipping import judge_row
 from evaluation.wording.messages import explain_reason
 from review.management.asking import refusals
 from review.management.pair_sets import pair_set_named

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from evaluation.judges.shipping import save_judge
 from evaluation.models import Attempt, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
-from evaluation.shipping import save_judge
 from evaluation.work.lifecycle import start
 from review.models import Exposure
 from tests.evaluation.api.clients import Caller, evaluator, viewer

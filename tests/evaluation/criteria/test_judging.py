@@ -11,10 +11,10 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.samples import Status
 from evaluation.criteria.activating import activate, deactivate
 from evaluation.criteria.drafting import draft
+from evaluation.judges.shipping import baseline_judge, save_judge
 from evaluation.models import AnswerSet, CriterionVersion, Endpoint, JudgeVersion, Reply, Run, Score
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.shipping import baseline_judge, save_judge
 from evaluation.work.lifecycle import start
 from tests.evaluation.criteria.written import ENGLISH, drafted, in_force, spec
 from tests.evaluation.scoring.families import profile_of

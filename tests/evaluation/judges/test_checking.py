@@ -13,11 +13,11 @@ from django.utils import timezone
 
 from evaluation.judges.bench import jury_row
 from evaluation.judges.checking import check
+from evaluation.judges.shipping import baseline_judge, save_judge
 from evaluation.judging.attacks.spec import attack_sets, attacks_hash
 from evaluation.judging.jury import JuryRule
 from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, Project
 from evaluation.models.work import EndpointShare
-from evaluation.shipping import baseline_judge, save_judge
 from evaluation.work.shares import Share
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions

@@ -11,6 +11,7 @@ import pytest
 from django.utils import timezone
 
 from evaluation.core.errors import Refused
+from evaluation.judges.shipping import save_judge
 from evaluation.judging.batch_client import BatchClient
 from evaluation.models import Attempt, BatchLine, Endpoint, JudgeBatch, Reply, Run, Score, WorkUnit
 from evaluation.runs import batching
@@ -19,7 +20,6 @@ from evaluation.runs.draining import drain
 from evaluation.runs.progress import progress
 from evaluation.scoring import batch_sessions
 from evaluation.scoring.batch_sessions import BatchSession
-from evaluation.shipping import save_judge
 from evaluation.work import batches as ledger
 from evaluation.work.lifecycle import cancel, pause, resume, start
 from evaluation.work.sweep import neglected_batches, sweep

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, Attempt, KeptVector, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.shipping import baseline_judge
 from evaluation.wording.messages import explain_reason
 from evaluation.work.lifecycle import resume, retry_failed
 from tests.evaluation.embedding.tiny import tiny_model

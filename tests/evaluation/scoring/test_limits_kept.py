@@ -13,11 +13,11 @@ from django.db.models import Count
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from evaluation.judges.shipping import profile_row, save_judge, shipped_rubric_row
 from evaluation.models import Attempt, Endpoint, Reply, Run, Score, WorkUnit
 from evaluation.models.work import EndpointShare
 from evaluation.runs.draining import drain
 from evaluation.runs.preflight import preflight
-from evaluation.shipping import profile_row, save_judge, shipped_rubric_row
 from evaluation.work import dispatch, units
 from evaluation.work.lifecycle import make_run, start
 from evaluation.work.planning import RunConfig

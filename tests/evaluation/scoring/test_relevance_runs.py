@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from evaluation.judges.shipping import save_judge
 from evaluation.models import Finding, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.shipping import save_judge
 from evaluation.work.lifecycle import retry_failed
 from tests.evaluation.scoring.embedded import answered, drained, endpoint_of, score
 from tests.evaluation.scoring.families import profile_of

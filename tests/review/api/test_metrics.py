@@ -15,9 +15,9 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from evaluation.core.roles import Role
+from evaluation.judges.shipping import save_judge
 from evaluation.models import ApiToken, Attempt, Endpoint, Heartbeat, Project, Reply, WorkUnit
 from evaluation.runs.monitoring import exposition
-from evaluation.shipping import save_judge
 from evaluation.work.shares import Share
 from review.pairing.judging import judge_pairs
 from review.pairing.monitoring import calls_about_pairs

@@ -13,10 +13,10 @@ from django.urls import reverse
 
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
+from evaluation.judges.shipping import baseline_judge
 from evaluation.models import CriterionVersion, Run, Score, User
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.shipping import baseline_judge
 from evaluation.work.lifecycle import start
 from review.given import Given
 from review.models import Rating, ReviewQueue

@@ -17,10 +17,10 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from evaluation.core.roles import Role
+from evaluation.judges.shipping import baseline_judge
 from evaluation.models import CriterionVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.shipping import baseline_judge
 from evaluation.work.lifecycle import start
 from review.given import Given
 from review.queues.leases import next_assignment

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluation.core.errors import Refused
+from evaluation.judges.definitions import definitions
 from evaluation.models import AuditEvent, MetricDefinition, Run, User
-from evaluation.scoring.definitions import definitions
 from review.effective import effective_values
 from review.history import history
 from review.many_overrides import effect_of, override_many

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import Refused
+from evaluation.judges.definitions import definitions
 from evaluation.models import Run, Score
-from evaluation.scoring.definitions import definitions
 from review.given import Given
 from review.models import Assignment, ReviewQueue
 from review.planner.goals import Staff

@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import QuestionSpec
+from evaluation.judges.definitions import definitions
+from evaluation.judges.shipping import profile_row, shipped_rubric_row
 from evaluation.models import (
     Answer,
     AnswerSet,
@@ -21,8 +23,6 @@ from evaluation.models import (
     Score,
     User,
 )
-from evaluation.scoring.definitions import definitions
-from evaluation.shipping import profile_row, shipped_rubric_row
 from evaluation.work.lifecycle import make_run
 from evaluation.work.planning import RunConfig
 from review.models import (

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from evaluation.judges.definitions import definitions
+from evaluation.judges.shipping import profile_row
 from evaluation.models import Finding, Run, Score
-from evaluation.scoring.definitions import definitions
-from evaluation.shipping import profile_row
 from review.reporting.by_profile.section import ProfileSection
 from review.reporting.exporting import export
 from review.reporting.making import make_report

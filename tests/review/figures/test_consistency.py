@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from evaluation.judges.definitions import definitions
 from evaluation.models import MetricDefinition, Run, User
-from evaluation.scoring.definitions import definitions
 from review.consistency import Consistency, consistency
 from review.models import ItemEvent, Rating, ReviewQueue
 from review.queues.pace import paces

@@ -15,8 +15,8 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from evaluation.judges.definitions import definitions
 from evaluation.models import Answer, Context, Run, User
-from evaluation.scoring.definitions import definitions
 from evaluation.wording.messages import explain
 from review.item_export import FORMATS, export_items
 from review.models import Exposure, Rating, ReviewQueue

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import translation
 
 from evaluation.core.roles import Role
+from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
-from evaluation.shipping import profile_row
 from review.comparing.whole import compare, comparison_json
 from review.management.results_tables import results_sheets
 from review.management.systems_tables import systems_sheets

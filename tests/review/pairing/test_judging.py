@@ -17,12 +17,12 @@ from django.db.models.functions import Now
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.judges.bench import jury_row
+from evaluation.judges.shipping import baseline_judge, save_judge
 from evaluation.judging import retrying
 from evaluation.judging.jury import JuryRule
 from evaluation.models import Endpoint, JudgeVersion, Run
 from evaluation.models.work import EndpointShare
 from evaluation.scoring import sessions
-from evaluation.shipping import baseline_judge, save_judge
 from review.models import Pair, PairAttempt, PairJudging, PairPreflight, PairReply, PairSet, Preference
 from review.pairing.figures import pair_figures
 from review.pairing.judging import Compared, judge_pairs, spending_on

@@ -13,8 +13,8 @@ from django.core.management import call_command
 from django.test import Client
 
 from evaluation.core.roles import Role
+from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, Preflight, Run, SystemVersion
-from evaluation.shipping import baseline_judge
 from review.comparing.versions import differing_versions
 from review.comparing.whole import compare
 from review.comparison.gate import GateVerdict
