@@ -18,10 +18,10 @@ from evaluation.models import JudgeVersion, Run, RunJudge, WorkUnit
 from evaluation.runs.batching import work_in_batches
 from evaluation.runs.preflight import preflight, rung_of
 from evaluation.runs.settling import fail_dependents, park_crash_loops, settle
+from evaluation.scoring.deriving import RULE_BATCH, score_rules
 from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession
-from evaluation.scoring.kept_replies import kept_for
-from evaluation.scoring.rules import BATCH, score_rules
+from evaluation.scoring.replies import kept_for
 from evaluation.work import batches, dispatch, tracing, units
 from evaluation.work.database import STORAGE_FULL, is_short_of_space, retry_on_db_error, try_writing
 from evaluation.work.lifecycle import pause
@@ -82,7 +82,7 @@ def claimable_now(run_id: int) -> bool:
 
 def _rules_once(run: Run) -> int:
     rules = [WorkUnit.Kind.RULES]
-    claimed = units.claim(run.pk, rules, BATCH) or units.claim(run.pk, rules, 1, suspects=True)
+    claimed = units.claim(run.pk, rules, RULE_BATCH) or units.claim(run.pk, rules, 1, suspects=True)
     if claimed:
         with tracing.batch(run.pk, WorkUnit.Kind.RULES) as counts:
             score_rules(run, claimed)

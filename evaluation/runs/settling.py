@@ -9,8 +9,7 @@ from evaluation.accounts import audit
 from evaluation.core.samples import Result
 from evaluation.models import Run, RunEvent, WorkUnit
 from evaluation.scoring.coverage import incomplete_metrics
-from evaluation.scoring.deriving import derive
-from evaluation.scoring.expected import expected_metrics
+from evaluation.scoring.deriving import derive, expected_metrics
 from evaluation.scoring.juries import judge_together
 from evaluation.scoring.writing import Outcome, write
 from evaluation.work import units

@@ -1,4 +1,10 @@
-"""Derived metrics: computed from the other results of the same answer when no work is open any more.
+"""The rules step: all rule metrics of a profile on an answer, in one unit.
+
+Which metrics a unit is to give, known before it has run.
+
+Several judgements of one answer by one judge as one.
+
+Derived metrics: computed from the other results of the same answer when no work is open any more.
 
 They belong to no unit. Deriving again changes nothing where the results are the same; where they have changed (after a
 retry) a row of the next round supersedes.
@@ -6,21 +12,89 @@ retry) a row of the next round supersedes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from django.db.models import prefetch_related_objects
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.registry import Kind
-from evaluation.core.samples import Result
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
 from evaluation.core.scales import Scale
-from evaluation.judges.definitions import definitions
-from evaluation.models import MetricDefinition, Run, Score
+from evaluation.judges.definitions import define, definitions
+from evaluation.judging.catalogue import family_for
+from evaluation.metrics.catalogue import rule_metric_named
+from evaluation.models import Answer, MetricDefinition, Run, Score, WorkUnit
 from evaluation.profiles.derived.answer_overall import SPEC as ANSWER_OVERALL
 from evaluation.profiles.derived.answer_overall import answer_overall, has_answer_overall
 from evaluation.profiles.derived.catalogue import DERIVED_METRICS
-from evaluation.profiles.spec import ProfileSpec
+from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring.coverage import counting
-from evaluation.scoring.folding import Row, folded
+from evaluation.scoring.writing import Outcome, write
+from evaluation.work.planning import RunConfig
+
+RULE_BATCH = 200
+RETRIEVAL_INPUTS = {"latency", "retrieved_ids"}  # what can be computed where the system only retrieved
+
+
+def score_rules(run: Run, claimed: Sequence[WorkUnit]) -> None:
+    """Compute and write the rule metrics of the claimed units."""
+    config = RunConfig.model_validate(run.config)
+    settings = rule_settings(ProfileSpec.model_validate(run.profile_version.spec), k=config.k)
+    metrics = definitions(config.rules)
+    prefetch_related_objects(claimed, "answer__question", "answer__contexts")
+
+    def result(name: str, question: QuestionSpec, spec: AnswerSpec) -> Result:
+        metric = rule_metric_named(name)
+        if config.evaluation_type == "retrieval_only" and not RETRIEVAL_INPUTS & set(metric.spec.inputs):
+            return Result.not_applicable("not_generated")
+        return metric(question, spec, settings)
+
+    def results(answer: Answer) -> dict[MetricDefinition, Result]:
+        question, lost = answer.question.read(), answer.status == "failed"
+        spec = AnswerSpec("") if lost else answer.read()
+        found = {row: result(name, question, spec) for name, row in metrics.items()}
+        if not lost:
+            return found
+        # What does not apply to the question does not fail with the answer.
+        failed = Result.failed("upstream: " + answer.reason)
+        return {row: r if r.status is Status.NOT_APPLICABLE else failed for row, r in found.items()}
+
+    write([Outcome(unit, results(unit.answer)) for unit in claimed if unit.answer is not None])
+
+
+def expected_metrics(run: Run, unit: WorkUnit) -> list[MetricDefinition]:
+    """The metrics of a rules, judge or embedding unit; none for a unit that asks the system or has no answer yet."""
+    if unit.answer_id is None or unit.kind == WorkUnit.Kind.ASK:
+        return []
+    if unit.kind == WorkUnit.Kind.RULES:
+        names = list(RunConfig.model_validate(run.config).rules)
+    elif unit.kind == WorkUnit.Kind.EMBED and unit.run_judge_id is None:
+        names = list(RunConfig.model_validate(run.config).embeddings)
+    elif unit.run_judge is not None:
+        return [define(spec) for spec in family_for(unit.run_judge.rubric_version.rubric).given]
+    else:
+        names = []
+    return list(definitions(names).values())
+
+
+Row = tuple[str, float | None, str | None, str]  # status, value, label, reason
+
+
+def folded(repeats: Sequence[Row]) -> Result:
+    """One result of several repeats: the mean of the numbers that were scored (classes: the commonest, of several the
+    first said), else the first failure, else the first reason why it does not apply."""
+    values = [value for _, value, _, _ in repeats if value is not None]
+    if values:
+        return Result.scored(math.fsum(values) / len(values))
+    labels = [label for _, _, label, _ in repeats if label is not None]
+    if labels:
+        return Result.labelled(statistics.mode(labels))
+    failures = [reason for status, _, _, reason in repeats if status == Status.FAILED]
+    return Result.failed(failures[0]) if failures else Result.not_applicable(repeats[0][3])
+
 
 BATCH = 1000
 

@@ -15,7 +15,7 @@ from evaluation.core.samples import Result
 from evaluation.judging.jury import JuryRule, joined
 from evaluation.models import Run, RunJudge, Score
 from evaluation.scoring.coverage import current
-from evaluation.scoring.folding import folded
+from evaluation.scoring.deriving import folded
 
 BATCH = 1000
 _Key = tuple[int, int]  # answer, metric

@@ -12,7 +12,7 @@ from evaluation.core.samples import Result
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pairwise import METRIC, Joined
 from evaluation.models import JudgeVersion, RubricVersion
-from evaluation.scoring.kept_replies import kept_reply
+from evaluation.scoring.replies import kept_reply
 from review.models import Pair, PairAttempt, PairJudging, PairReply, PairSet, Preference
 
 
