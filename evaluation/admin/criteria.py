@@ -18,9 +18,8 @@ from evaluation.accounts import access
 from evaluation.admin.versions import VersionAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.criteria.activating import activate, deactivate
-from evaluation.criteria.drafting import draft
-from evaluation.criteria.standing import newest_events, standing
+from evaluation.criteria.active_criteria import newest_events, standing
+from evaluation.criteria.services import activate, deactivate, draft
 from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
 from evaluation.forms.criterion import CriterionForm, filled
 from evaluation.judges.shipping import baseline_judge

@@ -18,8 +18,8 @@ from evaluation.admin.rights import ReadOnlyAdmin
 from evaluation.core.errors import InvalidFile, UnknownName
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
-from evaluation.criteria.naming import check_metric_names
-from evaluation.criteria.standing import rubrics_of_others
+from evaluation.criteria.active_criteria import rubrics_of_others
+from evaluation.criteria.services import check_metric_names
 from evaluation.judges.shipping import BASELINE, rubric_row, save_judge, save_profile
 from evaluation.judging.criteria.terms import is_criterion
 from evaluation.judging.rubric import Rubric, parse_rubric

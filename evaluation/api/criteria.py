@@ -11,7 +11,7 @@ from evaluation.accounts.access import fetch
 from evaluation.api.endpoints import Endpoint, ListEndpoint
 from evaluation.api.filters import CriterionFilter
 from evaluation.core.roles import Action
-from evaluation.criteria.standing import newest_events
+from evaluation.criteria.active_criteria import newest_events
 from evaluation.models import CriterionEvent, CriterionVersion
 
 _IN_FORCE = newest_events().filter(criterion=OuterRef("criterion"), verb=CriterionEvent.Verb.ACTIVATED)

@@ -14,7 +14,7 @@ from evaluation.accounts.access import fetch, projects_with
 from evaluation.api.endpoints import Endpoint, ListEndpoint
 from evaluation.api.filters import ByNameInProject, RubricFilter
 from evaluation.core.roles import Action
-from evaluation.criteria.standing import rubrics_of_others
+from evaluation.criteria.active_criteria import rubrics_of_others
 from evaluation.models import JudgeVersion, ProfileVersion, RubricVersion
 
 JUDGES = JudgeVersion.objects.select_related("endpoint")

@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.errors import InvalidFile, Problem, Refused
-from evaluation.criteria.drafting import name_is_free
+from evaluation.criteria.services import name_is_free
 from evaluation.judging.criteria.spec import CriterionSpec, read_criterion
 from evaluation.judging.criteria.terms import Offline, Slot
 from evaluation.models import CriterionVersion, Project

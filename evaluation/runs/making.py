@@ -8,7 +8,7 @@ from uuid import UUID
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.registry import Direction
-from evaluation.criteria.standing import active, active_by_name, idle_names
+from evaluation.criteria.active_criteria import active, active_by_name, idle_names
 from evaluation.embedding import bert_score
 from evaluation.embedding.catalogue import EMBEDDING_NAMES
 from evaluation.judges.embedders import chosen_embedding, chosen_tokens

@@ -10,7 +10,7 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Direction, Kind, ReviewForm
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.criteria.standing import active
+from evaluation.criteria.active_criteria import active
 from evaluation.judges.definitions import declared, define
 from evaluation.models import Criterion, MetricDefinition, Run, Score
 from review.models import Rating

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
-from evaluation.criteria.standing import active_in
+from evaluation.criteria.active_criteria import active_in
 from evaluation.models import JudgeVersion
 from review.judge_records import judge_records
 from review.pages.judges import judge_page, judges_page

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from evaluation.core.errors import Refused
 from evaluation.core.roles import ALLOWED, Role
-from evaluation.criteria.naming import check_metric_names
+from evaluation.criteria.services import check_metric_names
 from evaluation.judges.clients import key_of, store_key
 from evaluation.judges.shipping import profile_row
 from evaluation.models import ApiToken, AuditEvent, Endpoint, JudgeVersion, ProfileVersion, QuestionSet, RoleGrant, User

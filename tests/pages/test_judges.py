@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.criteria.activating import deactivate
+from evaluation.criteria.services import deactivate
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run
 from review import measures_kept

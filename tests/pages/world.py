@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.test import Client
 
 from evaluation.core.roles import Role
-from evaluation.criteria.drafting import draft
+from evaluation.criteria.services import draft
 from evaluation.models import Answer, CriterionVersion, ImportBatch, Project, QuestionSet, Run, SystemVersion, User
 from review.models import Assignment, Draw, ItemEvent, Pair, PairMember, PairSet, ReviewQueue
 from review.queues.leases import next_assignment

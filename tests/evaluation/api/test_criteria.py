@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.core.roles import Role
-from evaluation.criteria.drafting import draft
+from evaluation.criteria.services import draft
 from evaluation.models import Endpoint, Run
 from tests.evaluation.api.clients import Caller, evaluator, viewer
 from tests.evaluation.criteria.written import drafted, in_force, spec

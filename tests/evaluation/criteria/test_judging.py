@@ -9,8 +9,7 @@ import pytest
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.samples import Status
-from evaluation.criteria.activating import activate, deactivate
-from evaluation.criteria.drafting import draft
+from evaluation.criteria.services import activate, deactivate, draft
 from evaluation.judges.shipping import baseline_judge, save_judge
 from evaluation.models import AnswerSet, CriterionVersion, Endpoint, JudgeVersion, Reply, Run, Score
 from evaluation.runs.draining import drain

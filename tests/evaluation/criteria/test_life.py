@@ -8,9 +8,8 @@ from django.db import DatabaseError, transaction
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Kind
 from evaluation.core.roles import Role
-from evaluation.criteria.activating import activate, deactivate
-from evaluation.criteria.drafting import draft
-from evaluation.criteria.standing import active, rubric_of, standing
+from evaluation.criteria.active_criteria import active, rubric_of, standing
+from evaluation.criteria.services import activate, deactivate, draft
 from evaluation.models import AuditEvent, CriterionEvent, CriterionVersion, MetricDefinition, RubricVersion
 from tests.evaluation.criteria.written import ENGLISH, KOREAN, drafted, in_force, spec
 from tests.factories import make_project, make_user

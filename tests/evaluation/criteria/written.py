@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluation.criteria.activating import activate
-from evaluation.criteria.drafting import draft
+from evaluation.criteria.services import activate, draft
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models import CriterionVersion, Project, User
 from tests.factories import unique

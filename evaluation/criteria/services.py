@@ -1,18 +1,85 @@
-"""Putting a version of a criterion in force, and taking it out again. What was judged by it stays as it is."""
+"""Drafting a criterion: every edit is a version of its own, and content that was there before selects its version.
+
+Which names a profile may give to metrics: what the code declares, and the criteria of its project.
+
+Putting a version of a criterion in force, and taking it out again. What was judged by it stays as it is.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from django.db import transaction
 from django.db.models import Max
 
 from evaluation.accounts import audit
-from evaluation.core.errors import Refused
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.registry import Kind
-from evaluation.criteria.standing import standing
+from evaluation.criteria.active_criteria import standing
+from evaluation.judges.definitions import declared
 from evaluation.judging.criteria.frame import criterion_rubric
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.judging.criteria.terms import family_of_criterion
-from evaluation.models import Criterion, CriterionEvent, CriterionVersion, MetricDefinition, RubricVersion, User
+from evaluation.models import (
+    Criterion,
+    CriterionEvent,
+    CriterionVersion,
+    MetricDefinition,
+    Project,
+    RubricVersion,
+    User,
+)
+
+
+def draft(project: Project, spec: CriterionSpec, *, by: User | None) -> CriterionVersion:
+    """The version with exactly this content, made as the next version where there is none.
+
+    :raises Refused: ``criterion_name_taken`` where the name is a metric's of the product, of an import or of a
+        criterion of another project.
+    """
+    with transaction.atomic():
+        criterion = _criterion(project, spec.name, by)
+        digest = content_hash(spec.content())
+        versions = CriterionVersion.objects.filter(criterion=criterion)
+        if same := versions.filter(content_hash=digest).first():
+            return same
+        newest = versions.order_by("-version").first()
+        made = CriterionVersion.objects.create(
+            criterion=criterion,
+            version=newest.version + 1 if newest else 1,
+            spec=spec.model_dump(mode="json"),
+            content_hash=digest,
+            created_by=by,
+        )
+        audit.record(by, "criterion.drafted", made, hash=digest, version=made.version)
+    return made
+
+
+def name_is_free(project: Project, name: str) -> bool:
+    """Whether a criterion of the project may have, or has, the name. A metric's name is the only one on the site."""
+    if name in declared() or Criterion.objects.filter(name=name).exclude(project=project).exists():
+        return False
+    return not MetricDefinition.objects.filter(name=name).exclude(kind=Kind.CUSTOM).exists()
+
+
+def _criterion(project: Project, name: str, by: User | None) -> Criterion:
+    if not name_is_free(project, name):
+        raise Refused("criterion_name_taken", name=name)
+    found = Criterion.objects.select_for_update().filter(project=project, name=name).first()
+    return found or Criterion.objects.create(project=project, name=name, created_by=by)
+
+
+def check_metric_names(project_id: int, names: Iterable[str]) -> None:
+    """Every name is a metric's or a criterion's; a criterion need not be in force yet. One query.
+
+    :raises UnknownName: for the first name that is neither.
+    """
+    criteria = Criterion.objects.filter(project_id=project_id).values_list("name", flat=True)
+    known = [*declared(), *criteria]
+    for name in names:
+        if name not in known:
+            raise UnknownName("metric", name, known)
 
 
 @transaction.atomic
