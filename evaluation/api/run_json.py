@@ -12,9 +12,8 @@ from rest_framework.reverse import reverse
 
 from evaluation.models import Answer, JudgeBatch, Run
 from evaluation.runs.costs import Spending, spending_by_rubric
-from evaluation.runs.drift import drift
 from evaluation.runs.progress import Progress, progress, progress_by_run
-from evaluation.runs.results import FAITHFULNESS, MEANS, RELEVANCY, figures, updated_at, values_of
+from evaluation.runs.results import FAITHFULNESS, MEANS, RELEVANCY, drift, figures, updated_at, values_of
 from evaluation.wording.messages import explain_reason
 from evaluation.work.planning import RunConfig
 

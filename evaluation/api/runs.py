@@ -28,8 +28,8 @@ from evaluation.judging.jury import JuryRule
 from evaluation.models import AnswerSet, Run, User
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.asking import Wanted, ask_for_run, cancel_run, pause_run, resume_run
+from evaluation.runs.making import QuestionFilter
 from evaluation.runs.results import answers_in
-from evaluation.runs.selecting import QuestionFilter
 from evaluation.work.lifecycle import retry_failed
 
 RUNS = Run.objects.select_related("answer_set__question_set", "profile_version")

@@ -14,8 +14,7 @@ from evaluation.judges.bench import bench_of
 from evaluation.judges.shipping import profile_row
 from evaluation.models import AnswerSet, Run, User
 from evaluation.profiles.spec import DEFAULT_PROFILE
-from evaluation.runs.making import prepare_run
-from evaluation.runs.selecting import QuestionFilter
+from evaluation.runs.making import QuestionFilter, prepare_run
 from evaluation.work.lifecycle import cancel, pause, resume, start
 
 ALL_QUESTIONS = QuestionFilter()

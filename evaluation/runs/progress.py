@@ -1,16 +1,24 @@
-"""How far a run is: units by state, calls, cost and pace, in three queries."""
+"""How far a run is: units by state, calls, cost and pace, in three queries.
+
+What a running run's calls are doing right now.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, F, Max, Q, Sum
 from django.utils import timezone
 
-from evaluation.models import Run, WorkUnit
-from evaluation.runs.costs import Spending, spending_by_run
+from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
+from evaluation.runs.batches_out import BatchesOut, batches_out, troubled_batches
+from evaluation.runs.costs import UNSENT, Spending, expected_cost, spending_by_run
+from evaluation.work.planning import RunConfig
+from evaluation.work.shares import live_shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +85,52 @@ def _progress(run: Run, row: Mapping[str, Any], spent: Spending) -> Progress:
         spent=spent,
         pace=pace,
         seconds_left=waiting / pace if pace and waiting and not units["batched"] else None,
+    )
+
+
+RECENT_SECONDS = 30
+FINE = ("ok", *UNSENT)  # of a call's outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls of a run. ``pace`` is calls that ended per second over the last half minute, ``in_flight`` those sent
+    and not answered a second ago, ``limit`` how many the run's workers let out at once, or what its endpoints take
+    where nobody works on it (``None`` without an endpoint).
+    ``resting_until`` is when the last resting endpoint may be called again. ``troubles`` counts the calls that ended
+    badly by outcome; most of them were made again. ``expected`` is the cost in the end in US dollars, ``None`` while
+    unknown. ``out`` are the calls in open batches, ``batch_troubles`` why others ended badly."""
+
+    pace: float
+    in_flight: int
+    limit: int | None
+    resting_until: datetime | None
+    troubles: Mapping[str, int]
+    expected: Decimal | None
+    out: BatchesOut | None = None
+    batch_troubles: tuple[str, ...] = ()
+
+
+def calls_of(run: Run) -> Calls:
+    """The run's calls now. Seven queries at most, two more where it has batches."""
+    now = timezone.now()
+    replies = Reply.objects.filter(attempt__unit__run=run)
+    recent = replies.filter(created_at__gt=now - timedelta(seconds=RECENT_SECONDS)).exclude(outcome__in=UNSENT).count()
+    open_calls = Attempt.objects.filter(
+        unit__run=run, unit__state=WorkUnit.State.LEASED, fence=F("unit__fence"), reply__isnull=True
+    )
+    told = live_shares().filter(run=run).aggregate(out=Sum("out"), limit=Sum("limit"))
+    bad = replies.exclude(outcome__in=FINE).values_list("outcome").order_by().annotate(count=Count("id"))
+    endpoints = list(Endpoint.objects.filter(judges__in=run.judges.values("judge_version")).distinct())
+    batched = RunConfig.model_validate(run.config).batch
+    resting = [until for until in (one.cooldown_until for one in endpoints) if until and until > now]
+    return Calls(
+        pace=recent / RECENT_SECONDS,
+        in_flight=open_calls.count() if told["out"] is None else told["out"],
+        limit=(told["limit"] or sum(one.max_concurrency for one in endpoints)) if endpoints else None,
+        resting_until=max(resting, default=None),
+        troubles=dict(sorted(bad, key=lambda each: (-each[1], each[0]))),
+        expected=expected_cost(run),
+        out=batches_out(run) if batched else None,
+        batch_troubles=tuple(batch.reason for batch in troubled_batches(run)) if batched else (),
     )

@@ -13,11 +13,11 @@ from rest_framework.response import Response
 
 from evaluation.accounts import access
 from evaluation.accounts.access import LARGEST_ID
-from evaluation.accounts.exports import take_export, take_figures
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Action
 from evaluation.models import Run
+from evaluation.runs.exports import take_export, take_figures
 from review.api.shapes import TOO_OFTEN, NothingBody
 from review.comparing.choosing import MOST
 from review.comparing.whole import compare, comparison_json

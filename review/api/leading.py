@@ -13,10 +13,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.accounts.access import LARGEST_ID
-from evaluation.accounts.exports import take_export, take_figures
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.core.errors import UnknownName
 from evaluation.models import User
+from evaluation.runs.exports import take_export, take_figures
 from review.access import leads, queue_for_lead, queue_for_reading
 from review.api.shapes import TOO_OFTEN, NothingBody
 from review.consistency import Consistency, consistency

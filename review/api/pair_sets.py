@@ -14,11 +14,11 @@ from rest_framework.response import Response
 
 from evaluation.accounts import access
 from evaluation.accounts.access import LARGEST_ID
-from evaluation.accounts.exports import take_export, take_figures
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.api.pages import Pages
 from evaluation.core.roles import Action
 from evaluation.models import Run
+from evaluation.runs.exports import take_export, take_figures
 from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.agreement.bootstrap import Resampling
 from review.api.figures import MOST_RESAMPLES

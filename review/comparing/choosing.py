@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluation.models import Run
-from evaluation.runs.selecting import project_named, question_set_named
+from evaluation.runs.making import project_named, question_set_named
 from review.reporting.gathering import Gathered, gather
 from review.reporting.making import report_of
 from review.reporting.report import Report

@@ -12,8 +12,7 @@ from django.utils.translation import gettext
 from evaluation.models import Run
 from evaluation.runs.batches_out import BatchesOut
 from evaluation.runs.costs import Spending
-from evaluation.runs.progress import Progress
-from evaluation.runs.watching import Calls
+from evaluation.runs.progress import Calls, Progress
 from evaluation.wording.messages import explain_reason
 from review.pages import numbers
 from review.pages.costs import saving

@@ -14,10 +14,10 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evaluation.accounts.exports import take_export
 from evaluation.core.errors import Refused
 from evaluation.core.whole_numbers import whole_number
 from evaluation.models import RoleGrant, User
+from evaluation.runs.exports import take_export
 from evaluation.wording.messages import explain_refusal
 from review.access import leads, queue_for_lead, queue_for_reading
 from review.consistency import consistency

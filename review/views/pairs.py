@@ -17,11 +17,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation.accounts import access
-from evaluation.accounts.exports import take_export
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.models import Run, User
+from evaluation.runs.exports import take_export
 from evaluation.wording.messages import explain_refusal
 from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.forms.pairs import NewPairsForm, PreferenceForm

@@ -8,11 +8,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evaluation.accounts import access
-from evaluation.accounts.exports import take_export
 from evaluation.core.roles import Action
 from evaluation.models import Run
-from evaluation.runs.progress import progress
-from evaluation.runs.watching import calls_of
+from evaluation.runs.exports import take_export
+from evaluation.runs.progress import calls_of, progress
 from review.exposures import expose, expose_answers
 from review.forms.run_filter import RunFilter
 from review.pages.plan import planned_review

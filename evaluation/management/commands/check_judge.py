@@ -12,7 +12,7 @@ from evaluation.judges.checking import check
 from evaluation.judges.shipping import judge_row
 from evaluation.management.output import add_format, as_json, refuse, table
 from evaluation.models import AttackResult, JudgeCheck
-from evaluation.runs.selecting import project_named
+from evaluation.runs.making import project_named
 from evaluation.wording.messages import explain_reason
 
 FAILED = 100

@@ -15,7 +15,7 @@ from evaluation.management.commands.import_questions import read_bytes
 from evaluation.management.output import add_format, as_json, refuse, remarks
 from evaluation.management.working import work_off
 from evaluation.runs.answer_files import import_answers
-from evaluation.runs.selecting import project_named, question_set_named
+from evaluation.runs.making import project_named, question_set_named
 
 
 class Command(BaseCommand):

@@ -14,7 +14,7 @@ from evaluation.files.reading import read_questions
 from evaluation.management.output import add_format, as_json, problem_line, refuse, remarks, table
 from evaluation.questions.importing import import_question_set, set_name
 from evaluation.questions.uploads import Preview, preview_file
-from evaluation.runs.selecting import project_named
+from evaluation.runs.making import project_named
 
 
 class Command(BaseCommand):

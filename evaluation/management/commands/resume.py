@@ -11,7 +11,7 @@ from evaluation.management.output import add_format, refuse
 from evaluation.management.working import report, work_off
 from evaluation.models import Run
 from evaluation.runs.asking import resume_run
-from evaluation.runs.drift import drift
+from evaluation.runs.results import drift
 
 
 class Command(BaseCommand):

@@ -15,11 +15,11 @@ from evaluation.judging.jury import JuryRule
 from evaluation.management.working import work_off
 from evaluation.models import Run, WorkUnit
 from evaluation.profiles.spec import DEFAULT_PROFILE
-from evaluation.runs.making import prepare_run
-from evaluation.runs.selecting import (
+from evaluation.runs.making import (
     QuestionFilter,
     answers_of_run,
     newest_answers,
+    prepare_run,
     project_named,
     question_set_named,
 )

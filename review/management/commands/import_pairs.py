@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from evaluation.runs.selecting import project_named
+from evaluation.runs.making import project_named
 from review.management.asking import refusals
 from review.pairing.importing import import_pairs
 

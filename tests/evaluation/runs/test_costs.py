@@ -23,8 +23,7 @@ from evaluation.runs.costs import (
     spending_by_answer,
     spending_by_rubric,
 )
-from evaluation.runs.progress import progress
-from evaluation.runs.watching import calls_of
+from evaluation.runs.progress import calls_of, progress
 from evaluation.work.planning import RunConfig
 from tests.factories import make_answer_set, make_draft_run, make_judge, make_units
 
