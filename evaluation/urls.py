@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from evaluation.views import accounts, icon, question_sets, run_control
+from evaluation.web.views import accounts, icon, question_sets, run_control
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", accounts.SignIn.as_view(), name="login"),

@@ -21,10 +21,10 @@ from evaluation.core.roles import Action
 from evaluation.criteria.active_criteria import newest_events, standing
 from evaluation.criteria.services import activate, deactivate, draft
 from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
-from evaluation.forms.criterion import CriterionForm, filled
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion, User
-from evaluation.pages.criterion import (
+from evaluation.web.forms.criterion import CriterionForm, filled
+from evaluation.web.pages.criterion import (
     STATES,
     Choices,
     Option,

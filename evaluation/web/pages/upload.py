@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluation.forms.upload import UploadForm
-from evaluation.pages.question_sets import ProblemList
+from evaluation.web.forms.upload import UploadForm
+from evaluation.web.pages.question_sets import ProblemList
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from evaluation.accounts import access
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
-from evaluation.forms.upload import UploadForm
 from evaluation.models import ImportBatch, QuestionSet, User
-from evaluation.pages.question_sets import ProblemList, SetListPage, preview_page, problem_list, set_page, set_rows
-from evaluation.pages.upload import UploadPage
 from evaluation.questions.uploads import QUESTIONS, confirm_upload, preview, store_upload
+from evaluation.web.forms.upload import UploadForm
+from evaluation.web.pages.question_sets import ProblemList, SetListPage, preview_page, problem_list, set_page, set_rows
+from evaluation.web.pages.upload import UploadPage
 from evaluation.wording.messages import explain, explain_refusal
 
 SIZE = 50

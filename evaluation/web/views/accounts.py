@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from evaluation.forms.log_in import LogInForm
 from evaluation.models import User
+from evaluation.web.forms.log_in import LogInForm
 
 YEAR = 365 * 24 * 3600
 

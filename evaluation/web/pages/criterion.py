@@ -12,10 +12,10 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.samples import Result, Status
 from evaluation.criteria.trying import Trial
-from evaluation.forms.criterion import DIRECTIONS, SLOTS, STAND_INS, key_text
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.spec import CriterionTexts
 from evaluation.models import Answer, CriterionEvent, CriterionVersion
+from evaluation.web.forms.criterion import DIRECTIONS, SLOTS, STAND_INS, key_text
 from evaluation.wording.messages import explain_reason
 
 STATES: dict[str, Promise] = {

@@ -1,1 +1,0 @@
-"""What pages of the machine's half show, as frozen values."""
