@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from evaluation.documenting import PAGE, page
 from evaluation.judges.definitions import declared
+from evaluation.management.documenting import PAGE, page
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_is_what_the_registry_says_now() -> None:
-    assert page() == TEXT, "stale: python -m evaluation.documenting"
+    assert page() == TEXT, "stale: python -m evaluation.management.documenting"
 
 
 @pytest.mark.parametrize("name", declared())
