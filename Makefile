@@ -58,7 +58,7 @@ $(CROSSCHECK)/.ready: tests/crosscheck/requirements.txt
 	@touch $@
 
 crosscheck: setup-dev $(CROSSCHECK)/.ready  ## statistics against reference libraries in an environment of their own
-	$(CROSSCHECK)/bin/python -m pytest -c tests/crosscheck/pytest.ini --rootdir=. tests/crosscheck tests/review/agreement/test_reference_libraries.py
+	$(CROSSCHECK)/bin/python -m pytest -c tests/crosscheck/pytest.ini --rootdir=. tests/crosscheck tests/review/statistics/agreement/test_reference_libraries.py
 	$(BIN)/python -m tests.crosscheck_bert_score
 
 simulate: setup-dev            ## how often corrected intervals cover the truth (CONCORD_TEST_DATA; minutes)

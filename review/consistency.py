@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from evaluation.core.scales import Scale
 from evaluation.models import MetricDefinition
-from review.agreement.consensus import consensus
-from review.agreement.pair import PairAgreement, compare
 from review.figures.experts import ExpertRating, agreement_ratings, read
 from review.figures.judged import Key
 from review.models import Rating, ReviewQueue
 from review.models.queues import FIRST_OCCASION
+from review.statistics.agreement.pair import PairAgreement, compare
+from review.statistics.agreement.rating import consensus
 
 Value = float | str
 

@@ -18,8 +18,8 @@ from evaluation.work.planning import RunConfig
 from review.machine import MachineValue, machine_values
 from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue
 from review.queues.order import new_seed
-from review.sampling.draw import CERTAIN, draw
-from review.sampling.member import Drawn, DrawParams, Member, Strategy
+from review.statistics.sampling.draw import CERTAIN, draw
+from review.statistics.sampling.member import Drawn, DrawParams, Member, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def make_draw(
     looking: the earlier answers are certain and the rest is drawn on its own. What is picked by hand corrects nothing
     and leaves earlier draws as they are.
 
-    :raises Refused: what :func:`review.sampling.draw.draw` refuses, or ``size_below_one``.
+    :raises Refused: what :func:`review.statistics.sampling.draw.draw` refuses, or ``size_below_one``.
     """
     strategy = Strategy(strategy)
     if size < 1 and strategy not in {Strategy.ALL, Strategy.HAND_PICKED}:

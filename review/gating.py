@@ -11,10 +11,17 @@ from review.comparing.difference import RunDifference, difference
 from review.comparing.verdict import half_width, labels_missing, settle_corrected
 from review.comparing.versions import SERVED
 from review.comparing.whole import Comparison
-from review.comparison.gate import GateVerdict, Settling, fail_under, max_drop, settle_by_labels, settle_by_questions
 from review.reporting.figure import Figure
 from review.reporting.gate import Check, Gate, GateOn, Rule
 from review.reporting.report import ThreeScores
+from review.statistics.paired_tests.gate import (
+    GateVerdict,
+    Settling,
+    fail_under,
+    max_drop,
+    settle_by_labels,
+    settle_by_questions,
+)
 
 
 @dataclass(frozen=True, slots=True)

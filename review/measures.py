@@ -10,16 +10,6 @@ from typing import Any
 from evaluation.core.registry import Bilingual
 from evaluation.core.scales import Scale
 from evaluation.models import Run
-from review.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
-from review.agreement.bootstrap import Resampling
-from review.agreement.catalogue import NAMES
-from review.agreement.ceiling import Ceiling, ceiling
-from review.agreement.constant_guess import ConstantGuess, best_constant_guess
-from review.agreement.experts import ExpertAgreement, compare_experts, resampler_of
-from review.agreement.pair import PairAgreement, compare
-from review.agreement.rating import Rating, by_item
-from review.agreement.reliability_curve import CurvePoint, reliability_curve
-from review.agreement.spread import spread
 from review.figures.anchoring import Anchoring, anchoring, anchoring_json
 from review.figures.experts import agreement_ratings
 from review.figures.judged import Key
@@ -29,6 +19,16 @@ from review.figures.sampling import Samples
 from review.figures.scorers import Scorer
 from review.figures.titles import title_of
 from review.figures.weights import weigh
+from review.statistics.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
+from review.statistics.agreement.bootstrap import Resampling
+from review.statistics.agreement.catalogue import NAMES
+from review.statistics.agreement.ceiling import Ceiling, ceiling
+from review.statistics.agreement.constant_guess import ConstantGuess, best_constant_guess
+from review.statistics.agreement.experts import ExpertAgreement, compare_experts, resampler_of
+from review.statistics.agreement.pair import PairAgreement, compare
+from review.statistics.agreement.rating import Rating, by_item
+from review.statistics.agreement.reliability_curve import CurvePoint, reliability_curve
+from review.statistics.agreement.spread import spread
 from review.variation import VariationMeasure, variation_from
 
 

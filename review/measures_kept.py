@@ -13,9 +13,9 @@ from django.utils import timezone
 from evaluation.core.canonical import content_hash
 from evaluation.models import Run, Score
 from evaluation.work.database import retry_on_db_error
-from review.agreement.bootstrap import Resampling
 from review.measures import By, agreement_of
 from review.models import EventRuling, FrameMember, KeptFigures, Rating
+from review.statistics.agreement.bootstrap import Resampling
 
 KEPT = timedelta(days=30)
 FORM = 5  # rises when the figures or their names change, so that nothing older is shown

@@ -27,7 +27,7 @@ from review.queues.making import close, make_queue, metrics_of, reopen
 from review.queues.picking import picked
 from review.queues.progress import own_progress, queue_progress
 from review.queues.sharing import Sharing
-from review.sampling.member import DrawParams
+from review.statistics.sampling.member import DrawParams
 
 _SETTINGS = (
     *("name", "metrics", "strategy", "size", "seed", "reviews_needed", "mode", "reveal", "reveal_threshold"),

@@ -19,7 +19,7 @@ from review.models import ReviewQueue
 from review.parts import LONGEST_PART
 from review.queues.making import MOST_REVIEWS
 from review.queues.sharing import MOST_REPEATS, Distribution
-from review.sampling.member import DrawParams, Strategy
+from review.statistics.sampling.member import DrawParams, Strategy
 
 TOO_OFTEN = OpenApiResponse(description="Too many within an hour; `Retry-After` says in how many seconds to try again.")
 LONGEST_TEXT = 100_000  # beyond every limit that is explained in a sentence

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from evaluation.core.registry import Bilingual
 from evaluation.core.scales import Scale
 from evaluation.models import Answer, Run
-from review.comparison.text_difference import Stretch, text_difference
 from review.effective import values_from
 from review.figures.answers import RunAnswer, run_answers
 from review.figures.said import said_of
 from review.figures.titles import title_of
+from review.statistics.paired_tests.text_difference import Stretch, text_difference
 
 
 @dataclass(frozen=True, slots=True)

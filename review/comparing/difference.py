@@ -21,15 +21,13 @@ from review.comparing.values import (
     weight_compared,
 )
 from review.comparing.versions import Differing, differing_versions, metric_differs
-from review.comparison.corrected_difference import corrected_difference
-from review.comparison.holm import holm
-from review.comparison.mcnemar import McNemar, mcnemar
-from review.comparison.paired import PairedDifference, PairedPart, paired_difference, paired_sum
-from review.correction.frame import Component
-from review.correction.outcome import Target
 from review.reporting.corrected import NO_WIDTH, as_figure
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.report import MetricLine
+from review.statistics.correction.frame import Component
+from review.statistics.correction.outcome import Target
+from review.statistics.paired_tests.paired import PairedDifference, PairedPart, paired_difference, paired_sum
+from review.statistics.paired_tests.tests import McNemar, corrected_difference, holm, mcnemar
 
 SCORE = "judge_only"  # the score compared; what experts said enters the corrected difference
 MOST_CHANGES = 5

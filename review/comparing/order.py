@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from review.comparing.choosing import Side
 from review.comparing.values import groups_of, part_values, part_weights
-from review.comparison.ranking import Ranking, ranking_of_sums
-from review.comparison.weight_sensitivity import WeightSensitivity, weight_sensitivity
+from review.statistics.paired_tests.ranking import Ranking, ranking_of_sums
+from review.statistics.paired_tests.weight_sensitivity import WeightSensitivity, weight_sensitivity
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from django.utils.translation import gettext
 from evaluation.wording.messages import explain_reason
 from review.comparing.difference import RunDifference
 from review.comparing.verdict import RunVerdict, corrected_verdict, judge_only_verdict
-from review.comparison.gate import Resource
-from review.comparison.verdict import Verdict
+from review.statistics.paired_tests.gate import Resource, Verdict
 
 NO_OVERALL = "no_overall"  # of a profile whose parts are not summed
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from review.comparing.difference import RunDifference
-from review.comparison.gate import Settling, settle_by_labels, settle_by_questions
-from review.comparison.verdict import Verdict, verdict_of
-from review.correction.assess import LEAST_LABELS
 from review.reporting.figure import Figure, Withheld
+from review.statistics.correction.assess import LEAST_LABELS
+from review.statistics.paired_tests.gate import Settling, Verdict, settle_by_labels, settle_by_questions, verdict_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from review.comparing.difference import SCORE, MetricDifference, QuestionChange,
 from review.comparing.order import Order, order
 from review.comparing.verdict import corrected_verdict, judge_only_verdict
 from review.comparing.versions import differing_versions
-from review.comparison.mcnemar import McNemar
-from review.comparison.paired import PairedDifference
 from review.reporting.as_json import plain, summary_json
 from review.reporting.gate import Gate
+from review.statistics.paired_tests.paired import PairedDifference
+from review.statistics.paired_tests.tests import McNemar
 
 _NO_GATES: Mapping[int, Gate] = MappingProxyType({})
 

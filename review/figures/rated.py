@@ -14,14 +14,12 @@ from django.utils import timezone
 from evaluation.core.samples import Status
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.models import MetricDefinition
-from review.agreement.bootstrap import Resampling
-from review.agreement.consensus import consensus
-from review.agreement.periods import period_names
-from review.agreement.rating import Rating
 from review.figures.answers import RunAnswer
 from review.figures.experts import ExpertRating
 from review.figures.judged import Judged, Key
 from review.figures.weights import Weighting
+from review.statistics.agreement.bootstrap import Resampling
+from review.statistics.agreement.rating import Rating, consensus, period_names
 
 OFF_SCALE = "scale"  # the reason code of a score that a judge gave off the metric's scale
 

@@ -10,8 +10,8 @@ from itertools import pairwise
 from review.figures.experts import ExpertRating
 from review.models import Assignment, FrameMember, QueueMetric, ReviewQueue
 from review.models.queues import FIRST_OCCASION
-from review.sampling.member import Drawn
-from review.sampling.union import union_probability, united
+from review.statistics.sampling.member import Drawn
+from review.statistics.sampling.union import union_probability, united
 
 IMPORTED = "import"
 LEAST_SERVED = 2  # of a stratum, as for a corrected score

@@ -21,7 +21,7 @@ from review.models import ReviewQueue
 from review.planner.errors import GUESS
 from review.queues.making import MOST_REVIEWS
 from review.queues.sharing import MOST_REPEATS, Distribution, Sharing
-from review.sampling.member import Strategy
+from review.statistics.sampling.member import Strategy
 
 STRATEGIES = [
     (Strategy.STRATIFIED.value, _("Spread over judge scores and categories (recommended)")),

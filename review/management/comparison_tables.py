@@ -11,14 +11,14 @@ from review.comparing.order import Order
 from review.comparing.said import p_text
 from review.comparing.versions import differing_versions
 from review.comparing.whole import Comparison
-from review.comparison.mcnemar import McNemar
-from review.comparison.paired import PairedDifference
 from review.management.results_tables import short
 from review.management.systems_tables import systems_sheets
 from review.management.tables import NOTHING, Sheet, number
 from review.reporting.beside import why_withheld
 from review.reporting.figure import Figure
 from review.reporting.report import Report
+from review.statistics.paired_tests.paired import PairedDifference
+from review.statistics.paired_tests.tests import McNemar
 
 
 def comparison_sheets(found: Comparison) -> Iterator[Sheet]:

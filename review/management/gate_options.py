@@ -11,10 +11,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from evaluation.core.errors import Refused
 from evaluation.models import Run
 from evaluation.wording.messages import explain_refusal
-from review.comparison.gate import GateVerdict
 from review.gating import GateAsked, checked
 from review.management.asking import run_named
 from review.reporting.gate import Gate, GateOn, gate_line, gate_reasons
+from review.statistics.paired_tests.gate import GateVerdict
 
 
 def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:

@@ -11,9 +11,9 @@ from evaluation.models import Run
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from review.comparing.answers import AnswerPair, Said
-from review.comparison.text_difference import Stretch
 from review.pages import numbers
 from review.pages.links import answer_href
+from review.statistics.paired_tests.text_difference import Stretch
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from evaluation.wording.markdown import language_of
 from review.charts.differences import Difference, Differences, differences
 from review.comparing.difference import MetricDifference, QuestionChange, RunDifference
 from review.comparing.said import corrected_sentence, judge_only_sentence
-from review.comparison.mcnemar import McNemar
-from review.comparison.paired import PairedDifference
 from review.pages import numbers
 from review.reporting.beside import why_withheld
 from review.reporting.figure import Figure
+from review.statistics.paired_tests.paired import PairedDifference
+from review.statistics.paired_tests.tests import McNemar
 
 KINDS: dict[str, str | Promise] = {
     "question_set": _("question set"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from review.sampling.member import Strategy
+from review.statistics.sampling.member import Strategy
 
 TITLES: dict[str, str | Promise] = {
     Strategy.ALL: _("every answer"),

@@ -10,9 +10,9 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from review.agreement.variance import Missing, Source
 from review.pages import numbers
-from review.planning.spending import Spend
+from review.statistics.agreement.variance import Missing, Source
+from review.statistics.precision.spending import Spend
 
 SOURCES: Mapping[Source, tuple[str | Promise, str | Promise]] = {
     Source.ANSWERS: (_("answers"), _("how far answers truly differ")),

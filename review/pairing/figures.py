@@ -12,13 +12,13 @@ from django.db.models import Exists, OuterRef, QuerySet
 from evaluation.core.errors import Refused
 from evaluation.core.scales import Scale
 from evaluation.models import User
-from review.agreement.bootstrap import Resampling
-from review.agreement.experts import compare_experts
-from review.agreement.pair import compare
-from review.agreement.rating import Rating
-from review.comparison.paired import PairedDifference, paired_difference
 from review.models import Pair, PairSet, Preference
 from review.pairing.preferring import card_of
+from review.statistics.agreement.bootstrap import Resampling
+from review.statistics.agreement.experts import compare_experts
+from review.statistics.agreement.pair import compare
+from review.statistics.agreement.rating import Rating
+from review.statistics.paired_tests.paired import PairedDifference, paired_difference
 
 SCALE = Scale.parse("-2..2")
 REAL = Scale.parse("-2..2:real")

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from review.planner.errors import Errors, errors_of
-from review.planning.width import PlannedStratum, expected_half_width, labels_for_width
 from review.queues.preview import reading_seconds, usual_seconds
 from review.reporting.gathering import Gathered
 from review.reporting.overall import FINISHED
+from review.statistics.precision.width import PlannedStratum, expected_half_width, labels_for_width
 
 WANTED = (0.05, 0.03, 0.02, 0.01)  # half-widths of the overall score, the widest first
 NARROWER = 0.8  # a plan is worth a sentence when it takes a fifth off the interval

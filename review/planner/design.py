@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from evaluation.models import MetricDefinition
 from review.draws import earlier_answers, frame_of, steering_metrics
 from review.planner.errors import GUESS, Errors, errors_of
-from review.planning.pilot import pilot_deviations
-from review.planning.width import PlannedStratum, expected_half_width
 from review.reporting.gathering import Gathered
-from review.sampling.draw import CERTAIN
-from review.sampling.member import Drawn, DrawParams, Member
-from review.sampling.stratify import stratify
+from review.statistics.precision.width import PlannedStratum, expected_half_width, pilot_deviations
+from review.statistics.sampling.draw import CERTAIN
+from review.statistics.sampling.member import Drawn, DrawParams, Member
+from review.statistics.sampling.stratify import stratify
 
 
 @dataclass(frozen=True, slots=True)

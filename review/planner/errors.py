@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from evaluation.core.registry import JUDGED
 from evaluation.profiles.arithmetic import Label
-from review.correction.component import Fitted, fitted
-from review.correction.frame import Component
 from review.reporting.gathering import Gathered
+from review.statistics.correction.component import Fitted, fitted
+from review.statistics.correction.frame import Component
 
 GUESS = 0.25  # without ratings: the judge is a quarter of the scale off, one level of five
 FLOOR = 0.02  # no stratum is given up because the pilot saw no difference in it

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from review.planner.ahead import WANTED
 from review.planner.design import Design, strata_ahead
-from review.planning.width import Plan, PlannedStratum, labels_for_difference, labels_for_width
+from review.statistics.precision.width import Plan, PlannedStratum, labels_for_difference, labels_for_width
 
 
 @dataclass(frozen=True, slots=True)

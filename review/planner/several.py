@@ -9,7 +9,7 @@ from evaluation.models import MetricDefinition, Run
 from review.planner.design import Design, design
 from review.queues.making import shares
 from review.reporting.gathering import gather
-from review.sampling.member import DrawParams
+from review.statistics.sampling.member import DrawParams
 
 
 def designs(runs: Sequence[Run], metrics: Sequence[MetricDefinition], size: int, guess: float) -> dict[int, Design]:

@@ -21,7 +21,7 @@ from review.models import QueueMember, QueueMetric, ReviewItem, ReviewQueue
 from review.queues.naming import neutral_name
 from review.queues.order import kept_apart, new_seed, ring_offset, shuffle_keys
 from review.queues.sharing import Sharing, needs_of, repeat_window, reserve_items
-from review.sampling.member import DrawParams, Strategy
+from review.statistics.sampling.member import DrawParams, Strategy
 
 MOST_REVIEWS = 10
 LIMITS: Mapping[str, tuple[float, float]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from evaluation.core.errors import Refused
 from evaluation.models import Run
-from review.sampling.member import Strategy
+from review.statistics.sampling.member import Strategy
 
 _STRATEGIES = tuple(strategy.value.replace("_", " ") for strategy in Strategy if strategy is not Strategy.ALL)
 _SHORTEST = 3  # shorter names occur in ordinary words

@@ -14,9 +14,9 @@ from review.draws import frame_of, left_over, steering_metrics
 from review.models import Rating
 from review.queues.making import ParamsByRun, params_of, shares, takes_part
 from review.queues.sharing import Sharing, needs_of, repeat_window
-from review.sampling.draw import CERTAIN, draw
-from review.sampling.member import Drawn, DrawParams, Strategy
-from review.sampling.union import union_probability
+from review.statistics.sampling.draw import CERTAIN, draw
+from review.statistics.sampling.member import Drawn, DrawParams, Strategy
+from review.statistics.sampling.union import union_probability
 
 SECONDS_PER_METRIC = 25.0  # a first guess, until the project has a pace of its own
 READING_SECONDS = 30.0
@@ -62,7 +62,7 @@ def queue_preview(
     """Draw without keeping anything, and count what would get an item: of answers that ``params`` call certain, because
     they were drawn earlier, those that are left over.
 
-    :raises Refused: what :func:`review.sampling.draw.draw` refuses, ``nothing_picked`` and ``too_few_for_repeats``.
+    :raises Refused: what :func:`review.statistics.sampling.draw.draw` refuses, ``nothing_picked`` and ``too_few_for_repeats``.
     """
     sharing = sharing or Sharing()
     asked = [metric.pk for metric in metrics]

@@ -13,7 +13,7 @@ from django.db.models import Count
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import Answer, User
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
-from review.sampling.dealing import by_field, by_load, in_turn
+from review.statistics.sampling.dealing import by_field, by_load, in_turn
 
 Distribution = ReviewQueue.Distribution
 MOST_REPEATS = 0.5

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from evaluation.wording.messages import explain_reason
-from review.comparison.gate import GateVerdict
 from review.reporting.figure import Figure
 from review.reporting.gate import Check, Gate, check_reason, check_title, gate_line, gate_reasons
 from review.reporting.report import MetricLine, Report
+from review.statistics.paired_tests.gate import GateVerdict
 
 #: Characters that XML 1.0 cannot hold, whatever is done with them.
 _FORBIDDEN = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from django.utils.translation import gettext as _
 
 from evaluation.wording.messages import explain_doubt, explain_reason
-from review.comparison.gate import GateVerdict
 from review.reporting.beside import why_withheld
 from review.reporting.figure import Figure
 from review.reporting.gate import Gate, gate_line, gate_reasons
 from review.reporting.report import Report
+from review.statistics.paired_tests.gate import GateVerdict
 
 SIGNS = {GateVerdict.PASSED: "✅", GateVerdict.FAILED: "❌", GateVerdict.CANNOT_TELL: "⚠️"}
 WORST = 5

@@ -12,8 +12,8 @@ from django.utils.translation import ngettext
 from evaluation.wording.categories import category_name
 from evaluation.wording.messages import explain_reason
 from review.reporting.figure import Figure
-from review.sampling.draw import ALL, CERTAIN, FAILS, REST
-from review.sampling.stratify import FAILED
+from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST
+from review.statistics.sampling.stratify import FAILED
 
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})
 MOST_NAMED = 5

@@ -10,15 +10,15 @@ from evaluation.core.scales import ScaleKind
 from evaluation.models import MetricDefinition
 from evaluation.profiles.means import on_unit_scale
 from evaluation.profiles.spec import ProfileSpec, Unit
-from review.agreement.statistic import Undefined
-from review.correction.corrected import corrected, corrected_overall
-from review.correction.frame import Component, FrameAnswer
-from review.correction.outcome import Estimate, Outcome, Target, WithheldReason
 from review.figures.answers import RunAnswer
 from review.figures.said import Said
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.labels import MetricLabels, applies
 from review.reporting.scores import SideScore
+from review.statistics.agreement.statistic import Undefined
+from review.statistics.correction.corrected import corrected, corrected_overall
+from review.statistics.correction.frame import Component, FrameAnswer
+from review.statistics.correction.outcome import Estimate, Outcome, Target, WithheldReason
 
 _UNRATED = MetricLabels({}, {}, frozenset())
 NO_WIDTH = 1e-12

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from evaluation.wording.messages import explain_reason
-from review.comparison.gate import GateVerdict, Resource, Settling
+from review.statistics.paired_tests.gate import GateVerdict, Resource, Settling
 
 PASSED_CODE, GATE_CODE = 0, 100
 

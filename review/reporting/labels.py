@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluation.core.samples import Status
-from review.agreement.consensus import consensus
-from review.correction.frame import FrameAnswer, ReviewState
 from review.figures.answers import RunAnswer
 from review.figures.experts import agreement_ratings
 from review.figures.judged import Judged
 from review.figures.said import Said
 from review.figures.sampling import NOWHERE, Place, Samples
+from review.statistics.agreement.rating import consensus
+from review.statistics.correction.frame import FrameAnswer, ReviewState
 
 
 @dataclass(frozen=True, slots=True)

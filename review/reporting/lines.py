@@ -15,7 +15,6 @@ from evaluation.models import MetricDefinition
 from evaluation.profiles.derived.answer_overall import SPEC as ANSWER_OVERALL
 from evaluation.profiles.means import worst_and_best
 from evaluation.profiles.spec import ProfileSpec
-from review.correction.outcome import Target
 from review.effective import Effective, RunValues, Source
 from review.figures.answers import RunAnswer
 from review.figures.titles import title_of
@@ -25,6 +24,7 @@ from review.reporting.report import CategoryLine, Coverage, Latency, MetricLine
 from review.reporting.scores import SideScore, score_side
 from review.reporting.values import MetricValues, Side, as_effective, categories_of
 from review.reporting.variation import Summand, figure_over_questions
+from review.statistics.correction.outcome import Target
 
 
 @dataclass(frozen=True, slots=True)

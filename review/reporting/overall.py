@@ -7,7 +7,6 @@ import dataclasses
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import ProfileSpec
-from review.correction.outcome import Target
 from review.effective import Source
 from review.figures.experts import agreement_ratings, effective_ratings
 from review.figures.said import Said
@@ -16,6 +15,7 @@ from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.lines import Sides
 from review.reporting.report import ThreeScores
 from review.reporting.scores import SideScore
+from review.statistics.correction.outcome import Target
 
 FINISHED = frozenset({Run.State.COMPLETED.value, Run.State.INCOMPLETE.value})
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from review.correction.outcome import Target
 from review.reporting.as_json import plain
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.gathering import Gathered
@@ -14,6 +13,7 @@ from review.reporting.lines import category_lines, corrected_of_category, metric
 from review.reporting.overall import three_scores
 from review.reporting.report import CategoryLine, MetricLine
 from review.reporting.scores import score_side
+from review.statistics.correction.outcome import Target
 
 OVERALL = "overall"
 #: What every estimate says, whoever made it; null where it means nothing for that estimate.

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from review.agreement.statistic import Undefined
-from review.correction.group_freedom import group_freedom
-from review.correction.influence import clustered_variance, t_quantile
 from review.figures.answers import RunAnswer
 from review.reporting.figure import Figure
+from review.statistics.agreement.statistic import Undefined
+from review.statistics.correction.influence import clustered_variance, t_quantile
+from review.statistics.correction.interval import group_freedom
 
 QUESTIONS_LIKE_THESE = "questions_like_these"
 CONFIDENCE = 0.95

@@ -28,7 +28,7 @@ from review.planner.several import designs, told
 from review.queues.making import make_queue
 from review.queues.picking import answers_to
 from review.queues.preview import queue_preview
-from review.sampling.member import DrawParams, Strategy
+from review.statistics.sampling.member import DrawParams, Strategy
 from review.views.people import person
 
 MOST_RUNS = 20

@@ -13,10 +13,10 @@ import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
 from evaluation.core.scales import Scale
-from review.agreement.bootstrap import Resampling
-from review.agreement.experts import compare_experts
-from review.agreement.pair import compare
-from review.agreement.rating import Rating
+from review.statistics.agreement.bootstrap import Resampling
+from review.statistics.agreement.experts import compare_experts
+from review.statistics.agreement.pair import compare
+from review.statistics.agreement.rating import Rating
 
 ANSWERS, METRICS, RESAMPLES, LOOPED = 10_000, 5, 2000, 20
 LEVELS = Scale.parse("1..5")

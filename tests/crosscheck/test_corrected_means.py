@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from review.correction.corrected import corrected
-from review.correction.frame import Component, FrameAnswer, ReviewState
-from review.correction.outcome import Estimate, Method, Target
+from review.statistics.correction.corrected import corrected
+from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.outcome import Estimate, Method, Target
 
 SEEDS = range(8)
 SIZE = 2000

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from evaluation.core.scales import Scale
-from review.agreement.experts import compare_experts
-from review.agreement.pair import compare
-from review.agreement.rating import Rating
+from review.statistics.agreement.experts import compare_experts
+from review.statistics.agreement.pair import compare
+from review.statistics.agreement.rating import Rating
 
 LEVELS = Scale.parse("1..5")
 SEEDS = range(8)

@@ -11,10 +11,10 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Preflight, Run
-from review.agreement import bootstrap
 from review.measures import By
 from review.measures_kept import agreement_if_kept, kept_agreement
 from review.models import KeptFigures
+from review.statistics.agreement import bootstrap
 from review.trend import trends_of
 from tests.factories import make_judge, make_user
 from tests.review.figures.builders import (

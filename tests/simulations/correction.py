@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from review.correction.corrected import corrected
-from review.correction.frame import Component, FrameAnswer, ReviewState
-from review.correction.outcome import Estimate, Outcome, Target
-from review.sampling.draw import draw
-from review.sampling.member import Drawn, DrawParams, Member
+from review.statistics.correction.corrected import corrected
+from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.outcome import Estimate, Outcome, Target
+from review.statistics.sampling.draw import draw
+from review.statistics.sampling.member import Drawn, DrawParams, Member
 
 SIZES = (50, 100, 200)
 DESIGNS = ("uniform", "stratified", "uncertainty")

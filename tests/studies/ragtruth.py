@@ -24,8 +24,8 @@ from evaluation.judging.catalogue import family_named
 from evaluation.judging.prompt import judge_call
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import shipped_rubric
-from review.agreement.bootstrap import Resampling
-from review.agreement.pair import PairAgreement, compare
+from review.statistics.agreement.bootstrap import Resampling
+from review.statistics.agreement.pair import PairAgreement, compare
 
 YES_NO, UNIT = Scale.parse("bool"), Scale.parse("real 0..1")
 METRICS = {"claim_support": "claims", "generation_faithfulness": "generation_faithfulness"}

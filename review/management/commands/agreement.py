@@ -9,12 +9,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils.translation import gettext as _
 
-from review.agreement.bootstrap import Resampling
-from review.agreement.pair import PairAgreement
 from review.management.asking import run_named
 from review.management.tables import NOTHING, Sheet, number, write
 from review.measures import Agreement, By, agreement_of
 from review.pages.variation import variation_cards
+from review.statistics.agreement.bootstrap import Resampling
+from review.statistics.agreement.pair import PairAgreement
 
 SHOWN = ("exact", "within_one", "mae", "bias", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic")
 

@@ -26,7 +26,7 @@ from review.queues.making import MOST_REVIEWS, make_queue, metrics_of
 from review.queues.picking import picked
 from review.queues.preview import QueuePreview, queue_preview
 from review.queues.sharing import Sharing
-from review.sampling.member import DrawParams, Strategy
+from review.statistics.sampling.member import DrawParams, Strategy
 
 
 class Command(BaseCommand):

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from review.agreement.bootstrap import Resampling
 from review.management.pair_sets import pair_set_named
 from review.management.tables import Sheet, number, write
 from review.pairing.figures import PairFigures, pair_figures
+from review.statistics.agreement.bootstrap import Resampling
 
 HEADER = ("who", "pairs", "A", "=", "B", "mean", "low", "high", "rho with experts", "orders disagree")
 

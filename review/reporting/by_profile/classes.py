@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from evaluation.core.samples import Status
 from evaluation.judging.families.answer_class import DONT_KNOW
 from evaluation.profiles.spec import ProfileSpec
-from review.agreement.clopper_pearson import clopper_pearson
 from review.reporting.scores import NEGATIVE
 from review.reporting.values import MetricValues, Side, Value
+from review.statistics.agreement.clopper_pearson import clopper_pearson
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from evaluation.profiles.per_answer import AnswerOverall
 from evaluation.profiles.spec import FLAGS, OVERALL, ProfileSpec
 from evaluation.profiles.thresholds import Passing, PassOrFail, has_passing, pass_or_fail
 from evaluation.scoring.coverage import counting
-from review.agreement.clopper_pearson import clopper_pearson
 from review.reporting.values import Side
+from review.statistics.agreement.clopper_pearson import clopper_pearson
 
 Flags = Mapping[int, frozenset[str]]
 

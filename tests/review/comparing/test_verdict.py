@@ -15,9 +15,8 @@ from evaluation.models import Run
 from review.comparing.said import corrected_sentence, judge_only_sentence
 from review.comparing.verdict import corrected_verdict, judge_only_verdict
 from review.comparing.whole import compare
-from review.comparison.gate import Resource
-from review.comparison.verdict import Verdict, verdict_of
 from review.gating import GateAsked, gate_of, gates_of
+from review.statistics.paired_tests.gate import Resource, Verdict, verdict_of
 from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.comparing.test_difference import a_run, questions

@@ -14,7 +14,7 @@ from review.models import Draw, FrameMember, ReviewItem, ReviewQueue
 from review.queues.leases import next_assignment
 from review.queues.making import close, make_queue
 from review.ratings import submit
-from review.sampling.member import DrawParams
+from review.statistics.sampling.member import DrawParams
 from tests.factories import (
     make_answer,
     make_answer_set,

@@ -19,7 +19,7 @@ from review.queues.picking import picked
 from review.queues.preview import QueuePreview, queue_preview
 from review.queues.sharing import Sharing
 from review.ratings import submit
-from review.sampling.member import DrawParams
+from review.statistics.sampling.member import DrawParams
 from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user, question_spec
 from tests.review.api.clients import Caller
 

@@ -18,9 +18,9 @@ from evaluation.models import Run
 from review.comparing.choosing import sides
 from review.comparing.difference import difference
 from review.comparing.versions import SERVED
-from review.comparison.gate import GateVerdict, Resource
 from review.gating import GateAsked, gate_between, gate_of
 from review.reporting.gate import GateOn
+from review.statistics.paired_tests.gate import GateVerdict, Resource
 from tests.factories import make_answer_set, make_user
 from tests.review.api.clients import Caller
 from tests.review.figures.builders import answer_rows, answers_to, imported_rating, metric, run_over

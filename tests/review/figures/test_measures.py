@@ -6,9 +6,9 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from evaluation.models import MetricDefinition, Run, User
-from review.agreement.bootstrap import Resampling
 from review.measures import Agreement, By, JudgeMeasure, agreement_of
 from review.models import ReviewQueue
+from review.statistics.agreement.bootstrap import Resampling
 from tests.factories import make_user
 from tests.review.figures.builders import (
     FAILED,

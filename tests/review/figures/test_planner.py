@@ -24,7 +24,7 @@ from review.planner.errors import errors_of
 from review.planner.goals import Staff, goals
 from review.queues.preview import queue_preview
 from review.reporting.gathering import gather
-from review.sampling.member import Strategy
+from review.statistics.sampling.member import Strategy
 from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.figures.builders import (

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from evaluation.models import MetricDefinition, Run
-from review.correction.outcome import Withheld
 from review.figures.sampling import samples_of
 from review.reporting.figure import Figure
 from review.reporting.gathering import gather
 from review.reporting.three_ways import three_ways
+from review.statistics.correction.outcome import Withheld
 from tests.factories import make_user
 from tests.review.figures.builders import (
     answer_rows,

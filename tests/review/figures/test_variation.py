@@ -14,10 +14,10 @@ from django.utils.translation import override
 
 from evaluation.core.roles import Role
 from evaluation.models import Run, User
-from review.agreement.variance import Missing, Source
 from review.figures.said import said_of
 from review.pages.variation import ADVICE, NEEDS, SOURCES, variation_cards
-from review.planning.spending import Spend
+from review.statistics.agreement.variance import Missing, Source
+from review.statistics.precision.spending import Spend
 from review.variation import VariationMeasure, variation_from
 from tests.factories import make_user
 from tests.review.api.clients import Caller

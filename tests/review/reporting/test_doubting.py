@@ -17,7 +17,6 @@ from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, Preflight, Run, SystemVersion
 from review.comparing.versions import differing_versions
 from review.comparing.whole import compare
-from review.comparison.gate import GateVerdict
 from review.gating import GateAsked, gate_of
 from review.reporting.as_json import summary_json
 from review.reporting.as_markdown import markdown_summary
@@ -25,6 +24,7 @@ from review.reporting.doubting import Doubt
 from review.reporting.gate import Gate, gate_reasons
 from review.reporting.making import make_report
 from review.reporting.provenance import ServedModel
+from review.statistics.paired_tests.gate import GateVerdict
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.factories import make_answer_set, make_scored_run, make_user
 from tests.judge_server import JudgeServer, actions

@@ -1,0 +1,101 @@
+"""The gate: does an interval settle the question?
+
+Better, worse, or cannot tell: what an interval of a difference says.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+DIGITS = 9
+
+
+class GateVerdict(StrEnum):
+    """``cannot_tell`` where the limit lies inside the interval: more labels or questions would settle it."""
+
+    PASSED = "pass"
+    FAILED = "fail"
+    CANNOT_TELL = "cannot_tell"
+
+
+def fail_under(low: float, high: float, limit: float) -> GateVerdict:
+    """A score's interval against the least score wanted: passes when all of it is at least the limit, fails when all
+    of it is below. Both are compared after rounding to 9 digits: 0.7 in parts must not fail at 0.6999999999."""
+    low, high, limit = (round(number, DIGITS) for number in (low, high, limit))
+    if low >= limit:
+        return GateVerdict.PASSED
+    return GateVerdict.FAILED if high < limit else GateVerdict.CANNOT_TELL
+
+
+def max_drop(low: float, high: float, drop: float) -> GateVerdict:
+    """The interval of this run minus the baseline against the largest drop allowed (not negative): passes when all
+    of it is at least ``-drop``, fails when all of it is below."""
+    if drop < 0:
+        raise ValueError("the largest drop is not negative")
+    return fail_under(low, high, -drop)
+
+
+class Resource(StrEnum):
+    """What an interval can be narrowed with."""
+
+    LABELS = "labels"
+    QUESTIONS = "questions"
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """About how many labels or questions in all would bring the limit to the edge of the interval, were the value to
+    stay where it is."""
+
+    resource: Resource
+    needed: int
+
+    @classmethod
+    def by_labels(cls, needed: int) -> Settling:
+        """So many rated answers in all."""
+        return cls(Resource.LABELS, needed)
+
+
+def settle_by_questions(questions: int, half_width: float, distance: float) -> Settling | None:
+    """The questions for which the half-width is as small as the value's ``distance`` from the limit: it shrinks with
+    the root of their number. ``None`` where the value lies on the limit: no number would do."""
+    if distance <= 0 or half_width <= 0:
+        return None
+    return Settling(Resource.QUESTIONS, math.ceil(round(questions * (half_width / distance) ** 2, 6)))
+
+
+def settle_by_labels(
+    labels: int, frame: int, questions: int, this_run: float, like_these: float, distance: float
+) -> Settling | None:
+    """What settles a corrected score. ``this_run`` and ``like_these`` are its half-widths for both targets: the first
+    comes from having rated ``labels`` of ``frame`` answers and goes with ``1/n - 1/N``, what the second has more is the
+    questions' own variation, which labels cannot reduce. Where that alone is too wide, questions are needed.
+    """
+    if distance <= 0 or like_these <= 0:
+        return None
+    of_questions = max(0.0, like_these**2 - this_run**2)
+    allowed = distance**2 - of_questions
+    if allowed <= 0 or labels >= frame:
+        return settle_by_questions(questions, like_these, distance)
+    spread = (1.0 / labels - 1.0 / frame) * allowed / this_run**2 if this_run > 0 else math.inf
+    needed = min(frame, math.ceil(round(1.0 / (spread + 1.0 / frame), 6)))
+    return Settling(Resource.LABELS, max(needed, labels))
+
+
+class Verdict(StrEnum):
+    """``cannot_tell`` where no difference lies inside the interval."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    CANNOT_TELL = "cannot_tell"
+
+
+def verdict_of(low: float, high: float) -> Verdict:
+    """What the interval of this run minus the baseline says, more being better. An end at 0 tells nothing; both are
+    compared after rounding to 9 digits."""
+    low, high = round(low, DIGITS), round(high, DIGITS)
+    if low > 0:
+        return Verdict.BETTER
+    return Verdict.WORSE if high < 0 else Verdict.CANNOT_TELL

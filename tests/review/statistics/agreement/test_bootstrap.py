@@ -1,0 +1,116 @@
+"""Resampling of groups within strata."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evaluation.core.scales import Scale
+from review.statistics.agreement.bootstrap import Resampling, folded, percentile_interval, resampler
+from review.statistics.agreement.clopper_pearson import clopper_pearson
+from review.statistics.agreement.pair import FEW_GROUPS_WARNING, compare
+
+YES_NO = Scale.parse("bool")
+
+
+def drawn(resampling: Resampling, items: int, resamples: int = 500) -> np.ndarray:
+    plan = resampler(items, resampling, np.arange(items))
+    return np.concatenate(list(plan.multiplicities(resamples, seed=1, chunk=64)))
+
+
+def test_every_resample_keeps_the_size_of_every_stratum() -> None:
+    counts = drawn(Resampling(strata=["a"] * 3 + ["b"] * 5), 8)
+
+    assert counts.shape == (500, 8)
+    assert set(counts[:, :3].sum(axis=1)) == {3.0}
+    assert set(counts[:, 3:].sum(axis=1)) == {5.0}
+
+
+def test_strata_that_share_a_group_are_resampled_as_one() -> None:
+    # group x lies in both strata, so nothing holds the strata's sizes apart
+    plan = resampler(4, Resampling(groups=["x", "x", "y", "z"], strata=["a", "b", "a", "b"]), np.arange(4))
+
+    assert plan.groups == 3
+    assert len(set(plan.stratum.tolist())) == 1
+
+
+def test_groups_are_drawn_whole() -> None:
+    plan = resampler(4, Resampling(groups=["x", "x", "y", "y"]), np.arange(4))
+    counts = next(plan.multiplicities(50, seed=0, chunk=50))
+    weight = folded(counts, plan.group, np.ones(4), np.arange(4), 4)
+
+    assert (weight[:, 0] == weight[:, 1]).all()
+    assert (weight[:, 2] == weight[:, 3]).all()
+
+
+def test_both_ways_of_folding_agree() -> None:
+    random = np.random.default_rng(0)
+    group, cell = random.integers(0, 3000, 5000), np.sort(random.integers(0, 1000, 5000))
+    cell[:1000] = np.arange(1000)
+    counts, weight = random.integers(0, 3, (4, 3000)).astype(float), random.random(5000)
+    large = folded(counts, group, weight, cell, 1000)
+    by_hand = np.zeros((4, 1000))
+    np.add.at(by_hand.T, cell, (counts[:, group] * weight).T)
+
+    assert large == pytest.approx(by_hand)
+
+
+def test_the_interval_of_a_mean_is_that_of_the_theory() -> None:
+    # 400 answers, half exact: standard error 0.5 / sqrt(400) = 0.025, interval 0.5 plus and minus 0.049
+    found = compare([0, 1] * 200, [0] * 400, YES_NO, resampling=Resampling()).intervals["exact"]
+
+    assert found == pytest.approx((0.451, 0.549), abs=0.006)
+
+
+def test_groups_widen_the_interval() -> None:
+    # 40 groups of 10 equal answers carry as much as 40 answers: 0.5 plus and minus 1.96 x 0.5 / sqrt(40) = 0.155
+    judge = [int(at // 10 % 2) for at in range(400)]
+    found = compare(judge, [0] * 400, YES_NO, resampling=Resampling(groups=[at // 10 for at in range(400)]))
+
+    assert found.intervals["exact"] == pytest.approx((0.345, 0.655), abs=0.03)
+    assert found.warnings == ()
+
+
+def test_the_seed_decides() -> None:
+    judge, expert = [0, 1, 1, 1, 0, 1] * 5, [0, 1, 0, 1, 1, 1] * 5
+    intervals = [compare(judge, expert, YES_NO, resampling=Resampling(seed=s)).intervals for s in (1, 1, 2)]
+
+    assert intervals[0] == intervals[1]
+    assert intervals[0] != intervals[2]
+
+
+def test_agreement_everywhere_gets_the_exact_interval() -> None:
+    # 0.025 ** (1 / 10): with a smaller share 10 of 10 would be rarer than 2.5%
+    found = compare([1, 0] * 5, [1, 0] * 5, YES_NO, resampling=Resampling())
+
+    assert found.intervals["exact"] == pytest.approx((0.025**0.1, 1.0))
+    assert found.interval_reasons["mae"] == "no_variation"
+    assert found.interval_reasons["within_one"] == "no_variation"
+    assert found.warnings == (FEW_GROUPS_WARNING,)
+
+
+def test_one_group_gives_no_interval() -> None:
+    found = compare([1, 0, 1], [1, 1, 1], YES_NO, resampling=Resampling(groups=["x"] * 3))
+
+    assert found.intervals == {}
+    assert set(found.interval_reasons.values()) == {"too_few_groups"}
+
+
+def test_bca_of_a_symmetric_mean_is_near_the_percentiles_and_of_a_skewed_one_is_not() -> None:
+    plans = [Resampling(bca=bca) for bca in (False, True)]
+    symmetric = [compare([0, 1] * 50, [0] * 100, YES_NO, resampling=plan).intervals["exact"] for plan in plans]
+    skewed = [compare([1] + [0] * 39, [0] * 40, YES_NO, resampling=plan).intervals["exact"] for plan in plans]
+
+    assert symmetric[0] == pytest.approx(symmetric[1], abs=0.011)
+    assert skewed[1][0] < skewed[0][0]
+
+
+def test_percentiles_interpolate() -> None:
+    # 0..100: the 2.5th percentile lies at 2.5
+    assert percentile_interval(np.arange(101.0), 0.95) == pytest.approx((2.5, 97.5))
+
+
+def test_clopper_pearson_by_the_table() -> None:
+    # 8 of 10: the tables give 0.4439 to 0.9748
+    assert clopper_pearson(0.8, 10) == pytest.approx((0.4439, 0.9748), abs=5e-5)
+    assert clopper_pearson(0.0, 10) == pytest.approx((0.0, 1 - 0.025**0.1))

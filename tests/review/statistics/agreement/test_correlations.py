@@ -1,0 +1,62 @@
+"""Pearson, Spearman and Kendall by hand, with ties and weights."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from review.statistics.agreement.correlation import kendall_tau_b, pearson, spearman
+from review.statistics.agreement.statistic import Undefined
+from tests.review.statistics.agreement.tables import pairs
+
+JUDGE, EXPERT = [1, 2, 2, 3], [1, 2, 3, 3]
+
+
+def test_pearson() -> None:
+    # deviations -1, 0, 0, 1 and -1.25, -0.25, 0.75, 0.75: 2 / sqrt(2 x 2.75)
+    assert pearson(pairs(JUDGE, EXPERT)).values == pytest.approx(2 / 5.5**0.5)
+
+
+def test_spearman_shares_middle_ranks() -> None:
+    # ranks 1, 2.5, 2.5, 4 and 1, 2, 3.5, 3.5: covariance 3.75, variances 4.5 and 4.5
+    assert spearman(pairs(JUDGE, EXPERT)).values == pytest.approx(3.75 / 4.5)
+
+
+def test_kendall_leaves_out_ties() -> None:
+    # 4 concordant, 0 discordant; one pair tied on each side, so 5 untied on each: 4 / sqrt(5 x 5)
+    assert kendall_tau_b(pairs(JUDGE, EXPERT)).values == pytest.approx(0.8)
+
+
+def test_kendall_weighs_a_pair_by_the_product() -> None:
+    # pairs of answers: (1, 2) concordant 1 x 2, (1, 3) discordant... judge 1 2 3, expert 2 3 1, weights 1 2 3:
+    # (1,2) concordant 2; (1,3) discordant 3; (2,3) discordant 6; no ties: (2 - 9) / 11
+    assert kendall_tau_b(pairs([1, 2, 3], [2, 3, 1], [1, 2, 3])).values == pytest.approx(-7 / 11)
+
+
+@pytest.mark.parametrize("statistic", [pearson, spearman, kendall_tau_b])
+def test_a_constant_side_is_named(statistic) -> None:
+    constant = pairs([3, 3, 3], [1, 2, 3])
+    assert not statistic(constant).defined
+    assert constant.reason() is Undefined.JUDGE_CONSTANT
+    assert pairs([1, 2], [4, 4]).reason() is Undefined.EXPERT_CONSTANT
+
+
+@given(
+    st.lists(st.tuples(st.integers(-4, 9), st.integers(0, 6), st.integers(1, 5)), min_size=2, max_size=40),
+)
+@settings(max_examples=200, deadline=None)
+def test_kendall_equals_the_enumeration_of_all_pairs(rows: list[tuple[int, int, int]]) -> None:
+    balance = judge_untied = expert_untied = 0.0
+    for (x, y, v), (x2, y2, v2) in combinations(rows, 2):
+        balance += v * v2 * float(np.sign(x - x2) * np.sign(y - y2))
+        judge_untied += v * v2 * (x != x2)
+        expert_untied += v * v2 * (y != y2)
+    found = kendall_tau_b(pairs(*map(list, zip(*rows, strict=True))))
+
+    assert bool(found.defined) == (judge_untied > 0 and expert_untied > 0)
+    if found.defined:
+        assert float(found.values) == pytest.approx(balance / (judge_untied * expert_untied) ** 0.5, abs=1e-9)

@@ -1,0 +1,138 @@
+"""The experts among themselves, and the judge beside them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from evaluation.core.scales import Scale
+from review.statistics.agreement.alternative_annotator import alternative_annotator_test
+from review.statistics.agreement.bootstrap import Resampling
+from review.statistics.agreement.catalogue import NAMES
+from review.statistics.agreement.ceiling import ceiling
+from review.statistics.agreement.experts import compare_experts
+from review.statistics.agreement.rating import Rating, by_item, consensus
+
+LEVELS, YES_NO = Scale.parse("1..5"), Scale.parse("bool")
+
+
+def ratings(**values: str) -> list[Rating]:
+    """Raters by name, one digit per item, a dot where there is none."""
+    return [Rating(at, name, int(v)) for name, row in values.items() for at, v in enumerate(row) if v != "."]
+
+
+def test_mean_pairwise_kappa_weighs_pairs_by_their_shared_items() -> None:
+    # a-b share 4 items: agreement 3/4, chance 1/2 x 1/4 + 1/2 x 3/4 = 1/2, kappa 0.5; a-c share 2 and agree: kappa 1;
+    # b-c share 2: b 0 1, c 0 1: kappa 1. Mean (4 x 0.5 + 2 + 2) / 8
+    found = compare_experts(ratings(a="0011", b="0111", c="0.1."), YES_NO)
+    kappas = {name: pair.statistics["cohen_kappa"].value for name, pair in found.pairs.items()}
+
+    assert kappas == pytest.approx({"a-b": 0.5, "a-c": 1.0, "b-c": 1.0})
+    assert found.statistics["cohen_kappa"].value == pytest.approx(0.75)
+
+
+def test_directions_do_not_exist_among_equals() -> None:
+    found = compare_experts(ratings(a="0011", b="0111"), YES_NO).to_dict()
+
+    assert {name for name, why in found["undefined"].items() if why == "no_direction"} == {
+        "bias",
+        "tpr",
+        "tnr",
+        "precision",
+        "recall",
+        "f1",
+        "balanced_accuracy",
+    }
+
+
+def test_the_dict_has_the_judges_keys_and_more() -> None:
+    found = compare_experts(
+        ratings(a="1234", b="1334", c="12.4"), LEVELS, judge=dict(enumerate([1, 2, 3, 5])), resampling=Resampling(200)
+    ).to_dict()
+
+    assert {*NAMES, "n", "excluded", "confusion", "labels", "intervals", "undefined"} <= set(found)
+    assert {"fleiss_kappa", "pairs", "ceiling", "alternative_annotator"} <= set(found)
+    json.dumps(found, allow_nan=False)
+    assert found["ceiling"]["judge"]["n"] == found["ceiling"]["expert"]["n"] == 11
+    assert found["alternative_annotator"]["reason"] == "too_few_raters"
+
+
+def test_one_expert_alone_has_no_agreement() -> None:
+    found = compare_experts(ratings(a="123"), LEVELS).to_dict()
+
+    assert found["n"] == 0
+    assert found["excluded"] == {"single_rating": 3}
+    assert found["undefined"]["krippendorff_alpha_ordinal"] == "too_few_raters"
+    assert found["undefined"]["exact"] == "too_few_raters"
+
+
+def test_an_item_rated_twice_by_a_rater_is_an_error() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        compare_experts([Rating(1, "a", 2), Rating(1, "a", 3)], LEVELS)
+
+
+def test_the_ceiling_leaves_one_expert_out_and_judges_by_the_same_means() -> None:
+    # item 0: a 1, b 3, c 5; left out a: mean 4, |1 - 4| = 3; b: 3 against 3: 0; c: 5 against 2: 3. Mean MAE 2.
+    # the judge's 4 against 4, 3 and 2: 0, 1 and 2, mean 1. Item 1 has no judgement and counts for nobody.
+    found = ceiling(by_item(ratings(a="11", b="35", c="55")), LEVELS, judge={0: 4}).to_dict()
+
+    assert found["expert"]["mae"] == pytest.approx(2.0)
+    assert found["judge"]["mae"] == pytest.approx(1.0)
+    assert found["judge"]["n"] == found["expert"]["n"] == 3
+
+
+def test_without_a_judge_the_ceiling_is_the_experts_alone() -> None:
+    found = ceiling(by_item(ratings(a="11", b="35")), LEVELS).to_dict()
+
+    assert found["judge"]["n"] == 0
+    assert found["judge"]["mae"] is None
+    assert found["raters"]["a"]["judge"] is None
+
+
+def test_consensus_is_mean_or_majority() -> None:
+    classes = Scale.parse("class:x|y|z")
+
+    assert consensus([1, 2, 2], LEVELS) == pytest.approx(5 / 3)
+    assert consensus(["x", "y", "x"], classes) == "x"
+    assert consensus(["x", "y"], classes) is None
+    with pytest.raises(ValueError, match="no ratings"):
+        consensus([], LEVELS)
+
+
+def test_alternative_annotator_by_hand() -> None:
+    # Three experts always agree on 40 items; the judge differs on the first 4. For each expert the judge wins 36/40,
+    # the expert 40/40: lead 4 ones and 36 zeros, mean 0.1, sd sqrt(40/39 x 0.09) = 0.3038, t = (0.1 - 0.2) / 0.04804
+    # = -2.0817 with 39 degrees of freedom, p = 0.0220. Benjamini-Yekutieli: all three p equal, so the limit is
+    # 0.05 / (1 + 1/2 + 1/3) = 0.0273: all rejected.
+    row = "01" * 20
+    judge = {at: (1 - int(v) if at < 4 else int(v)) for at, v in enumerate(row)}
+    found = alternative_annotator_test(ratings(a=row, b=row, c=row), judge, YES_NO)
+
+    assert found.advantage == pytest.approx(0.9)
+    assert found.experts["a"].p_value == pytest.approx(0.0220, abs=5e-5)
+    assert (found.winning_rate, found.passed) == (1.0, True)
+    assert alternative_annotator_test(ratings(a=row, b=row, c=row), judge, YES_NO, epsilon=0.1).passed is False
+
+
+def test_alternative_annotator_on_levels_goes_by_distance() -> None:
+    # 30 items, experts 2, 3, 4; judge 3: as near to the others as b is, nearer than a and c (left out a: others 3 and
+    # 4; judge's errors 0 and 1, a's 1 and 2)
+    found = alternative_annotator_test(ratings(a="2" * 30, b="3" * 30, c="4" * 30), dict.fromkeys(range(30), 3), LEVELS)
+
+    assert {name: (one.judge_wins, one.expert_wins) for name, one in found.experts.items()} == {
+        "a": (1.0, 0.0),
+        "b": (1.0, 1.0),
+        "c": (1.0, 0.0),
+    }
+
+
+def test_intervals_of_experts_do_not_depend_on_the_order_of_ratings() -> None:
+    random = np.random.default_rng(0)
+    given = ratings(a="".join(random.choice(list("123"), 60)), b="".join(random.choice(list("123"), 60)))
+    first, second = (compare_experts(r, LEVELS, resampling=Resampling(200)).intervals for r in (given, given[::-1]))
+
+    for name, interval in first.items():
+        assert interval == pytest.approx(second[name], abs=0.1)
+        assert interval[0] < interval[1]

@@ -1,0 +1,44 @@
+"""Frames for hand-worked corrections."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+
+
+def rated(
+    key: int, judge: float | None, rating: float, probability: float = 0.5, stratum: str = "", group: Hashable = None
+) -> FrameAnswer:
+    """A sampled answer with a rating."""
+    return FrameAnswer(key, judge, rating, ReviewState.RATED, probability, stratum, group)
+
+
+def unsampled(
+    key: int, judge: float | None, probability: float | None = 0.5, stratum: str = "", group: Hashable = None
+) -> FrameAnswer:
+    """An answer of the frame that the draw did not take."""
+    return FrameAnswer(key, judge, None, ReviewState.NOT_SAMPLED, probability, stratum, group)
+
+
+def silent(key: int, judge: float | None, probability: float = 0.5, stratum: str = "") -> FrameAnswer:
+    """A sampled answer that was reached and got no rating."""
+    return FrameAnswer(key, judge, None, ReviewState.NO_RESPONSE, probability, stratum)
+
+
+def waiting(key: int, judge: float | None, probability: float = 0.5, stratum: str = "") -> FrameAnswer:
+    """A sampled answer that was not reached yet."""
+    return FrameAnswer(key, judge, None, ReviewState.NOT_REACHED, probability, stratum)
+
+
+def yes_no(answers: Sequence[FrameAnswer]) -> Component:
+    """A yes/no component of the answers."""
+    return Component("correct", answers, 0.0, 1.0, yes_no=True)
+
+
+def half_labelled(rest_accepted: int = 14) -> list[FrameAnswer]:
+    """40 answers, 20 of them rated by a uniform draw: of 10 the judge rejects the experts accept 2, of 10 he accepts
+    8. Of the 20 others the judge accepts ``rest_accepted``."""
+    labels = [rated(at, 0.0, float(at < 2)) for at in range(10)]
+    labels += [rated(10 + at, 1.0, float(at < 8)) for at in range(10)]
+    return labels + [unsampled(20 + at, float(at < rest_accepted)) for at in range(20)]

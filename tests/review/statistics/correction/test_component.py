@@ -1,0 +1,321 @@
+"""One component, corrected: arithmetic by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from review.statistics.correction.corrected import corrected
+from review.statistics.correction.frame import Component, FrameAnswer
+from review.statistics.correction.outcome import Estimate, Method, Target, Warn, Withheld, WithheldReason
+from tests.review.statistics.correction.frames import half_labelled, rated, silent, unsampled, waiting, yes_no
+
+T18, T19, T38 = 2.100922, 2.093024, 2.024394  # 97.5% quantiles of Student's t
+
+
+def estimate(component: Component, target: Target = Target.THIS_RUN) -> Estimate:
+    found = corrected(component, target)
+    assert isinstance(found, Estimate), found
+    return found
+
+
+def test_regression_on_a_uniform_draw() -> None:
+    # b = 0.8 - 0.2 = 0.6; labelled means y 0.5, f 0.5; frame mean of f 24/40 = 0.6; 0.5 + 0.6 (0.6 - 0.5) = 0.56
+    # residuals about their mean: 8 x -0.2, 2 x 0.8 where f = 0 and 2 x -0.8, 8 x 0.2 where f = 1: squares 1.6 each
+    # g = 1 + 0.1 x (f - 0.5) / 0.25 = 0.8 and 1.2: (0.64 + 1.44) x 1.6 / 400 = 0.00832
+    # times (1 - 1/2), times 20/19 x 19/18: variance 0.00832 x 0.5 x 20/18 = 0.004622
+    found = estimate(yes_no(half_labelled()))
+
+    assert found.value == pytest.approx(0.56)
+    assert found.slope == pytest.approx(0.6)
+    assert found.high - found.value == pytest.approx(T18 * (0.00832 * 0.5 * 20 / 18) ** 0.5, rel=1e-5)
+    assert found.value - found.low == pytest.approx(found.high - found.value)
+    assert (found.n, found.labels, found.method) == (40, 20, Method.REGRESSION)
+
+
+def test_ppi_with_its_own_lambda_gives_the_same_estimate() -> None:
+    # lambda = b (N - k) / N = 0.6 x 20/40 = 0.3 with the rest as the unlabelled set, of which the judge accepts 14/20:
+    # 0.3 x 0.7 + mean(y - 0.3 f) = 0.21 + 0.5 - 0.15 = 0.56
+    assert estimate(yes_no(half_labelled())).value == pytest.approx(0.3 * 0.7 + (0.5 - 0.3 * 0.5))
+
+
+def test_a_judge_who_says_nothing_gives_the_mean_of_the_labels() -> None:
+    # f = 1 everywhere: b = 0, theta = mean y = 0.5, s^2 = 20 x 0.25 / 19, variance s^2 / 20 x (1 - 1/2), t with 19 df
+    found = estimate(yes_no([replace(answer, judge=1.0) for answer in half_labelled()]))
+
+    assert (found.value, found.slope, found.method) == (0.5, 0.0, Method.MEAN_OF_LABELS)
+    assert found.high - found.value == pytest.approx(T19 * (0.25 / 19 * 0.5) ** 0.5, rel=1e-5)
+    # such a mean is worth exactly its labels
+    assert found.effective_labels == pytest.approx(20)
+
+
+def test_effective_labels_show_the_gain() -> None:
+    # V = 0.004622, s^2 = 5/19: 1 / (V / s^2 + 1/40) = 1 / (0.017564 + 0.025) = 23.49 labels instead of 20
+    assert estimate(yes_no(half_labelled())).effective_labels == pytest.approx(23.49, abs=0.01)
+
+
+def strata_by_score() -> list[FrameAnswer]:
+    """100 answers: of 80 accepted by the judge 16 are rated (12 yes), of 20 rejected 4 are (1 yes)."""
+    accepted = [rated(at, 1.0, float(at < 12), 0.2, "1") for at in range(16)]
+    rejected = [rated(80 + at, 0.0, float(at < 1), 0.2, "0") for at in range(4)]
+    return (
+        accepted
+        + [unsampled(at, 1.0, 0.2, "1") for at in range(16, 80)]
+        + rejected
+        + [unsampled(80 + at, 0.0, 0.2, "0") for at in range(4, 20)]
+    )
+
+
+def test_strata_by_judge_score_need_no_slope() -> None:
+    # 0.8 x 12/16 + 0.2 x 1/4 = 0.65; s^2: 16 x 0.1875 / 15 = 0.2 and 4 x 0.1875 / 3 = 0.25
+    # variance 0.64 x 0.8 x 0.2 / 16 + 0.04 x 0.8 x 0.25 / 4 = 0.0064 + 0.002 = 0.0084; t with 20 - 2 df
+    found = estimate(yes_no(strata_by_score()))
+
+    assert found.value == pytest.approx(0.65)
+    assert (found.slope, found.method) == (0.0, Method.MEAN_OF_LABELS)
+    assert found.high - found.value == pytest.approx(T18 * 0.0084**0.5, rel=1e-5)
+
+
+def test_the_pooled_slope_is_that_within_strata() -> None:
+    # two strata of 20 answers with 10 labels each, y = f + a constant that differs between strata (0 and 1), plus
+    # noise of +-0.5 that does not go with f: within strata b = 1, over all it would not be.
+    def stratum(name: str, first: int, shift: float, values: tuple[float, ...]) -> list[FrameAnswer]:
+        labels = [
+            rated(first + at, value, value + shift + (0.5 if at % 2 else -0.5), 0.5, name)
+            for at, value in enumerate(v for v in values for _ in range(2))
+        ]
+        return labels + [unsampled(first + 10 + at, 2.0, 0.5, name) for at in range(10)]
+
+    component = Component(
+        "level", [*stratum("a", 0, 0.0, (1, 2, 3, 4, 5)), *stratum("b", 20, 1.0, (1, 1, 2, 2, 3))], 0.0, 7.0
+    )
+    found = estimate(component)
+
+    assert found.slope == pytest.approx(1.0)
+    # a: 3 + (2.5 - 3) = 2.5; b: (1.8 + 1) + (1.9 - 1.8) = 2.9
+    assert found.value == pytest.approx((2.5 + 2.9) / 2)
+
+
+def test_every_stratum_has_its_own_slope_with_twenty_labels_in_each() -> None:
+    # y = 2 f in one stratum and y = 3 - f in the other, plus noise that does not go with f
+    def stratum(name: str, first: int, slope: float, level: float) -> list[FrameAnswer]:
+        labels = [
+            rated(first + at, at // 2 % 2 + 0.0, level + slope * (at // 2 % 2) + 0.25 * (-1) ** at, 0.5, name)
+            for at in range(20)
+        ]
+        return labels + [unsampled(first + 20 + at, 1.0, 0.5, name) for at in range(20)]
+
+    found = estimate(Component("x", [*stratum("a", 0, 2.0, 0.0), *stratum("b", 40, -1.0, 3.0)], 0.0, 4.0))
+
+    # frame means of f 0.75: a 2 x 0.75 = 1.5, b 3 - 0.75 = 2.25; lambda is their mean slope (2 - 1) / 2
+    assert found.value == pytest.approx((1.5 + 2.25) / 2)
+    assert found.slope == pytest.approx(0.5)
+
+
+def test_unequal_probabilities_weigh_by_their_inverse() -> None:
+    # 10 labels of probability 0.8 (all 1), 10 of 0.2 (all 0), the judge constant: weights 12.5 and 50, mean 0.2
+    answers = [rated(at, 1.0, 1.0, 0.8) for at in range(10)] + [rated(10 + at, 1.0, 0.0, 0.2) for at in range(10)]
+    answers += [unsampled(20 + at, 1.0, 0.5) for at in range(40)]
+
+    assert estimate(yes_no(answers)).value == pytest.approx(0.2)
+
+
+def test_a_complete_review_is_a_census_of_width_zero() -> None:
+    # fewer than 20 labels do not matter then
+    found = estimate(yes_no([rated(at, 1.0, float(at % 4 > 0), 1.0) for at in range(8)]))
+
+    assert (found.value, found.low, found.high) == (0.75, 0.75, 0.75)
+    assert (found.method, found.effective_labels, found.warnings) == (Method.CENSUS, 8.0, ())
+
+
+def test_complete_strata_add_no_error() -> None:
+    # 10 fails all rated (2 yes), 40 others of which 20 rated (15 yes, judge constant):
+    # (10 x 0.2 + 40 x 0.75) / 50 = 0.64; variance 0.64 x 0.5 x (20 x 0.1875 / 19) / 20, t with 19 df
+    answers = [rated(at, 0.0, float(at < 2), 1.0, "fails") for at in range(10)]
+    answers += [rated(10 + at, 1.0, float(at < 15), 0.5, "rest") for at in range(20)]
+    answers += [unsampled(30 + at, 1.0, 0.5, "rest") for at in range(20)]
+    found = estimate(yes_no(answers))
+
+    assert found.value == pytest.approx(0.64)
+    assert found.high - found.value == pytest.approx(T19 * (0.64 * 0.5 * 0.1875 / 19) ** 0.5, rel=1e-5)
+
+
+def test_agreement_on_every_label_is_a_bound() -> None:
+    # u = 1 - 0.05 ** (1/60) = 0.0487; the judge accepts 80 of 120
+    answers = [rated(at, float(at < 40), float(at < 40)) for at in range(60)]
+    answers += [unsampled(60 + at, float(at < 40)) for at in range(60)]
+    found = estimate(yes_no(answers))
+
+    assert found.value == pytest.approx(2 / 3)
+    assert (found.high - found.value, found.value - found.low) == pytest.approx((0.0487, 0.0487), abs=5e-5)
+    assert (found.method, found.slope) == (Method.BOUND, 1.0)
+
+
+def test_agreement_on_labels_of_one_value_still_follows_the_judge() -> None:
+    # all 30 labels are 1 on both sides, but the judge rejects 10 of the other 30: 50/60;
+    # u = 1 - 0.05 ** (1/30) = 0.0950
+    answers = [rated(at, 1.0, 1.0) for at in range(30)] + [unsampled(30 + at, float(at >= 10)) for at in range(30)]
+    found = estimate(yes_no(answers))
+
+    assert found.value == pytest.approx(50 / 60)
+    assert found.high == pytest.approx(50 / 60 + 0.0950, abs=5e-5)
+    assert Warn.FEW_OFF_COMMONEST in found.warnings
+
+
+def test_constant_ratings_that_differ_from_the_judge_get_the_exact_interval() -> None:
+    # experts accept all of 30, the judge rejects 10 of them: 0.025 ** (1/30) = 0.8843
+    answers = [rated(at, float(at >= 10), 1.0) for at in range(30)] + [unsampled(30 + at, 1.0) for at in range(30)]
+    found = estimate(yes_no(answers))
+
+    assert (found.value, found.high, found.method) == (1.0, 1.0, Method.CLOPPER_PEARSON)
+    assert found.low == pytest.approx(0.8843, abs=5e-5)
+    assert corrected(replace(yes_no(answers), yes_no=False)) == Withheld(
+        WithheldReason.NOT_ESTIMABLE, Target.THIS_RUN, 60, 30
+    )
+
+
+def test_non_response_lowers_the_weight_within_its_stratum_only() -> None:
+    # stratum a: 20 answers, 10 drawn, 9 respond (all 1); stratum b: 20 answers, 11 drawn and rated (4 yes).
+    # theta = (1 + 4/11) / 2; silent 1 of 20 reached = 5%; its worst adds -0.5 x 1/10 x 1
+    answers = [rated(at, 1.0, 1.0, 0.5, "a") for at in range(9)] + [silent(9, 1.0, 0.5, "a")]
+    answers += [unsampled(10 + at, 1.0, 0.5, "a") for at in range(10)]
+    answers += [rated(20 + at, 1.0, float(at < 4), 0.55, "b") for at in range(11)]
+    answers += [unsampled(31 + at, 1.0, 0.55, "b") for at in range(9)]
+    found = estimate(yes_no(answers))
+
+    assert found.value == pytest.approx((1 + 4 / 11) / 2)
+    assert found.non_response == pytest.approx(1 / 21)
+    assert found.response_bounds == pytest.approx((found.value - 0.05, found.value))
+
+
+def test_non_response_above_a_tenth_withholds() -> None:
+    answers = half_labelled()[:37] + [silent(37 + at, 1.0) for at in range(3)]
+    found = corrected(yes_no(answers))
+
+    assert isinstance(found, Withheld)
+    assert found.reason is WithheldReason.NON_RESPONSE
+    assert found.missing["non_response"] == pytest.approx(3 / 23)
+
+
+def test_items_not_reached_are_not_non_response() -> None:
+    # 10 of the 20 others were drawn and wait: same estimate, no non-response; inclusion 0.75 x 20/30 = 0.5 as before
+    answers = [replace(answer, probability=0.75) for answer in half_labelled()]
+    answers = answers[:30] + [waiting(answer.key, answer.judge, 0.75) for answer in answers[30:]]  # type: ignore[arg-type]
+    found = estimate(yes_no(answers))
+
+    assert found == estimate(yes_no(half_labelled()))
+    assert found.non_response == 0.0
+
+
+def test_answers_the_judge_failed_on_are_estimated_from_their_labels() -> None:
+    # beside the 40 answers (0.56), 10 failed ones of which 4 are rated, 1 yes: (40 x 0.56 + 10 x 0.25) / 50 = 0.498
+    failed = [rated(100 + at, None, float(at < 1), 0.4, "failed") for at in range(4)]
+    failed += [unsampled(104 + at, None, 0.4, "failed") for at in range(6)]
+    found = estimate(yes_no([*half_labelled(), *failed]))
+
+    # variance 0.64 x 0.004622 + 0.04 x 0.6 x 0.25 / 4; t with 18 + 3 df: 2.079614
+    variance = 0.64 * 0.00832 * 0.5 * 20 / 18 + 0.04 * 0.6 * 0.25 / 4
+    assert found.value == pytest.approx(0.498)
+    assert found.high - found.value == pytest.approx(2.079614 * variance**0.5, rel=1e-5)
+
+
+def test_failed_answers_without_labels_show_bounds_and_withhold_nothing() -> None:
+    # 10 failed answers unrated: the value is the others', the interval reaches as if all were 0, or all 1
+    failed = [unsampled(100 + at, None) for at in range(10)]
+    with_failed, without = estimate(yes_no([*half_labelled(), *failed])), estimate(yes_no(half_labelled()))
+
+    assert with_failed.value == pytest.approx(0.56)
+    assert with_failed.warnings == (Warn.FAILED_STRATUM_BOUNDS,)
+    assert with_failed.value - with_failed.low == pytest.approx(0.8 * (without.value - without.low) + 0.2 * 0.56)
+    assert with_failed.high - with_failed.value == pytest.approx(0.8 * (without.high - without.value) + 0.2 * 0.44)
+
+
+def test_too_few_labels_say_how_many_are_missing() -> None:
+    found = corrected(yes_no(half_labelled()[3:]))
+
+    assert found == Withheld(WithheldReason.TOO_FEW_LABELS, Target.THIS_RUN, 37, 17, {"labels": 3})
+    assert found.to_dict()["withheld"] == "too_few_labels"
+
+
+def test_a_thin_stratum_is_named() -> None:
+    answers = strata_by_score()
+    thin = [a for a in answers if a.stratum == "1" or not a.labelled] + [rated(100, 0.0, 0.0, 0.05, "0")]
+    thin += [rated(200 + at, 1.0, 1.0, 0.2, "1") for at in range(3)]
+
+    found = corrected(yes_no(thin))
+    assert isinstance(found, Withheld)
+    assert (found.reason, found.missing) == (WithheldReason.STRATUM_TOO_FEW_LABELS, {"strata": {"0": 1}})
+
+
+def test_small_frames_and_unreachable_answers_are_withheld() -> None:
+    small = corrected(yes_no([rated(1, 1.0, 1.0), *(unsampled(2 + at, 1.0) for at in range(10))]))
+    unreachable = corrected(yes_no([*half_labelled(), unsampled(99, 1.0, None)]))
+
+    assert isinstance(small, Withheld)
+    assert (small.reason, small.missing) == (WithheldReason.SMALL_FRAME, {"labels": 10})
+    assert isinstance(unreachable, Withheld)
+    assert (unreachable.reason, unreachable.missing) == (WithheldReason.NO_PROBABILITY, {"answers": 1})
+
+
+def test_ends_beyond_the_scale_are_clipped_and_marked() -> None:
+    answers = [rated(at, float(at % 2), float(at > 0)) for at in range(20)] + [
+        unsampled(20 + at, 1.0) for at in range(20)
+    ]
+    found = estimate(yes_no(answers))
+
+    assert found.high == 1.0
+    assert Warn.CLIPPED in found.warnings
+
+
+def test_questions_like_these_vary_by_group() -> None:
+    # judge constant, 40 answers in 20 groups of 2, one of each rated; 10 groups are 1 and 10 are 0. Influence: a label
+    # adds (y - 0.5) / 20 x sqrt(20/19), the other answers nothing (their expected value is 0.5, the estimate);
+    # sum of squared group sums 20 x 0.25 / 400 x 20/19, times 20/19; t with 19 df
+    answers = [rated(at, 1.0, float(at % 2), 0.5, "", at) for at in range(20)]
+    answers += [unsampled(20 + at, 1.0, 0.5, "", at) for at in range(20)]
+    found = estimate(yes_no(answers), Target.QUESTIONS_LIKE_THESE)
+
+    assert found.high - found.value == pytest.approx(T19 * (0.25 / 20 * (20 / 19) ** 2) ** 0.5, rel=1e-5)
+    assert found.target is Target.QUESTIONS_LIKE_THESE
+    assert found.warnings == ()
+
+
+def test_a_census_still_varies_over_questions() -> None:
+    # 10 answers, 5 yes, each its own group: sd^2 = 0.25 x 10/9, variance / 10, t with 9 df = 2.262157
+    found = estimate(yes_no([rated(at, 1.0, float(at % 2), 1.0) for at in range(10)]), Target.QUESTIONS_LIKE_THESE)
+
+    assert found.high - found.value == pytest.approx(2.262157 * (0.25 / 9) ** 0.5, rel=1e-5)
+    assert found.warnings == (Warn.FEW_GROUPS,)
+
+
+def test_one_group_says_nothing_about_questions_like_these() -> None:
+    answers = [replace(answer, group="only") for answer in half_labelled()]
+
+    found = corrected(yes_no(answers), Target.QUESTIONS_LIKE_THESE)
+    assert isinstance(found, Withheld)
+    assert found.reason is WithheldReason.TOO_FEW_GROUPS
+
+
+def test_a_category_is_corrected_and_withheld_by_the_same_rules() -> None:
+    hard = [rated(100 + at, 1.0, 0.0) for at in range(5)] + [unsampled(105 + at, 1.0) for at in range(20)]
+    found = corrected(yes_no(half_labelled()), part=True)
+    withheld = corrected(yes_no(hard), part=True)
+
+    assert isinstance(found, Estimate)
+    assert found.value == pytest.approx(0.56)
+    assert isinstance(withheld, Withheld)
+    assert withheld.missing == {"labels": 15}
+
+
+def test_a_category_too_thin_for_its_strata_is_estimated_without_them() -> None:
+    # 20 labels in stratum a, 1 of 2 answers in stratum b: by weights 40 x 1 and 1 x 2 of inclusion 0.5: one stratum
+    answers = [replace(answer, stratum="a") for answer in half_labelled()]
+    answers += [rated(50, 1.0, 1.0, 0.5, "b"), unsampled(51, 1.0, 0.5, "b")]
+
+    assert isinstance(corrected(yes_no(answers)), Withheld)
+    of_category = corrected(yes_no(answers), part=True)
+    assert isinstance(of_category, Estimate)
+    # b = Cov / Var over 21 labels: f 11/21, y 11/21, fy 9/21: (9/21 - 121/441) / (11/21 - 121/441) = 68/110
+    assert of_category.slope == pytest.approx(68 / 110)
+    assert of_category.value == pytest.approx(11 / 21 + 68 / 110 * (26 / 42 - 11 / 21))

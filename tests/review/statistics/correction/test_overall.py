@@ -1,0 +1,120 @@
+"""The whole score: components summed, with the variance of what each answer adds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from review.statistics.correction.corrected import corrected, corrected_overall
+from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.outcome import Estimate, Method, Target, Withheld, WithheldReason
+from tests.review.statistics.correction.frames import half_labelled, rated, unsampled, yes_no
+
+
+def named(name: str, answers: list[FrameAnswer], weight: float = 1.0) -> Component:
+    return Component(name, answers, 0.0, 1.0, weight, yes_no=True)
+
+
+def estimate(components: list[Component], target: Target = Target.THIS_RUN) -> Estimate:
+    found = corrected_overall(components, target)
+    assert isinstance(found, Estimate), found
+    return found
+
+
+def width(found: object) -> float:
+    assert isinstance(found, Estimate)
+    return found.high - found.low
+
+
+def unrated(answers: list[FrameAnswer]) -> list[FrameAnswer]:
+    return [replace(a, rating=None, state=ReviewState.NOT_SAMPLED, probability=None) for a in answers]
+
+
+@pytest.mark.parametrize("target", list(Target))
+def test_two_halves_of_one_component_are_the_component(target: Target) -> None:
+    # equal residuals on equal answers do not average out: 0.5 x + 0.5 x has the width of x
+    both = estimate([named("a", half_labelled(), 0.5), named("b", half_labelled(), 0.5)], target)
+    one = corrected(yes_no(half_labelled()), target)
+
+    assert isinstance(one, Estimate)
+    assert both.value == pytest.approx(one.value)
+    assert width(both) == pytest.approx(width(one))
+    assert both.effective_labels == pytest.approx(one.effective_labels)
+    assert both.method is Method.SUM
+
+
+def test_components_rated_on_different_answers_add_their_variances() -> None:
+    # the second component's labels are the first one's unlabelled answers: widths add in squares
+    first = half_labelled()
+    values = [answer.rating for answer in first[:20]]
+    second = [unsampled(answer.key, answer.judge) for answer in first[:20]]  # type: ignore[arg-type]
+    second += [rated(20 + at, first[20 + at].judge, value) for at, value in enumerate(values)]  # type: ignore[arg-type]
+    a, b = named("a", first, 0.5), named("b", second, 0.5)
+
+    both = width(estimate([a, b]))
+    assert both**2 == pytest.approx((width(corrected(a)) / 2) ** 2 + (width(corrected(b)) / 2) ** 2)
+
+
+def test_a_component_nobody_rated_enters_as_it_came_and_is_named() -> None:
+    # 0.75 x 0.56 + 0.25 x 24/40
+    found = estimate([named("rated", half_labelled(), 0.75), named("rule", unrated(half_labelled()), 0.25)])
+
+    assert found.value == pytest.approx(0.75 * 0.56 + 0.25 * 0.6)
+    assert found.named == ("rule",)
+    assert width(found) == pytest.approx(0.75 * width(corrected(yes_no(half_labelled()))))
+
+
+def test_over_questions_an_uncorrected_component_adds_its_variation() -> None:
+    parts = [named("rated", half_labelled(), 0.75), named("rule", unrated(half_labelled()), 0.25)]
+    alone = corrected(parts[0], Target.QUESTIONS_LIKE_THESE)
+
+    assert width(estimate(parts, Target.QUESTIONS_LIKE_THESE)) > 0.75 * width(alone)
+
+
+def test_a_small_frame_enters_as_it_came_unless_complete() -> None:
+    # run-mean profile: the second metric applies to 4 answers, of which 2 are rated: the judge's mean 0.5 stands
+    few = [rated(0, 1.0, 0.0), rated(1, 0.0, 0.0), unsampled(20, 1.0), unsampled(21, 0.0)]
+    found = estimate([named("rated", half_labelled(), 0.5), named("few", few, 0.5)])
+    complete = [rated(0, 1.0, 0.0, 1.0), rated(1, 0.0, 0.0, 1.0)]
+
+    assert found.value == pytest.approx(0.5 * 0.56 + 0.5 * 0.5)
+    assert found.named == ("few",)
+    assert estimate([named("rated", half_labelled(), 0.5), named("few", complete, 0.5)]).value == pytest.approx(0.28)
+
+
+def test_any_withheld_component_withholds_the_whole_and_is_named() -> None:
+    thin = half_labelled()[:15] + unrated_part(half_labelled()[15:])
+    found = corrected_overall([named("good", half_labelled(), 0.5), named("thin", thin, 0.5)])
+
+    assert isinstance(found, Withheld)
+    assert found.reason is WithheldReason.COMPONENTS_WITHHELD
+    assert found.missing == {"components": {"thin": {"reason": "too_few_labels", "labels": 5}}}
+
+
+def unrated_part(answers: list[FrameAnswer]) -> list[FrameAnswer]:
+    return [replace(answer, rating=None, state=ReviewState.NOT_SAMPLED) for answer in answers]
+
+
+def test_nothing_rated_gives_no_corrected_score() -> None:
+    found = corrected_overall([named("rule", unrated(half_labelled()))])
+
+    assert isinstance(found, Withheld)
+    assert found.reason is WithheldReason.TOO_FEW_LABELS
+
+
+def test_bounds_of_components_are_added_not_squared() -> None:
+    # judge = expert on 30 labels of 60: plus and minus u = 1 - 0.05 ** (1/30) = 0.0950 each; 0.6 u + 0.4 u
+    same = [rated(at, float(at % 2), float(at % 2)) for at in range(30)]
+    same += [unsampled(30 + at, float(at % 2)) for at in range(30)]
+    found = estimate([named("a", same, 0.6), named("b", same, 0.4)])
+
+    assert found.high - found.value == pytest.approx(1 - 0.05 ** (1 / 30))
+
+
+def test_the_json_form_names_lambda_target_and_what_came_as_it_was() -> None:
+    found = estimate([named("rated", half_labelled(), 0.75), named("rule", unrated(half_labelled()), 0.25)]).to_dict()
+
+    assert found["target"] == "this_run"
+    assert found["as_it_came"] == ["rule"]
+    assert {"value", "low", "high", "n", "labels", "effective_labels", "lambda", "method", "warnings"} <= set(found)

@@ -1,0 +1,108 @@
+"""What must hold for any frame, and that intervals cover as often as they say."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from review.statistics.correction.corrected import corrected, corrected_overall
+from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.outcome import Estimate, Method, Target
+from review.statistics.sampling.draw import draw
+from review.statistics.sampling.member import DrawParams, Member
+
+STATES = st.sampled_from([ReviewState.RATED] * 6 + [ReviewState.NOT_SAMPLED] * 4 + list(ReviewState))
+answers = st.lists(
+    st.tuples(
+        st.one_of(st.none(), st.sampled_from([1.0, 2.0, 3.5, 5.0])),
+        st.sampled_from([1.0, 2.0, 4.5, 5.0]),
+        STATES,
+        st.sampled_from([0.1, 0.5, 1.0, None]),
+        st.sampled_from(["", "", "a"]),
+        st.integers(0, 30),
+    ),
+    min_size=1,
+    max_size=70,
+)
+
+
+def component(rows: list[tuple], name: str = "x") -> Component:
+    return Component(
+        name,
+        [
+            FrameAnswer(at, judge, y if state is ReviewState.RATED else None, state, p, stratum, group)
+            for at, (judge, y, state, p, stratum, group) in enumerate(rows)
+        ],
+        1.0,
+        5.0,
+    )
+
+
+@given(answers, st.sampled_from(list(Target)))
+@settings(max_examples=200, deadline=None)
+def test_every_outcome_is_finite_ordered_and_on_the_scale(rows: list[tuple], target: Target) -> None:
+    for found in (corrected(component(rows), target), corrected_overall([component(rows)], target)):
+        json.dumps(found.to_dict(), allow_nan=False)
+        if isinstance(found, Estimate):
+            assert 1.0 <= found.low <= found.value <= found.high <= 5.0
+            if target is Target.THIS_RUN and found.method not in {Method.CENSUS, Method.SUM}:
+                assert found.low < found.high
+
+
+@given(answers, st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_the_order_of_the_frame_changes_nothing(rows: list[tuple], seed: int) -> None:
+    given_order = component(rows)
+    shuffled = list(given_order.answers)
+    random.Random(seed).shuffle(shuffled)
+    first, second = corrected(given_order), corrected(Component("x", shuffled, 1.0, 5.0))
+
+    assert type(first) is type(second)
+    if isinstance(first, Estimate) and isinstance(second, Estimate):
+        assert (first.value, first.low, first.high) == pytest.approx((second.value, second.low, second.high))
+
+
+def population(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """600 answers on 1..5: the judge sees the experts' value with an error, half a level too generous."""
+    rng = np.random.default_rng(seed)
+    expert = rng.choice([1, 2, 3, 4, 5], 600, p=[0.1, 0.1, 0.2, 0.3, 0.3]).astype(float)
+    judge = np.clip(np.round(expert + 0.5 + rng.normal(0, 0.9, 600)), 1, 5)
+    return judge, expert, np.abs(rng.normal(0.3, 0.2, 600))
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "stratified", "uncertainty"])
+def test_intervals_cover_as_often_as_they_say(strategy: str) -> None:
+    # 300 draws: the standard error of a coverage of 95% is 1.3%, so 91% to 99% is three of them; the bias of a mean
+    # of 300 estimates is within 3 / sqrt(300) = 17% of their standard deviation, 9% of the half-width
+    judge, expert, spread = population(7)
+    members = [Member(at, "", float(value)) for at, value in enumerate(judge)]
+    params = DrawParams(spread=dict(enumerate(spread.tolist())))
+    hits, errors, halves = 0, [], []
+    for seed in range(300):
+        drawn = draw(members, strategy, 60, seed, params)
+        frame = [
+            FrameAnswer(
+                one.key,
+                float(judge[one.key]),
+                float(expert[one.key]) if one.sampled else None,
+                ReviewState.RATED if one.sampled else ReviewState.NOT_SAMPLED,
+                one.probability,
+                one.stratum,
+            )
+            for one in drawn
+        ]
+        found = corrected(Component("x", frame, 1.0, 5.0))
+        assert isinstance(found, Estimate)
+        hits += found.low <= expert.mean() <= found.high
+        errors.append(found.value - expert.mean())
+        halves.append((found.high - found.low) / 2)
+
+    assert 0.91 <= hits / 300 <= 0.99
+    assert abs(np.mean(errors)) < 0.1 * np.mean(halves)
+    # the judge alone is off by more than any of this
+    assert judge.mean() - expert.mean() > np.mean(halves)

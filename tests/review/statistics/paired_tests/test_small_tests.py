@@ -1,0 +1,112 @@
+"""McNemar, Holm, the gate, the ranking, and the difference of corrected scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from review.statistics.correction.corrected import corrected
+from review.statistics.correction.outcome import Estimate, Target
+from review.statistics.paired_tests.gate import GateVerdict, fail_under, max_drop
+from review.statistics.paired_tests.ranking import Ranking, ranking, ranking_of_sums
+from review.statistics.paired_tests.tests import corrected_difference, holm, mcnemar
+from tests.review.statistics.correction.frames import half_labelled, yes_no
+
+
+def test_mcnemar_by_hand() -> None:
+    # 1 gained, 5 lost: 2 (1 + 6) / 64
+    assert mcnemar(1, 5).p_value == pytest.approx(14 / 64)
+    assert mcnemar(0, 0).p_value == 1.0
+    assert mcnemar(3, 3).p_value == 1.0
+
+
+def test_holm_by_hand() -> None:
+    # 0.01 x 3, 0.02 x 2, 0.9 x 1
+    assert holm({"a": 0.02, "b": 0.01, "c": 0.9}) == pytest.approx({"a": 0.04, "b": 0.03, "c": 0.9})
+    # 0.03 x 2 = 0.06 is not undercut by 0.04 x 1
+    assert holm({"a": 0.03, "b": 0.04}) == pytest.approx({"a": 0.06, "b": 0.06})
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.70, 0.80, GateVerdict.PASSED),
+        (0.60, 0.69, GateVerdict.FAILED),
+        (0.65, 0.70, GateVerdict.CANNOT_TELL),
+        (0.65, 0.75, GateVerdict.CANNOT_TELL),
+    ],
+)
+def test_fail_under_seventy(low: float, high: float, verdict: GateVerdict) -> None:
+    assert fail_under(low, high, 0.70) is verdict
+
+
+def test_max_drop_of_two_points() -> None:
+    assert max_drop(-0.02, 0.05, 0.02) is GateVerdict.PASSED
+    assert max_drop(-0.05, -0.021, 0.02) is GateVerdict.FAILED
+    assert max_drop(-0.05, 0.01, 0.02) is GateVerdict.CANNOT_TELL
+    with pytest.raises(ValueError, match="not negative"):
+        max_drop(0, 1, -0.1)
+
+
+def test_ranking_orders_by_common_questions_and_says_how_sure() -> None:
+    questions = range(100)
+    runs = {
+        "clear": dict.fromkeys(questions, 1.0),
+        "middle": {q: float(q % 2) for q in questions},
+        "near": {q: float((q + 1) % 2) for q in questions} | {"extra": 1.0},
+    }
+    found = ranking(runs)
+    order = found.order
+
+    assert found.questions == 100
+    assert [one.run for one in order] == ["clear", "middle", "near"]
+    assert (order[0].best, order[0].ahead) == (1.0, 1.0)
+    assert order[1].ahead == pytest.approx(0.5, abs=0.05)
+    assert order[2].ahead is None
+    assert found.holds == pytest.approx(order[1].ahead)  # the first is always first
+    assert ranking({}) == Ranking((), 0, None)
+
+
+def test_a_ranking_of_sums_takes_each_part_over_the_questions_that_all_runs_have_it_of() -> None:
+    # a: 0.5 x mean(1, 0) + 0.5 x 1 = 0.75; b: 0.5 x mean(1, 1) + 0.5 x 0 = 0.5; question 3 of "hit" only a has
+    runs = {
+        "b": {"hit": {1: 1.0, 2: 1.0}, "refusal": {9: 0.0}},
+        "a": {"hit": {1: 1.0, 2: 0.0, 3: 0.0}, "refusal": {9: 1.0}},
+    }
+    found = ranking_of_sums(runs, {"hit": 0.5, "refusal": 0.5, "unknown": 0.2})
+
+    assert [(one.run, one.mean) for one in found.order] == [("a", 0.75), ("b", 0.5)]
+    assert found.questions == 3
+    # a leads unless question 2 fills both draws of "hit", 0.5 x -1 + 0.5 x 1 = 0, a tie, and even then: never behind
+    assert found.order[0].ahead is not None
+    assert found.order[0].ahead > 0.8
+
+
+def test_one_run_alone_has_a_place_and_nothing_to_hold_against() -> None:
+    found = ranking({"only": {1: 0.5, 2: 1.0}})
+
+    assert [(one.run, one.mean, one.best, one.ahead) for one in found.order] == [("only", 0.75, 1.0, None)]
+    assert found.holds is None
+
+
+def test_a_score_less_itself_is_nothing_with_nothing_around_it() -> None:
+    component = yes_no([replace(answer, group=answer.key) for answer in half_labelled()])
+    found = corrected_difference([component], [component])
+
+    assert isinstance(found, Estimate)
+    assert (found.value, found.low, found.high) == pytest.approx((0.0, 0.0, 0.0), abs=1e-12)
+
+
+def test_unpaired_runs_add_their_variances() -> None:
+    first = yes_no([replace(answer, group=("a", answer.key)) for answer in half_labelled()])
+    second = yes_no([replace(answer, group=("b", answer.key)) for answer in half_labelled(4)])
+    found = corrected_difference([first], [second])
+    widths = [corrected(one, Target.QUESTIONS_LIKE_THESE) for one in (first, second)]
+
+    assert isinstance(found, Estimate)
+    # 0.6 x (24 - 14) / 40
+    assert found.value == pytest.approx(0.15)
+    alone = [one.high - one.low for one in widths if isinstance(one, Estimate)]
+    # 80/79 instead of 40/39 groups; the same 18 degrees of freedom
+    assert (found.high - found.low) ** 2 == pytest.approx(sum(w * w for w in alone) * (80 / 79) / (40 / 39), rel=1e-6)

@@ -1,0 +1,65 @@
+"""Several draws as one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from review.statistics.sampling.draw import draw
+from review.statistics.sampling.member import Drawn, Member
+from review.statistics.sampling.union import union_probability, united
+
+probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=5)
+
+
+def test_union_of_two_halves_is_three_quarters() -> None:
+    # 1 - (1 - 0.5)(1 - 0.5)
+    assert union_probability([0.5, 0.5]) == 0.75
+
+
+def test_hand_picking_gives_no_probability() -> None:
+    assert union_probability([None]) is None
+    assert union_probability([None, 0.25]) == 0.25
+
+
+@given(probabilities)
+def test_union_is_at_least_the_largest_and_at_most_the_sum(values: list[float]) -> None:
+    union = union_probability(values)
+
+    assert union is not None
+    assert max(values) - 1e-12 <= union <= min(1.0, sum(values)) + 1e-12
+
+
+def test_united_expected_sizes_agree_with_many_draws() -> None:
+    members = [Member(key, "ab"[key % 2], float(key % 3)) for key in range(30)]
+    total, runs = 0, 500
+    for seed in range(runs):
+        both = united([draw(members, "uniform", 6, 2 * seed), draw(members, "stratified", 12, 2 * seed + 1)])
+        total += sum(one.sampled for one in both)
+    expected = sum(one.probability or 0.0 for one in both)
+
+    # the size varies by about 1.2 per pair of draws; 5 standard errors over 500 are 0.27
+    assert total / runs == pytest.approx(expected, abs=0.3)
+
+
+def test_an_answer_picked_by_hand_is_not_a_sampled_one() -> None:
+    random = [Drawn(1, "all", 0.5, False), Drawn(2, "all", 0.5, True)]
+    picked = [Drawn(1, "all", None, True), Drawn(2, "all", None, False)]
+
+    assert united([random, picked]) == [Drawn(1, "all", 0.5, False), Drawn(2, "all", 0.5, True)]
+    assert united([picked]) == picked
+
+
+def test_the_strata_are_those_of_the_draw_that_has_most() -> None:
+    members = [Member(key, "", float(key % 2)) for key in range(40)]
+    both = united([draw(members, "uniform", 30, 1), draw(members, "stratified", 8, 2)])
+
+    assert {one.stratum for one in both} == {"0", "1"}
+    # 1 - (1 - 30/40)(1 - 4/20) = 0.8
+    assert [one.probability for one in both] == pytest.approx([0.8] * 40)
+
+
+def test_different_frames_are_refused() -> None:
+    with pytest.raises(ValueError, match="different frames"):
+        united([[Drawn(1, "all", 1.0, True)], [Drawn(2, "all", 1.0, True)]])
