@@ -11,10 +11,10 @@ from evaluation.accounts.access import LARGEST_ID, M, Person
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
 from review.models import Assignment, Draw, ItemEvent, PairMember, PairSet, QueueMember, Rating, ReviewItem, ReviewQueue
+from review.models.statements import OWN, OWN_SHOWN, QUEUE_FOR_RATING, held
 from review.overrides import may_override
 from review.queues.leases import for_whom
 from review.queues.settling import PASSED, RATED
-from review.queues.statements import OWN, OWN_SHOWN, QUEUE_FOR_RATING, held
 
 
 def queues_of(user: Person) -> QuerySet[ReviewQueue]:

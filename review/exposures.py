@@ -11,7 +11,7 @@ from evaluation.accounts.access import projects_with
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
 from review.models import Exposure, QueueMember, ReviewItem, ReviewQueue
-from review.queues.statements import EXPOSED
+from review.models.statements import EXPOSED
 
 ANSWER, RUN = "answer", "run"
 

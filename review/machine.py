@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evaluation.core.samples import Status
 from evaluation.models import Run, Score
 from evaluation.scoring.coverage import counting
-from review.queues.statements import SAID
+from review.models.statements import SAID
 
 _FIELDS = (
     *("answer_id", "metric_id", "status", "value", "label", "reason", "author", "detail"),

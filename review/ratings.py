@@ -27,12 +27,12 @@ from review.models import (
     ReviewQueue,
     SuggestedAnswer,
 )
+from review.models.statements import CLAIM, STANDING
 from review.parts import part_rows, parts_given, with_figures
 from review.queues.drafts import keep, payload_of
 from review.queues.leases import lease_end, loaded, regain
 from review.queues.repeats import comes_again, plan_repeat
 from review.queues.settling import RATED, locked, settle
-from review.queues.statements import CLAIM, STANDING
 from review.reveals import is_due
 
 State = Assignment.State

@@ -214,7 +214,7 @@ class Assignment(Row):
     """An item in one reviewer's hands. ``slot`` counts the reviewers of the item from 1; the unique constraint on
     live slots is what keeps two people from colliding. ``fence`` counts its leases. ``queue`` is the item's, said here
     again because a person's own part of a queue is looked up with every item. What needs a look at other rows, such as
-    how many assignments an item may have, is kept by :mod:`review.guards`."""
+    how many assignments an item may have, is kept by :mod:`review.models.guards`."""
 
     class State(models.TextChoices):
         LEASED = "leased", _("open")

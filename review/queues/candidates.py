@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from review.models import ReviewItem, ReviewQueue
+from review.models.statements import FREE_AHEAD, FREE_BEHIND, FREE_LET_LAPSE
 from review.queues.repeats import due_repeats
-from review.queues.statements import FREE_AHEAD, FREE_BEHIND, FREE_LET_LAPSE
 
 
 def candidates(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Iterator[tuple[ReviewItem, bool]]:

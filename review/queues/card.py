@@ -19,10 +19,10 @@ from evaluation.judging.rubric import Rubric, RubricMetric, shipped_rubrics
 from evaluation.models import Answer, MetricDefinition, RubricVersion
 from review.given import Given
 from review.models import Assignment, QueueMetric, ReviewItem, ReviewQueue
+from review.models.statements import PASSAGES
 from review.parts import OfferedPart, is_by_parts, may_add, offered_parts, verdicts_of
 from review.queues.claims import Claim, claims_on_card
 from review.queues.settling import RATED
-from review.queues.statements import PASSAGES
 from review.ratings import given_in, metrics_of, suggestion_of
 from review.reveals import JudgeSaid, judge_said
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from evaluation.models import Finding
 from review.models import ReviewItem
+from review.models.statements import SCORED_BY
 from review.parts import judged_parts, offered_parts
-from review.queues.statements import SCORED_BY
 
 CLAIM_METRIC = "claim_support"
 

@@ -21,8 +21,8 @@ from evaluation.models import User
 from review.exposures import expose
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
+from review.models.statements import LEASE, LEASED, MEMBER, PROLONG, SERVED, SLOTS, held
 from review.queues.candidates import candidates
-from review.queues.statements import LEASE, LEASED, MEMBER, PROLONG, SERVED, SLOTS, held
 
 State = Assignment.State
 LAPSED = Q(state=State.LEASED, lease_until__lt=Now())

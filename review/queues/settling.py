@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from review.models import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem
-from review.queues.statements import ITEM, SETTLE, STATES
+from review.models.statements import ITEM, SETTLE, STATES
 
 RATED = (Assignment.State.SUBMITTED, Assignment.State.REVEALED, Assignment.State.FINISHED)
 PASSED = (Assignment.State.SKIPPED, Assignment.State.FLAGGED)

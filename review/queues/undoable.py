@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evaluation.models import User
 from review.models import Assignment, ItemEvent, ReviewQueue
+from review.models.statements import LAST_RATED
 from review.queues.progress import OwnProgress
-from review.queues.statements import LAST_RATED
 
 State = Assignment.State
 PASSED_ON = ("skip", "flag", "escalate")

@@ -1,0 +1,255 @@
+"""Overlap and leases: how an assignment begins, how it may go on, and how many of an item are live.
+
+Scope, and what is settled once a queue is under way: whose it is, what it asks for, which answers it holds.
+
+Ratings: of the item in hand, one decision a lease, before the judge was seen, and blind only where that is true.
+
+Imported ratings have no assignment and are not looked at here.
+
+What the database refuses whoever asks: overlap, leases, blindness and scope, as :class:`evaluation.storage.guards.Guard`.
+
+Single rows are kept in order by the constraints of :mod:`review.models`; here stands what needs a look at other rows.
+"""
+
+from __future__ import annotations
+
+from evaluation.storage.guards import Guard
+
+_TABLE = "review_assignment"
+_GONE = "('skipped', 'expired', 'flagged')"
+_LIVES = f"NEW.state NOT IN {_GONE} AND (OLD.state IN {_GONE} OR NEW.slot <> OLD.slot)"
+_LEASED_AGAIN = f"NEW.state = 'leased' AND OLD.state IN {_GONE}"
+
+#: More people than the item takes. Whoever lives with the same item is counted, lapsed or not.
+_OVERFULL = (
+    "EXISTS (SELECT 1 FROM review_reviewitem i WHERE i.id = NEW.item_id AND (NEW.slot > i.reviews_needed OR "
+    "(SELECT COUNT(*) FROM review_assignment a WHERE a.item_id = i.id "
+    "AND a.state NOT IN ('skipped', 'expired', 'flagged') AND a.reviewer_id <> NEW.reviewer_id) >= i.reviews_needed))"
+)
+_ITEM = "review_reviewitem i WHERE i.id = NEW.item_id"
+
+#: No such item for this person: in an open queue they are a member of, and kept for them where it is kept.
+_OUT_OF_SCOPE = (
+    "NOT EXISTS (SELECT 1 FROM review_reviewitem i JOIN review_reviewqueue q ON q.id = i.queue_id "
+    "JOIN review_queuemember m ON m.queue_id = q.id AND m.reviewer_id = NEW.reviewer_id "
+    "WHERE i.id = NEW.item_id AND q.id = NEW.queue_id AND q.state = 'open' AND (NOT i.reserved OR EXISTS "
+    "(SELECT 1 FROM review_reservation r WHERE r.item_id = i.id AND r.reviewer_id = NEW.reviewer_id)))"
+)
+
+ASSIGNMENTS = [
+    Guard(
+        name="lease_begins",
+        table=_TABLE,
+        on="INSERT",
+        when="NEW.state <> 'leased' OR NEW.fence <> 1",
+        says="an assignment begins as a lease, with fence 1",
+    ),
+    Guard(
+        name="lease_is_in_scope",
+        table=_TABLE,
+        on="INSERT",
+        broken=_OUT_OF_SCOPE,
+        says="only members of an open queue get its items, and only those kept for them where an item is kept",
+    ),
+    Guard(
+        name="lease_of_an_open_item",
+        table=_TABLE,
+        on="INSERT",
+        broken="NOT EXISTS (SELECT 1 FROM review_reviewitem i WHERE i.id = NEW.item_id AND i.state = 'open')",
+        says="an item that is done, withdrawn or in dispute is given to nobody else",
+    ),
+    Guard(
+        name="lease_again_is_in_scope",
+        table=_TABLE,
+        on="UPDATE OF state",
+        when=_LEASED_AGAIN,
+        broken=_OUT_OF_SCOPE,
+        says="only members of an open queue hold its items, and only those kept for them where an item is kept",
+    ),
+    Guard(
+        name="overlap_of_new",
+        table=_TABLE,
+        on="INSERT",
+        locks=_ITEM,
+        broken=_OVERFULL,
+        says="an item never has more live assignments than reviews needed",
+    ),
+    Guard(
+        name="overlap_of_renewed",
+        table=_TABLE,
+        on="UPDATE OF state, slot",
+        when=_LIVES,
+        locks=_ITEM,
+        broken=_OVERFULL,
+        says="an item never has more live assignments than reviews needed",
+    ),
+    Guard(
+        name="assignment_stays",
+        table=_TABLE,
+        on="UPDATE OF item_id, queue_id, reviewer_id",
+        when="NEW.item_id <> OLD.item_id OR NEW.queue_id <> OLD.queue_id OR NEW.reviewer_id <> OLD.reviewer_id",
+        says="an assignment keeps its item, its queue and its reviewer",
+    ),
+    Guard(
+        name="assignment_moves",
+        table=_TABLE,
+        on="UPDATE OF state",
+        when="NEW.state <> OLD.state AND NOT ("
+        "(OLD.state = 'leased' AND NEW.state IN ('submitted', 'finished', 'skipped', 'flagged', 'expired')) "
+        "OR (OLD.state = 'expired' AND NEW.state IN ('leased', 'skipped', 'flagged')) "
+        "OR (OLD.state = 'skipped' AND NEW.state = 'leased') "
+        "OR (OLD.state = 'submitted' AND NEW.state IN ('revealed', 'leased')) "
+        "OR (OLD.state = 'revealed' AND NEW.state = 'finished') "
+        "OR (OLD.state = 'finished' AND NEW.state = 'leased' AND OLD.revealed_at IS NULL))",
+        says="an assignment is rated from a live lease only, and moves no other way than this either",
+    ),
+    Guard(
+        name="fence_counts_leases",
+        table=_TABLE,
+        on="UPDATE OF state, fence",
+        when="NEW.fence <> OLD.fence + (CASE WHEN NEW.state = 'leased' AND OLD.state <> 'leased' THEN 1 ELSE 0 END)",
+        says="the fence rises by one with each lease, and never else",
+    ),
+    Guard(
+        name="reveal_is_for_good",
+        table=_TABLE,
+        on="UPDATE OF revealed_at",
+        when="OLD.revealed_at IS NOT NULL AND (NEW.revealed_at IS NULL OR NEW.revealed_at <> OLD.revealed_at)",
+        says="who has seen the judge has seen it",
+    ),
+    Guard(
+        name="reveal_after_rating",
+        table=_TABLE,
+        on="UPDATE OF revealed_at",
+        when="OLD.revealed_at IS NULL AND NEW.revealed_at IS NOT NULL",
+        broken="NOT EXISTS (SELECT 1 FROM review_rating r WHERE r.assignment_id = NEW.id AND r.phase = 'initial')",
+        says="the judge is not shown before a rating is in",
+    ),
+]
+
+
+_HANDED_OUT = "EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
+
+QUEUES = [
+    Guard(
+        name="queue_stays",
+        table="review_reviewqueue",
+        on="UPDATE OF project_id, mode",
+        when="NEW.project_id <> OLD.project_id OR NEW.mode <> OLD.mode",
+        broken=_HANDED_OUT + "WHERE i.queue_id = NEW.id)",
+        says="a queue that is under way keeps its project, and stays blind or assisted",
+    ),
+    Guard(
+        name="queue_asks_the_same",
+        table="review_queuemetric",
+        on="UPDATE",
+        when="NEW.queue_id <> OLD.queue_id OR NEW.metric_id <> OLD.metric_id OR NEW.position <> OLD.position "
+        "OR COALESCE(NEW.rubric_version_id, 0) <> COALESCE(OLD.rubric_version_id, 0)",
+        says="what a queue asks for never changes",
+    ),
+    Guard(
+        name="queue_asks_no_more",
+        table="review_queuemetric",
+        on="INSERT",
+        broken=_HANDED_OUT + "WHERE i.queue_id = NEW.queue_id)",
+        says="a queue that is under way asks for nothing else",
+    ),
+    Guard(
+        name="member_of_project",
+        table="review_queuemember",
+        on="INSERT",
+        broken="NOT EXISTS (SELECT 1 FROM review_reviewqueue q JOIN evaluation_rolegrant g "
+        "ON g.project_id = q.project_id AND g.user_id = NEW.reviewer_id WHERE q.id = NEW.queue_id) "
+        "AND NOT EXISTS (SELECT 1 FROM evaluation_user u WHERE u.id = NEW.reviewer_id AND u.is_superuser)",
+        says="members of a queue have a role in its project",
+    ),
+    Guard(
+        name="item_of_project",
+        table="review_reviewitem",
+        on="INSERT",
+        broken="NOT EXISTS (SELECT 1 FROM review_reviewqueue q JOIN evaluation_run r ON r.project_id = q.project_id "
+        "JOIN evaluation_answer a ON a.answer_set_id = r.answer_set_id "
+        "WHERE q.id = NEW.queue_id AND r.id = NEW.run_id AND a.id = NEW.answer_id)",
+        says="an item is an answer of its run, and that of the queue in one project",
+    ),
+    Guard(
+        name="item_stays",
+        table="review_reviewitem",
+        on="UPDATE OF queue_id, answer_id, run_id, occasion",
+        when="NEW.queue_id <> OLD.queue_id OR NEW.answer_id <> OLD.answer_id OR NEW.run_id <> OLD.run_id "
+        "OR NEW.occasion <> OLD.occasion",
+        says="an item keeps its queue, answer, run and occasion",
+    ),
+    Guard(
+        name="overlap_of_item",
+        table="review_reviewitem",
+        on="UPDATE OF reviews_needed",
+        when="NEW.reviews_needed < OLD.reviews_needed",
+        broken="(SELECT COUNT(*) FROM review_assignment a WHERE a.item_id = NEW.id "
+        "AND a.state NOT IN ('skipped', 'expired', 'flagged')) > NEW.reviews_needed",
+        says="an item never has more live assignments than reviews needed",
+    ),
+    Guard(
+        name="kept_for_member",
+        table="review_reservation",
+        on="INSERT",
+        broken="NOT EXISTS (SELECT 1 FROM review_reviewitem i JOIN review_queuemember m ON m.queue_id = i.queue_id "
+        "WHERE i.id = NEW.item_id AND m.reviewer_id = NEW.reviewer_id)",
+        says="an item is kept for members of its queue",
+    ),
+]
+
+
+_RATINGS = "review_rating"
+_ASSISTED = (
+    "EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
+    "JOIN review_reviewqueue q ON q.id = i.queue_id WHERE a.id = NEW.assignment_id AND q.mode <> 'blind')"
+)
+_EXPOSED = (
+    "EXISTS (SELECT 1 FROM review_exposure e WHERE e.user_id = NEW.reviewer_id AND ((e.scope = 'answer' "
+    "AND e.object_id = NEW.answer_id) OR (e.scope = 'run' AND e.object_id IN (SELECT r.id FROM evaluation_run r "
+    "JOIN evaluation_answer o ON o.answer_set_id = r.answer_set_id WHERE o.id = NEW.answer_id))))"
+)
+
+RATINGS = [
+    Guard(
+        name="rating_is_of_the_item",
+        table=_RATINGS,
+        on="INSERT",
+        when="NEW.assignment_id IS NOT NULL",
+        broken="NOT EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
+        "JOIN review_queuemetric m ON m.queue_id = i.queue_id AND m.metric_id = NEW.metric_id "
+        "WHERE a.id = NEW.assignment_id AND a.reviewer_id = NEW.reviewer_id AND i.answer_id = NEW.answer_id)",
+        says="a rating is by who holds the item, of its answer, for a metric of its queue",
+    ),
+    Guard(
+        name="rating_on_a_lease",
+        table=_RATINGS,
+        on="INSERT",
+        when="NEW.assignment_id IS NOT NULL AND NEW.phase = 'initial'",
+        broken="NOT EXISTS (SELECT 1 FROM review_assignment a WHERE a.id = NEW.assignment_id "
+        "AND a.state IN ('submitted', 'finished') AND a.revealed_at IS NULL AND NEW.seq <= a.fence)",
+        says="a lease takes one first rating of a metric, before the judge was seen",
+    ),
+    Guard(
+        name="rating_after_the_first",
+        table=_RATINGS,
+        on="INSERT",
+        when="NEW.assignment_id IS NOT NULL AND NEW.phase = 'final'",
+        broken="NOT EXISTS (SELECT 1 FROM review_assignment a JOIN review_rating r ON r.assignment_id = a.id "
+        "AND r.metric_id = NEW.metric_id AND r.phase = 'initial' WHERE a.id = NEW.assignment_id "
+        "AND a.state = 'finished')",
+        says="a final rating follows a first one of the same metric",
+    ),
+    Guard(
+        name="rating_is_blind",
+        table=_RATINGS,
+        on="INSERT",
+        when="NEW.assignment_id IS NOT NULL AND NEW.blind",
+        broken=f"{_ASSISTED} OR {_EXPOSED}",
+        says="a rating is not blind in assisted mode or after its rater saw the judge",
+    ),
+]
+
+
+GUARDS = [*QUEUES, *ASSIGNMENTS, *RATINGS]
