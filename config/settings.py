@@ -205,7 +205,7 @@ CONCORD_EXPORTS_PER_HOUR: int = read("CONCORD_EXPORTS_PER_HOUR")
 CONCORD_FIGURES_PER_HOUR: int = read("CONCORD_FIGURES_PER_HOUR")
 
 # Where the machine's half reports who was shown judges' values; it may not import the human half itself.
-CONCORD_VALUES_SHOWN = "review.exposures.expose_answers"
+CONCORD_VALUES_SHOWN = "review.evidence.exposures.expose_answers"
 # Rules over several rows that the database itself keeps.
 CONCORD_GUARDS = ["review.models.guards.GUARDS"]
 # What the sweep does every minute beside ringing runs: functions of the human half.

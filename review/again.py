@@ -10,8 +10,8 @@ from django.db import IntegrityError, transaction
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.models import User
-from review.figures.decisions import adjudicated
-from review.given import Change
+from review.evidence.decisions import adjudicated
+from review.evidence.rating_input import Change
 from review.models import Assignment, ItemEvent, Rating, ReviewQueue
 from review.queues.settling import locked
 from review.ratings import KEY_LIMIT

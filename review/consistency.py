@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from evaluation.core.scales import Scale
 from evaluation.models import MetricDefinition
-from review.figures.experts import ExpertRating, agreement_ratings, read
-from review.figures.judged import Key
+from review.evidence.experts import ExpertRating, agreement_ratings, read
+from review.evidence.judged import Key
 from review.models import Rating, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.statistics.agreement.pair import PairAgreement, compare

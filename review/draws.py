@@ -15,9 +15,9 @@ from evaluation.core.samples import Status
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from evaluation.work.planning import RunConfig
-from review.machine import MachineValue, machine_values
+from review.evidence.order import new_seed
+from review.evidence.scored_values import MachineValue, machine_values
 from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue
-from review.queues.order import new_seed
 from review.statistics.sampling.draw import CERTAIN, draw
 from review.statistics.sampling.member import Drawn, DrawParams, Member, Strategy
 

@@ -16,7 +16,7 @@ from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
 from evaluation.files.label_studio import Control, labelling_config, task
 from evaluation.files.whole import write_whole
 from evaluation.models import User
-from review.effective import Effective
+from review.evidence.effective import Effective
 from review.item_records import GivenRating, ItemRecord, item_records, metric_names, reviewer_names
 from review.models import ReviewQueue
 from review.queues.card import card_metrics

@@ -12,8 +12,8 @@ from typing import Any
 
 from evaluation.core.samples import QuestionSpec
 from evaluation.models import Answer, Run, User
-from review.effective import Effective, effective_values
-from review.figures.judged import Key
+from review.evidence.effective import Effective, effective_values
+from review.evidence.judged import Key
 from review.models import Rating, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.queues.settling import RATED

@@ -10,15 +10,13 @@ from typing import Any
 from evaluation.core.registry import Bilingual
 from evaluation.core.scales import Scale
 from evaluation.models import Run
-from review.figures.anchoring import Anchoring, anchoring, anchoring_json
-from review.figures.experts import agreement_ratings
-from review.figures.judged import Key
-from review.figures.rated import Rated
-from review.figures.said import Said, said_of, samples_behind
-from review.figures.sampling import Samples
-from review.figures.scorers import Scorer
-from review.figures.titles import title_of
-from review.figures.weights import weigh
+from review.evidence.anchoring import Anchoring, anchoring, anchoring_json
+from review.evidence.experts import agreement_ratings
+from review.evidence.judged import Key
+from review.evidence.rated import Rated, weigh
+from review.evidence.run_evidence import Said, said_of, samples_behind
+from review.evidence.sampling import Samples
+from review.evidence.scorers import Scorer, title_of
 from review.statistics.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import NAMES

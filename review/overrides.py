@@ -12,8 +12,8 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.judges.definitions import definitions
 from evaluation.models import Answer, MetricDefinition, Score, User
-from review.figures.decisions import standing
-from review.given import check_value
+from review.evidence.decisions import standing
+from review.evidence.rating_input import check_value
 from review.models import Assignment, Override, Rating
 from review.queues.settling import RATED
 

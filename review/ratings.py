@@ -14,9 +14,10 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.models import User
 from evaluation.storage.statements import insert
-from review.exposures import exposed
-from review.figures.decisions import adjudicated
-from review.given import Given, check_comment
+from review.evidence.decisions import adjudicated
+from review.evidence.exposures import exposed
+from review.evidence.rated_claims import part_rows, parts_given, with_figures
+from review.evidence.rating_input import Given, check_comment
 from review.models import (
     Assignment,
     ItemEvent,
@@ -28,7 +29,6 @@ from review.models import (
     SuggestedAnswer,
 )
 from review.models.statements import CLAIM, STANDING
-from review.parts import part_rows, parts_given, with_figures
 from review.queues.drafts import keep, payload_of
 from review.queues.leases import lease_end, loaded, regain
 from review.queues.repeats import comes_again, plan_repeat
@@ -70,7 +70,7 @@ def submit(
 
     :raises Refused: ``slot_taken`` or ``queue_closed`` (what was entered is kept as draft), ``already_rated``,
         ``not_held``, ``not_yours``, ``bad_key``, ``metrics_missing``, ``metrics_unknown``, or what
-        :meth:`review.given.Given.check` and :func:`review.parts.with_figures` refuse.
+        :meth:`review.evidence.rating_input.Given.check` and :func:`review.evidence.rated_claims.with_figures` refuse.
     """
     if by.pk != assignment.reviewer_id:
         raise Refused("not_yours")

@@ -11,13 +11,22 @@ from django.db.models.functions import Now
 from evaluation.core.errors import Refused
 from evaluation.models import MetricDefinition, Run, User
 from evaluation.profiles.spec import ProfileSpec
-from review.exposures import expose
-from review.given import MOVED, Change, Given, check_comment, check_reason_code, check_value, distance, flips
-from review.machine import MachineValue, answer_values
+from review.evidence.exposures import expose
+from review.evidence.order import by_chance
+from review.evidence.rated_claims import is_by_parts, judged_parts, part_rows, parts_given, with_figures
+from review.evidence.rating_input import (
+    MOVED,
+    Change,
+    Given,
+    check_comment,
+    check_reason_code,
+    check_value,
+    distance,
+    flips,
+)
+from review.evidence.scored_values import MachineValue, answer_values
 from review.models import Assignment, ItemEvent, QueueMetric, Rating, RatingPart, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
-from review.parts import is_by_parts, judged_parts, part_rows, parts_given, with_figures
-from review.queues.order import by_chance
 
 State = Assignment.State
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from evaluation.core.canonical import content_hash
 from evaluation.models import MetricDefinition, Run
-from review.effective import Effective, RunValues, Source, effective_values
-from review.figures.answers import RunAnswer, run_answers
+from review.evidence.answers import RunAnswer, run_answers
+from review.evidence.effective import Effective, RunValues, Source, effective_values
 
 
 @dataclass(frozen=True, slots=True)

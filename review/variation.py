@@ -9,11 +9,10 @@ from typing import Any
 from evaluation.core.registry import Bilingual
 from evaluation.core.scales import Scale
 from evaluation.models import MetricDefinition
-from review.figures.experts import ExpertRating, agreement_ratings
-from review.figures.judged import Key
-from review.figures.said import Said
-from review.figures.scorers import RULES, Scorer
-from review.figures.titles import title_of
+from review.evidence.experts import ExpertRating, agreement_ratings
+from review.evidence.judged import Key
+from review.evidence.run_evidence import Said
+from review.evidence.scorers import RULES, Scorer, title_of
 from review.models.queues import FIRST_OCCASION
 from review.statistics.agreement.variance import Observation, Source, VarianceSplit, variance_split
 from review.statistics.precision.spending import Advice, Spend, what_next

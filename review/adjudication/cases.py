@@ -15,9 +15,9 @@ from typing import Any
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, Max, Min, OuterRef, Q, QuerySet
 
 from evaluation.core.scales import ScaleKind
-from review.figures.decisions import adjudicated
-from review.figures.judged import majority
-from review.given import distance
+from review.evidence.decisions import adjudicated
+from review.evidence.judged import majority
+from review.evidence.rating_input import distance
 from review.models import EventRuling, ItemEvent, QueueMetric, Rating, ReviewItem
 from review.queues.settling import RATED
 

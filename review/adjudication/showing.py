@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from evaluation.models import User
 from review.adjudication.cases import Case, case_of
-from review.exposures import expose
-from review.figures.decisions import standing
+from review.evidence.decisions import standing
+from review.evidence.exposures import expose
 from review.models import Override, ReviewItem, ReviewQueue, SuggestedAnswer
 from review.queues.card import CardMetric, Passage, card_metrics, passages_of
 from review.queues.claims import Claim, claims_on_card

@@ -21,7 +21,7 @@ from evaluation.runs.exports import take_export, take_figures
 from review.api.shapes import TOO_OFTEN, NothingBody
 from review.comparing.choosing import MOST
 from review.comparing.whole import compare, comparison_json
-from review.exposures import expose
+from review.evidence.exposures import expose
 from review.gating import GateAsked, gate_of, gates_of
 from review.measures import By
 from review.measures_kept import agreement_if_kept, kept_agreement

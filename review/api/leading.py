@@ -20,7 +20,7 @@ from evaluation.runs.exports import take_export, take_figures
 from review.access import leads, queue_for_lead, queue_for_reading
 from review.api.shapes import TOO_OFTEN, NothingBody
 from review.consistency import Consistency, consistency
-from review.exposures import expose_queue
+from review.evidence.exposures import expose_queue
 from review.item_export import FORMATS, export_items
 from review.models import ReviewQueue
 from review.queues.directing import extend_all, name_people, reassign, release_all, set_deadline

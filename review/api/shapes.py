@@ -14,9 +14,9 @@ from evaluation.api.endpoints import StrictSerializer
 from evaluation.core.errors import Refused
 from evaluation.core.whole_numbers import whole_number
 from evaluation.wording.messages import explain_refusal
-from review.given import Change, FlagKind, Given, PartGiven
+from review.evidence.rated_claims import LONGEST_PART
+from review.evidence.rating_input import Change, FlagKind, Given, PartGiven
 from review.models import ReviewQueue
-from review.parts import LONGEST_PART
 from review.queues.making import MOST_REVIEWS
 from review.queues.sharing import MOST_REPEATS, Distribution
 from review.statistics.sampling.member import DrawParams, Strategy

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from evaluation.core.registry import Bilingual
 from evaluation.core.scales import Scale
 from evaluation.models import Answer, Run
-from review.effective import values_from
-from review.figures.answers import RunAnswer, run_answers
-from review.figures.said import said_of
-from review.figures.titles import title_of
+from review.evidence.answers import RunAnswer, run_answers
+from review.evidence.effective import values_from
+from review.evidence.run_evidence import said_of
+from review.evidence.scorers import title_of
 from review.statistics.paired_tests.text_difference import Stretch, text_difference
 
 

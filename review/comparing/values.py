@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from evaluation.profiles.spec import OVERALL, Part, ProfileSpec, Unit
 from evaluation.profiles.thresholds import Passing, has_passing
 from review.comparing.choosing import Side
-from review.figures.answers import RunAnswer
+from review.evidence.answers import RunAnswer
 from review.reporting.by_profile.passing import each_answer, flags_of
 from review.reporting.extremes import own_scores
 from review.reporting.scores import SideScore, score_side, summand

@@ -23,7 +23,7 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
 from review.demo.comparing import NAME, compare_side_by_side
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import Assignment, PairSet, ReviewItem, ReviewQueue
 from review.queues.leases import lease_end, loaded
 from review.queues.making import close, make_queue

@@ -9,9 +9,9 @@ from typing import Any
 from django.http import QueryDict
 
 from evaluation.core.whole_numbers import whole_number
-from review.given import Change, Given, PartGiven
+from review.evidence.rated_claims import is_by_parts
+from review.evidence.rating_input import Change, Given, PartGiven
 from review.models import QueueMetric
-from review.parts import is_by_parts
 
 CANNOT_JUDGE = "cannot_judge"
 MOST_DIGITS = 4  # of a part's number

@@ -6,7 +6,7 @@ import math
 
 from django.http import QueryDict
 
-from review.effective import Source
+from review.evidence.effective import Source
 from review.selection import Wanted
 
 NAMES = ("metric", "low", "high", "label", "source", "category", "q")

@@ -15,7 +15,7 @@ from evaluation.files.rating_rows import RatingFile, RatingRow
 from evaluation.judging.formulas import FORMULAS, figure_from_parts
 from evaluation.models import MetricDefinition, Run
 from evaluation.questions.difference import composed
-from review.figures.answers import run_answers
+from review.evidence.answers import run_answers
 
 SAMPLES_NAMED = 10
 

@@ -9,8 +9,9 @@ from datetime import datetime
 from types import MappingProxyType
 
 from evaluation.wording.markdown import language_of
+from review.evidence.rated_claims import parts_given
+from review.evidence.rating_input import PartGiven
 from review.forms.rating import field_text
-from review.given import PartGiven
 from review.models import Assignment, Rating, ReviewQueue
 from review.pages import numbers
 from review.pages.choices import MetricField, metric_field
@@ -18,7 +19,6 @@ from review.pages.links import answer_href
 from review.pages.passages import PassageView, passages
 from review.pages.reveal import reason_choices
 from review.pages.review_card import Text, numbered, text
-from review.parts import parts_given
 from review.queues.card import Card
 
 

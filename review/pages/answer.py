@@ -16,7 +16,7 @@ from evaluation.models import Answer, Finding, MetricDefinition, Run, Score
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
-from review.effective import Effective, RunValues, Source
+from review.evidence.effective import Effective, RunValues, Source
 from review.history import Event
 from review.pages import finding_names, numbers
 from review.pages.choices import MetricField, metric_field

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.wording.markdown import language_of
-from review.given import PartGiven, WhyNot
+from review.evidence.rating_input import PartGiven, WhyNot
 from review.pages.claims import verdict_title
 from review.pages.passages import PassageView
 from review.queues.card import CardMetric

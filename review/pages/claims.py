@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.wording.markdown import language_of, render
+from review.evidence.rated_claims import CITED, MISSING, PRESENT, UNCITED
 from review.pages.marked import Piece, Span, pieces
-from review.parts import CITED, MISSING, PRESENT, UNCITED
 from review.queues.claims import Claim
 
 VERDICTS = {

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.judges.shipping import BASELINE
 from evaluation.wording.messages import explain_reason
-from review.given import FlagKind, OverrideReason
+from review.evidence.rating_input import FlagKind, OverrideReason
 from review.history import Event, EventKind
 from review.pages import numbers
 from review.pages.reveal import REASONS

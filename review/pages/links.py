@@ -10,7 +10,7 @@ from django.utils.translation import get_language
 from evaluation.core.scales import Scale
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
-from review.figures.answers import RunAnswer
+from review.evidence.answers import RunAnswer
 from review.pages import numbers
 from review.reporting.report import Disagreement, Report
 

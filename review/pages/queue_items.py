@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evaluation.models import User
 from evaluation.wording.markdown import language_of
-from review.given import FlagKind
+from review.evidence.rating_input import FlagKind
 from review.models import ReviewItem, ReviewQueue
 from review.pages import numbers
 from review.pages.links import answer_href

@@ -16,8 +16,8 @@ from evaluation.judging.baseline import DESCRIPTION
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.charts.scale_line import ScaleLine, scale_line
+from review.evidence.rating_input import MOVED, OverrideReason, PartGiven
 from review.forms.rating import field_text
-from review.given import MOVED, OverrideReason, PartGiven
 from review.pages import numbers
 from review.pages.choices import MetricField, metric_field
 from review.pages.claims import ClaimView, claim_views, verdict_title

@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.canonical import content_hash
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of, render
+from review.evidence.rating_input import FlagKind
 from review.forms.rating import entered, entered_parts, entered_why
-from review.given import FlagKind
 from review.pages import numbers
 from review.pages.choices import MetricField, metric_field, with_passages
 from review.pages.claims import ClaimView, claim_views, numbered_html, raw_pieces

@@ -11,7 +11,7 @@ from django.utils.translation import get_language
 from evaluation.core.roles import Action, Role, allowed
 from evaluation.models import Run
 from evaluation.wording.messages import advise, explain_doubt, explain_reason
-from review.figures.answers import RunAnswer
+from review.evidence.answers import RunAnswer
 from review.pages.categories import CategoryCard, category_card
 from review.pages.links import AnswerLink, DisagreementLink, disagreement_links, worst_links
 from review.pages.metric_table import MetricRow, metric_rows

@@ -12,7 +12,7 @@ from evaluation.models import MetricDefinition, Run
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
-from review.effective import Source
+from review.evidence.effective import Source
 from review.many_overrides import Effect
 from review.pages import numbers
 from review.pages.answer import MARKS

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext
 
 from evaluation.core.scales import Scale, ScaleKind
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.pages import numbers
 from review.pages.review_card import Pace, Text, pace, text

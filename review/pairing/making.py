@@ -12,8 +12,8 @@ from evaluation.accounts import access, audit
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
+from review.evidence.order import new_seed
 from review.models import Pair, PairMember, PairSet
-from review.queues.order import new_seed
 
 
 @transaction.atomic

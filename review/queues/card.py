@@ -17,10 +17,10 @@ from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.criteria.terms import Slot
 from evaluation.judging.rubric import Rubric, RubricMetric, shipped_rubrics
 from evaluation.models import Answer, MetricDefinition, RubricVersion
-from review.given import Given
+from review.evidence.rated_claims import OfferedPart, is_by_parts, may_add, offered_parts, verdicts_of
+from review.evidence.rating_input import Given
 from review.models import Assignment, QueueMetric, ReviewItem, ReviewQueue
 from review.models.statements import PASSAGES
-from review.parts import OfferedPart, is_by_parts, may_add, offered_parts, verdicts_of
 from review.queues.claims import Claim, claims_on_card
 from review.queues.settling import RATED
 from review.ratings import given_in, metrics_of, suggestion_of

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluation.models import Finding
+from review.evidence.rated_claims import judged_parts, offered_parts
 from review.models import ReviewItem
 from review.models.statements import SCORED_BY
-from review.parts import judged_parts, offered_parts
 
 CLAIM_METRIC = "claim_support"
 

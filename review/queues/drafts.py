@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluation.core.errors import Refused
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import Assignment, Draft
 from review.queues.leases import renew
 from review.queues.settling import RATED

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from evaluation.core.errors import Refused, UnknownName
-from review.given import FlagKind, check_comment
+from review.evidence.rating_input import FlagKind, check_comment
 from review.models import Assignment, ItemEvent, ReviewItem
 from review.queues.settling import RATED, locked, settle
 

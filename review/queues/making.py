@@ -17,9 +17,9 @@ from evaluation.judges.shipping import shipped_rubric_row
 from evaluation.judging.criteria.terms import is_criterion
 from evaluation.models import Answer, MetricDefinition, RoleGrant, RubricVersion, Run, Score, User
 from review.draws import answers_to_review, frame_of, make_draw
+from review.evidence.order import kept_apart, new_seed, ring_offset, shuffle_keys
 from review.models import QueueMember, QueueMetric, ReviewItem, ReviewQueue
 from review.queues.naming import neutral_name
-from review.queues.order import kept_apart, new_seed, ring_offset, shuffle_keys
 from review.queues.sharing import Sharing, needs_of, repeat_window, reserve_items
 from review.statistics.sampling.member import DrawParams, Strategy
 

@@ -11,7 +11,7 @@ from django.db.models import Min
 
 from evaluation.core.scales import ScaleKind
 from evaluation.models import MetricDefinition, Question
-from review.given import FlagKind
+from review.evidence.rating_input import FlagKind
 from review.models import ItemEvent, Rating, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
+from review.evidence.order import repeat_key, repeated_by_chance
 from review.models import Assignment, QueueMember, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
-from review.queues.order import repeat_key, repeated_by_chance
 from review.queues.settling import RATED
 
 

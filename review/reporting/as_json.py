@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from evaluation.runs.costs import Spending
-from review.effective import Effective
+from review.evidence.effective import Effective
 from review.reporting.by_profile.as_json import section_json
 from review.reporting.report import CategoryLine, Latency, MetricLine, Report, RunHeader, ThreeScores
 

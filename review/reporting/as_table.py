@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from evaluation.files.export import Cell
-from review.effective import Effective
+from review.evidence.effective import Effective
 from review.reporting.figure import Figure
 from review.reporting.report import Report
 

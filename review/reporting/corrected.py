@@ -10,8 +10,8 @@ from evaluation.core.scales import ScaleKind
 from evaluation.models import MetricDefinition
 from evaluation.profiles.means import on_unit_scale
 from evaluation.profiles.spec import ProfileSpec, Unit
-from review.figures.answers import RunAnswer
-from review.figures.said import Said
+from review.evidence.answers import RunAnswer
+from review.evidence.run_evidence import Said
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.labels import MetricLabels, applies
 from review.reporting.scores import SideScore

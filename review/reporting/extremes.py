@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from evaluation.profiles.means import on_unit_scale
 from evaluation.profiles.spec import ProfileSpec, Unit
-from review.effective import Effective
-from review.figures.judged import Key
-from review.figures.said import Said
-from review.figures.titles import title_of
+from review.evidence.effective import Effective
+from review.evidence.judged import Key
+from review.evidence.run_evidence import Said
+from review.evidence.scorers import title_of
 from review.reporting.report import AnswerLine, Disagreement
 from review.reporting.scores import SideScore
 from review.reporting.values import Side

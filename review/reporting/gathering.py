@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from evaluation.models import Run
 from evaluation.profiles.spec import ProfileSpec
-from review.effective import values_from
-from review.figures.said import Said, said_of, samples_behind
-from review.figures.sampling import Samples
+from review.evidence.effective import values_from
+from review.evidence.run_evidence import Said, said_of, samples_behind
+from review.evidence.sampling import Samples
 from review.reporting.corrected import Correction
 from review.reporting.labels import labels_by_metric
 from review.reporting.lines import Sides

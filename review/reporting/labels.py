@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluation.core.samples import Status
-from review.figures.answers import RunAnswer
-from review.figures.experts import agreement_ratings
-from review.figures.judged import Judged
-from review.figures.said import Said
-from review.figures.sampling import NOWHERE, Place, Samples
+from review.evidence.answers import RunAnswer
+from review.evidence.experts import agreement_ratings
+from review.evidence.judged import Judged
+from review.evidence.run_evidence import Said
+from review.evidence.sampling import NOWHERE, Place, Samples
 from review.statistics.agreement.rating import consensus
 from review.statistics.correction.frame import FrameAnswer, ReviewState
 

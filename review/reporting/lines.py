@@ -15,9 +15,9 @@ from evaluation.models import MetricDefinition
 from evaluation.profiles.derived.answer_overall import SPEC as ANSWER_OVERALL
 from evaluation.profiles.means import worst_and_best
 from evaluation.profiles.spec import ProfileSpec
-from review.effective import Effective, RunValues, Source
-from review.figures.answers import RunAnswer
-from review.figures.titles import title_of
+from review.evidence.answers import RunAnswer
+from review.evidence.effective import Effective, RunValues, Source
+from review.evidence.scorers import title_of
 from review.reporting.corrected import Correction
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.report import CategoryLine, Coverage, Latency, MetricLine

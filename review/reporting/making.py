@@ -8,7 +8,7 @@ from django.db.models import Count, Q
 
 from evaluation.models import Run, WorkUnit
 from evaluation.work.units import HELD
-from review.figures.said import Said
+from review.evidence.run_evidence import Said
 from review.measures import agreement_from
 from review.reporting.by_profile.making import profile_section
 from review.reporting.doubting import doubts_of

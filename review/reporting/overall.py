@@ -7,9 +7,9 @@ import dataclasses
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import ProfileSpec
-from review.effective import Source
-from review.figures.experts import agreement_ratings, effective_ratings
-from review.figures.said import Said
+from review.evidence.effective import Source
+from review.evidence.experts import agreement_ratings, effective_ratings
+from review.evidence.run_evidence import Said
 from review.reporting.corrected import Correction
 from review.reporting.figure import Figure, Withheld, withheld
 from review.reporting.lines import Sides

@@ -10,8 +10,8 @@ from typing import Any
 from evaluation.core.registry import Bilingual
 from evaluation.core.scales import Scale
 from evaluation.profiles.arithmetic import Label, MissingPart
-from review.effective import Effective
-from review.figures.answers import RunAnswer
+from review.evidence.answers import RunAnswer
+from review.evidence.effective import Effective
 from review.reporting.by_profile.section import ProfileSection
 from review.reporting.doubting import Doubt
 from review.reporting.figure import Figure

@@ -11,7 +11,7 @@ from evaluation.profiles.arithmetic import Label, Overall, overall_from_means
 from evaluation.profiles.means import on_unit_scale
 from evaluation.profiles.per_answer import AnswerOverall, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import OnFailure, Part, ProfileSpec, Unit
-from review.figures.answers import RunAnswer
+from review.evidence.answers import RunAnswer
 from review.reporting.figure import Figure, withheld
 from review.reporting.values import MetricValues, Side
 from review.reporting.variation import Summand, figure_over_questions

@@ -10,8 +10,8 @@ from evaluation.core.scales import Scale
 from evaluation.profiles.means import PartMean
 from evaluation.profiles.per_answer import BY_ANSWER, PartValue
 from evaluation.profiles.spec import ProfileSpec
-from review.effective import Effective, RunValues
-from review.figures.answers import RunAnswer
+from review.evidence.answers import RunAnswer
+from review.evidence.effective import Effective, RunValues
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from review.figures.answers import RunAnswer
+from review.evidence.answers import RunAnswer
 from review.reporting.figure import Figure
 from review.statistics.agreement.statistic import Undefined
 from review.statistics.correction.influence import clustered_variance, t_quantile

@@ -21,7 +21,7 @@ from review.access import case_item, cases_for_lead, event_for_lead
 from review.adjudication.cases import open_cases
 from review.adjudication.deciding import adjudicate, rule_on
 from review.adjudication.showing import show_case
-from review.figures.removed import REMOVING
+from review.evidence.answers import REMOVING
 from review.forms.adjudication import Verdict, read_verdicts
 from review.models import QueueMetric, ReviewItem
 from review.pages.adjudication import (

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run
-from review.figures.experts import has_examples
+from review.evidence.experts import has_examples
 from review.measures import By, agreement_of
 from review.measures_kept import agreement_if_kept, kept_agreement
 from review.pages.agreement import agreement_page

@@ -19,8 +19,8 @@ from evaluation.models import Answer, Run, Score, User
 from evaluation.scoring.coverage import current
 from evaluation.wording.messages import explain_refusal
 from review.access import answer_to_override
-from review.effective import effective_values
-from review.exposures import expose
+from review.evidence.effective import effective_values
+from review.evidence.exposures import expose
 from review.forms.decision import Decided, read_decision
 from review.history import Event, EventKind, history
 from review.overrides import may_override, override, revert

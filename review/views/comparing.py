@@ -12,7 +12,7 @@ from evaluation.core.roles import Action
 from evaluation.models import Run
 from review.comparing.answers import answer_pairs
 from review.comparing.whole import compare
-from review.exposures import expose, expose_answers
+from review.evidence.exposures import expose, expose_answers
 from review.pages.comparison import compare_page
 from review.pages.comparison_answers import compare_answers_page
 from review.pages.run_rows import LISTED

@@ -21,7 +21,7 @@ from evaluation.runs.exports import take_export
 from evaluation.wording.messages import explain_refusal
 from review.access import leads, queue_for_lead, queue_for_reading
 from review.consistency import consistency
-from review.exposures import expose_queue
+from review.evidence.exposures import expose_queue
 from review.forms.leading import MOMENT, ids_of, moment_of
 from review.item_export import FORMATS, export_items
 from review.models import ReviewQueue

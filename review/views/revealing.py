@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST
 from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain_refusal
 from review.access import own_assignment
+from review.evidence.rating_input import PartGiven
 from review.forms.rating import held_fields, read_active_ms, read_changes
-from review.given import PartGiven
 from review.models import Assignment
 from review.pages.keys import keys_of
 from review.pages.refusals import in_words

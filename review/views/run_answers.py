@@ -16,7 +16,7 @@ from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.models import Run
 from evaluation.wording.messages import explain_refusal
-from review.exposures import expose_answers
+from review.evidence.exposures import expose_answers
 from review.forms.decision import Decided, read_decision
 from review.forms.leading import ids_of
 from review.forms.selection import query_of, wanted_from

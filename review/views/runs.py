@@ -12,7 +12,7 @@ from evaluation.core.roles import Action
 from evaluation.models import Run
 from evaluation.runs.exports import take_export
 from evaluation.runs.progress import calls_of, progress
-from review.exposures import expose, expose_answers
+from review.evidence.exposures import expose, expose_answers
 from review.forms.run_filter import RunFilter
 from review.pages.plan import planned_review
 from review.pages.progress import progress_page

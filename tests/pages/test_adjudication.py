@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from review.adjudication.cases import open_cases
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import Override, ReviewItem, ReviewQueue
 from review.queues.leases import next_assignment
 from review.queues.leaving import escalate

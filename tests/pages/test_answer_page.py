@@ -12,7 +12,7 @@ from django.utils import translation
 
 from evaluation.core.roles import Role
 from evaluation.models import Run, User
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import Exposure, Override, ReviewQueue
 from review.pages.marked import Piece, Span, pieces
 from review.ratings import submit

@@ -22,7 +22,7 @@ from evaluation.models import Context, CriterionVersion, Project, Run, User
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.item_export import export_items
 from review.models import Assignment, ReviewQueue
 from review.pages import practice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from review.given import FlagKind, Given
+from review.evidence.rating_input import FlagKind, Given
 from review.models import Pair, PairMember, PairSet, ReviewQueue
 from review.queues.leases import next_assignment
 from review.queues.leaving import escalate, flag

@@ -15,7 +15,7 @@ from evaluation.criteria.services import deactivate
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run
 from review import measures_kept
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.judge_records import judge_records
 from review.measures import By
 from review.measures_kept import agreement_if_kept, kept_agreement, kept_of

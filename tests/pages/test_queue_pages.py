@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.roles import Role
+from review.evidence.rating_input import Given
 from review.forms.queue_lists import fields_from
-from review.given import Given
 from review.models import Draw, FrameMember, ReviewQueue
 from review.queues.leases import next_assignment
 from review.ratings import submit

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from evaluation.core.roles import Role
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.pages.report_pictures import agreement_pictures
 from review.queues.leases import next_assignment
 from review.ratings import metrics_of, submit

@@ -11,7 +11,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.models import User
 from evaluation.wording.categories import NAMES, category_name
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.practice.items import practice_items
 from review.queues.leases import next_assignment

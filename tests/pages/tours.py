@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import URLPattern, resolve, reverse
 
 from evaluation.models import JudgeVersion, QuestionSet, Run, User
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.pairing.making import make_pairs
 from review.queues.leases import next_assignment

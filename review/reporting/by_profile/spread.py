@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evaluation.profiles.per_answer import AnswerOverall
 from evaluation.profiles.spec import OVERALL, ProfileSpec
-from review.figures.answers import RunAnswer
+from review.evidence.answers import RunAnswer
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from evaluation.runs.making import prepare_run
 from evaluation.scoring.coverage import counting
 from evaluation.scoring.juries import judge_together
 from evaluation.work.lifecycle import retry_failed, start
-from review.machine import machine_values
+from review.evidence.scored_values import machine_values
 from tests.evaluation.runs.remote import answers_to
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions

@@ -18,7 +18,7 @@ from evaluation.models import CriterionVersion, Run, Score, User
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import Rating, ReviewQueue
 from review.queues.leases import next_assignment
 from review.rating_files import import_ratings

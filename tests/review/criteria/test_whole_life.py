@@ -22,7 +22,7 @@ from evaluation.models import CriterionVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.queues.leases import next_assignment
 from review.ratings import submit
 from tests.evaluation.scoring.families import profile_of

@@ -17,9 +17,9 @@ from review.adjudication import cases
 from review.adjudication.amending import amend_question, amend_rubric
 from review.adjudication.cases import Why, case_of, open_cases
 from review.adjudication.deciding import adjudicate, rule_on
-from review.effective import Source, effective_values
-from review.exposures import expose
-from review.given import Given
+from review.evidence.effective import Source, effective_values
+from review.evidence.exposures import expose
+from review.evidence.rating_input import Given
 from review.models import Assignment, ItemEvent, Override, Rating, ReviewItem, ReviewQueue
 from review.queues.directing import name_people
 from review.queues.leases import loaded, next_assignment

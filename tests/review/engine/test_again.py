@@ -7,8 +7,8 @@ import pytest
 from evaluation.core.errors import Refused
 from review.adjudication.deciding import adjudicate
 from review.again import rate_again, standing_ratings
-from review.figures.experts import agreement_ratings, effective_ratings, ratings_of, read
-from review.given import Change, Given
+from review.evidence.experts import agreement_ratings, effective_ratings, ratings_of, read
+from review.evidence.rating_input import Change, Given
 from review.models import Assignment, ItemEvent, Rating, ReviewItem
 from review.queues.leases import assignment_ahead, next_assignment
 from review.queues.making import close

@@ -10,7 +10,7 @@ from django.utils import timezone
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import AuditEvent, User
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import Assignment, Draft, ItemEvent, Rating, Reservation, ReviewQueue
 from review.queues.directing import Moved, extend_all, invite, name_people, reassign, release_all, set_deadline
 from review.queues.drafts import save_draft

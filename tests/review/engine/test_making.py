@@ -9,9 +9,9 @@ from django.db import IntegrityError, transaction
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import AnswerSet, AuditEvent, MetricDefinition
+from review.evidence.order import kept_apart, ring_offset, shuffle_keys
 from review.models import ReviewItem, ReviewQueue
 from review.queues.making import make_queue, shares
-from review.queues.order import kept_apart, ring_offset, shuffle_keys
 from tests.factories import (
     make_answer_set,
     make_draft_run,

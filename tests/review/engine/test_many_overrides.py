@@ -13,7 +13,7 @@ from django.utils import timezone
 from evaluation.core.errors import Refused
 from evaluation.judges.definitions import definitions
 from evaluation.models import AuditEvent, MetricDefinition, Run, User
-from review.effective import effective_values
+from review.evidence.effective import effective_values
 from review.history import history
 from review.many_overrides import effect_of, override_many
 from review.models import Assignment, Exposure, Override

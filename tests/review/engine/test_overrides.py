@@ -8,8 +8,8 @@ from django.db import DatabaseError, transaction
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import Answer, AuditEvent, MetricDefinition, Run, User
-from review.figures.decisions import standing
-from review.given import Change, Given
+from review.evidence.decisions import standing
+from review.evidence.rating_input import Change, Given
 from review.history import EventKind, history
 from review.models import Override
 from review.overrides import metric_of, override, revert

@@ -10,7 +10,7 @@ import pytest
 from evaluation.core.errors import Refused
 from evaluation.judges.definitions import definitions
 from evaluation.models import Run, Score
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.planner.goals import Staff
 from review.queues.leases import next_assignment

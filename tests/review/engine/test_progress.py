@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from evaluation.models import RoleGrant, User
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import ReviewQueue
 from review.queues.leases import next_assignment
 from review.queues.leaving import flag, skip

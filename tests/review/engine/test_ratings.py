@@ -11,8 +11,8 @@ from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
 from evaluation.models import User
-from review.exposures import expose
-from review.given import Given
+from review.evidence.exposures import expose
+from review.evidence.rating_input import Given
 from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import escalate, skip

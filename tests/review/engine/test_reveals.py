@@ -9,10 +9,10 @@ import pytest
 from evaluation.core.errors import Refused
 from evaluation.core.scales import Scale
 from evaluation.models import User
-from review.given import Change, Given, distance
+from review.evidence.order import by_chance
+from review.evidence.rating_input import Change, Given, distance
 from review.models import Assignment, Exposure, Rating, ReviewQueue
 from review.queues.leases import loaded, next_assignment
-from review.queues.order import by_chance
 from review.ratings import Submitted, submit
 from review.reveals import finalise, reveal
 from tests.factories import make_answer_set, make_profile, make_question_set, make_queue, make_scored_run, make_user

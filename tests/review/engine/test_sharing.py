@@ -11,9 +11,9 @@ from django.db.models.functions import Now
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import User
-from review.effective import effective_values
-from review.figures.experts import agreement_ratings, effective_ratings, ratings_of, read
-from review.given import Given
+from review.evidence.effective import effective_values
+from review.evidence.experts import agreement_ratings, effective_ratings, ratings_of, read
+from review.evidence.rating_input import Given
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.queues.leases import loaded, next_assignment
 from review.queues.leaving import skip

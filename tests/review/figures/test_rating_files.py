@@ -10,7 +10,7 @@ import pytest
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.models import AuditEvent, Finding, MetricDefinition, Run, Score
 from evaluation.scoring.coverage import current
-from review.effective import effective_values
+from review.evidence.effective import effective_values
 from review.measures import agreement_of
 from review.models import Rating
 from review.rating_files import ImportedRatings, import_ratings

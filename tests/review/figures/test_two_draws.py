@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from evaluation.models import MetricDefinition, Run
-from review.figures.sampling import samples_of
+from review.evidence.sampling import samples_of
 from review.reporting.figure import Figure
 from review.reporting.gathering import gather
 from review.reporting.three_ways import three_ways

@@ -14,7 +14,7 @@ from django.utils.translation import override
 
 from evaluation.core.roles import Role
 from evaluation.models import Run, User
-from review.figures.said import said_of
+from review.evidence.run_evidence import said_of
 from review.pages.variation import ADVICE, NEEDS, SOURCES, variation_cards
 from review.statistics.agreement.variance import Missing, Source
 from review.statistics.precision.spending import Spend

@@ -15,7 +15,7 @@ from evaluation.checks import guards_are_installed
 from evaluation.models import Answer
 from evaluation.storage import guards
 from evaluation.work.health import examine
-from review.given import Given
+from review.evidence.rating_input import Given
 from review.models import Assignment, QueueMember, Rating, Reservation, ReviewItem, ReviewQueue
 from review.queues import leases
 from review.queues.leases import loaded, next_assignment

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from review.figures.judged import Key
+from review.evidence.judged import Key
 from review.models import Rating
 from review.models.queues import FIRST_OCCASION
 

@@ -7,8 +7,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from evaluation.core.samples import Status
 from evaluation.models import Answer, MetricDefinition, Run
-from review.effective import NO_VALUE, Effective, Source, effective_values
-from review.figures.judged import REPEATS_TIED
+from review.evidence.effective import NO_VALUE, Effective, Source, effective_values
+from review.evidence.judged import REPEATS_TIED
 from tests.factories import make_user
 from tests.review.figures.builders import (
     FAILED,

@@ -1,13 +1,24 @@
-"""Everybody who scored a run's answers: its judges, judges imported from elsewhere, and the rules."""
+"""A metric's title in both languages.
+
+Everybody who scored a run's answers: its judges, judges imported from elsewhere, and the rules.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from evaluation.models import Run, RunJudge, Score
+from evaluation.core.registry import Bilingual
+from evaluation.models import MetricDefinition, Run, RunJudge, Score
 from evaluation.scoring.coverage import current
-from review.figures.judged import Judged, Key, ScoreRow, folded
+from review.evidence.judged import Judged, Key, ScoreRow, folded
+
+
+def title_of(metric: MetricDefinition) -> Bilingual:
+    """The stored title; the name where a metric came without one, as imported ones do."""
+    english = metric.title.get("en") or metric.name
+    return Bilingual(english, metric.title.get("ko") or english)
+
 
 RULES = "rules"
 _Who = tuple[int, int, str]  # judge and rubric version (0: none), author of imported scores

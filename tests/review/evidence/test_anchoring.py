@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from evaluation.core.samples import Status
-from review.figures.anchoring import anchoring
-from review.figures.experts import ExpertRating
-from review.figures.judged import Judged
+from review.evidence.anchoring import anchoring
+from review.evidence.experts import ExpertRating
+from review.evidence.judged import Judged
 
 
 def rated(answer: int, phase: str, value: float | None, **fields: object) -> ExpertRating:

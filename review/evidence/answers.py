@@ -1,12 +1,19 @@
-"""The answers a run is about, as far as figures need them: where they belong, not what they say."""
+"""The answers a run is about, as far as figures need them: where they belong, not what they say.
+
+Answers that a lead took out of all means by upholding a flag of a bad question or reference.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from django.db.models import Exists, OuterRef
+
 from evaluation.models import Answer, Run
 from evaluation.work.planning import RunConfig
+from review.evidence.rating_input import FlagKind
+from review.models import EventRuling
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +72,19 @@ def run_answers(run: Run, answer_ids: Collection[int] | None = None) -> list[Run
         for pk, question_pk, external_id, text, category, difficulty, group, sample, status, latency in newest.values()
         if answer_ids is None or pk in answer_ids
     ]
+
+
+REMOVING = frozenset({FlagKind.BAD_QUESTION.value, FlagKind.BAD_REFERENCE.value})
+
+
+def removed_answers(answer_set_id: int) -> frozenset[int]:
+    """The answers of the set with an upheld flag of these kinds. One query."""
+    newer = EventRuling.objects.filter(event=OuterRef("event"), seq__gt=OuterRef("seq"))
+    upheld = EventRuling.objects.filter(
+        ~Exists(newer),
+        upheld=True,
+        event__verb="flag",
+        event__kind__in=REMOVING,
+        event__assignment__item__answer__answer_set_id=answer_set_id,
+    )
+    return frozenset(upheld.values_list("event__assignment__item__answer_id", flat=True))

@@ -11,10 +11,10 @@ from evaluation.core.registry import Kind
 from evaluation.core.samples import Status
 from evaluation.core.scales import ScaleKind
 from evaluation.models import MetricDefinition, Run
-from review.figures.decisions import Decision
-from review.figures.experts import ExpertRating, effective_ratings
-from review.figures.judged import Judged, Key, majority
-from review.figures.said import Said, said_of
+from review.evidence.decisions import Decision
+from review.evidence.experts import ExpertRating, effective_ratings
+from review.evidence.judged import Judged, Key, majority
+from review.evidence.run_evidence import Said, said_of
 
 NO_VALUE = "no_value"  # nobody has scored or rated it yet
 _UNSCORED = Judged(Status.FAILED, reason=NO_VALUE, repeats=0)

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evaluation.core.registry import Bilingual
-from review.figures.experts import ExpertRating
-from review.figures.judged import Judged, Key
+from review.evidence.experts import ExpertRating
+from review.evidence.judged import Judged, Key
 from review.models.queues import FIRST_OCCASION
 
 

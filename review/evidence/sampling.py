@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from review.figures.experts import ExpertRating
+from review.evidence.experts import ExpertRating
 from review.models import Assignment, FrameMember, QueueMetric, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.statistics.sampling.member import Drawn

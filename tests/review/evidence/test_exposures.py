@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from review.exposures import expose, expose_answers, exposed
+from review.evidence.exposures import expose, expose_answers, exposed
 from review.models import Exposure
 from review.queues.leases import assignment_ahead, next_assignment
 from review.queues.making import close

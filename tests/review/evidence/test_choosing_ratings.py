@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from review.figures.experts import ExpertRating, agreement_ratings, effective_ratings
+from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings
 
 BLANK = ExpertRating(
     pk=1,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from review.figures.judged import Key
+from review.evidence.judged import Key
 from review.models import Override
 
 

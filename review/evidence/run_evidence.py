@@ -6,13 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from evaluation.models import MetricDefinition, Run
-from review.figures.answers import RunAnswer, run_answers
-from review.figures.decisions import Decision, standing_decisions
-from review.figures.experts import ExpertRating, ratings_of, read
-from review.figures.judged import Judged, Key
-from review.figures.removed import removed_answers
-from review.figures.sampling import Samples, samples_of
-from review.figures.scorers import Scorer, scorers_of, values_of_run
+from review.evidence.answers import RunAnswer, removed_answers, run_answers
+from review.evidence.decisions import Decision, standing_decisions
+from review.evidence.experts import ExpertRating, ratings_of, read
+from review.evidence.judged import Judged, Key
+from review.evidence.sampling import Samples, samples_of
+from review.evidence.scorers import Scorer, scorers_of, values_of_run
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import pytest
 
 from evaluation.core.errors import Refused
 from evaluation.core.scales import Scale
-from review.given import Given, flips
+from review.evidence.rating_input import Given, flips
 
 LEVELS = Scale.parse("levels 1..5")
 

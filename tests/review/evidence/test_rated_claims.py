@@ -8,9 +8,9 @@ from django.db import DatabaseError
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Nugget
 from evaluation.models import Context, Finding, Score
-from review.given import Change, Given, PartGiven
+from review.evidence.rated_claims import offered_parts
+from review.evidence.rating_input import Change, Given, PartGiven
 from review.models import Assignment, Rating, RatingPart
-from review.parts import offered_parts
 from review.queues.claims import claims_on_card
 from review.queues.leases import next_assignment
 from review.ratings import given_in, submit, undo
