@@ -13,8 +13,8 @@ from evaluation.models import Answer, Run, User
 from review.models import Assignment, Draw, ItemEvent, PairMember, PairSet, QueueMember, Rating, ReviewItem, ReviewQueue
 from review.models.statements import OWN, OWN_SHOWN, QUEUE_FOR_RATING, held
 from review.overrides import may_override
-from review.queues.leases import for_whom
-from review.queues.settling import PASSED, RATED
+from review.ratings.leases import for_whom
+from review.ratings.settling import PASSED, RATED
 
 
 def queues_of(user: Person) -> QuerySet[ReviewQueue]:

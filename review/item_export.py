@@ -19,8 +19,8 @@ from evaluation.models import User
 from review.evidence.effective import Effective
 from review.item_records import GivenRating, ItemRecord, item_records, metric_names, reviewer_names
 from review.models import ReviewQueue
-from review.queues.card import card_metrics
-from review.ratings import metrics_of
+from review.ratings.card import card_metrics
+from review.ratings.submitting import metrics_of
 
 IDS = ("item", "state", "answer_id", "run", "system", "question_id", "sample", "category", "difficulty")
 TEXTS = ("question", "references", "answer", "contexts", "chunk_ids")

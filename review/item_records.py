@@ -16,7 +16,7 @@ from review.evidence.effective import Effective, effective_values
 from review.evidence.judged import Key
 from review.models import Rating, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
-from review.queues.settling import RATED
+from review.ratings.settling import RATED
 
 BATCH = 200
 

@@ -20,7 +20,7 @@ from review.evidence.decisions import standing
 from review.evidence.rating_input import check_value
 from review.models import Assignment, Override
 from review.overrides import checked_reason
-from review.queues.settling import RATED
+from review.ratings.settling import RATED
 
 MOST = 10_000  # answers at once
 Kind = Override.Kind

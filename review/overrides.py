@@ -15,7 +15,7 @@ from evaluation.models import Answer, MetricDefinition, Score, User
 from review.evidence.decisions import standing
 from review.evidence.rating_input import check_value
 from review.models import Assignment, Override, Rating
-from review.queues.settling import RATED
+from review.ratings.settling import RATED
 
 REASON_LIMIT = 10_000  # characters
 Kind = Override.Kind

@@ -19,7 +19,7 @@ from review.evidence.decisions import adjudicated
 from review.evidence.judged import majority
 from review.evidence.rating_input import distance
 from review.models import EventRuling, ItemEvent, QueueMetric, Rating, ReviewItem
-from review.queues.settling import RATED
+from review.ratings.settling import RATED
 
 RAISED = ("flag", "escalate")
 AT_ONCE = 200  # items looked at together

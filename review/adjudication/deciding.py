@@ -16,7 +16,7 @@ from review.evidence.exposures import exposed
 from review.evidence.rating_input import check_value
 from review.models import EventRuling, ItemEvent, Override, QueueMetric, Rating, ReviewItem
 from review.overrides import checked_reason, insert_decision
-from review.queues.settling import RATED
+from review.ratings.settling import RATED
 
 
 def adjudicate(

@@ -10,11 +10,11 @@ from review.adjudication.cases import Case, case_of
 from review.evidence.decisions import standing
 from review.evidence.exposures import expose
 from review.models import Override, ReviewItem, ReviewQueue, SuggestedAnswer
-from review.queues.card import CardMetric, Passage, card_metrics, passages_of
-from review.queues.claims import Claim, claims_on_card
-from review.queues.settling import PASSED, RATED
-from review.ratings import metrics_of
-from review.reveals import JudgeSaid, said_of_item
+from review.ratings.card import CardMetric, Passage, card_metrics, passages_of
+from review.ratings.claims import Claim, claims_on_card
+from review.ratings.reveals import JudgeSaid, said_of_item
+from review.ratings.settling import PASSED, RATED
+from review.ratings.submitting import metrics_of
 
 
 @dataclass(frozen=True, slots=True)

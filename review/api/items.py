@@ -21,12 +21,12 @@ from review.api.shapes import (
 )
 from review.api.shown import CardShown, FinalisedShown, JudgeSaidShown, SubmittedShown
 from review.models import Assignment
-from review.queues.card import card
-from review.queues.drafts import payload_of, save_draft
-from review.queues.leases import extend
-from review.queues.leaving import escalate, flag, release, skip
-from review.ratings import submit, undo
-from review.reveals import finalise, reveal
+from review.ratings.card import card
+from review.ratings.drafts import payload_of, save_draft
+from review.ratings.leases import extend
+from review.ratings.leaving import escalate, flag, release, skip
+from review.ratings.reveals import finalise, reveal
+from review.ratings.submitting import submit, undo
 
 # One for all requests: making a serializer copies every field below it.
 CARD, SUBMITTED = CardShown(), SubmittedShown()

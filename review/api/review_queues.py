@@ -22,11 +22,11 @@ from review.api.shown import CardShown, HeldShown, ItemShown, LedQueueShown, Pro
 from review.models import Assignment, ReviewQueue
 from review.planner.errors import GUESS
 from review.planner.several import designs, told
-from review.queues.leases import next_assignment
 from review.queues.making import close, make_queue, metrics_of, reopen
 from review.queues.picking import picked
 from review.queues.progress import own_progress, queue_progress
 from review.queues.sharing import Sharing
+from review.ratings.leases import next_assignment
 from review.statistics.sampling.member import DrawParams
 
 _SETTINGS = (

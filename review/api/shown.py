@@ -11,7 +11,7 @@ from evaluation.core.samples import Status
 from evaluation.wording.messages import explain_reason
 from review.api.shown_parts import ClaimShown, OfferedPartShown, PartGivenShown, PartRatedShown, VerdictShown
 from review.models import Rating, ReviewQueue
-from review.reveals import JudgeSaid
+from review.ratings.reveals import JudgeSaid
 
 
 class GivenShown(serializers.Serializer[Any]):

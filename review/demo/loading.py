@@ -25,10 +25,10 @@ from evaluation.work.lifecycle import start
 from review.demo.comparing import NAME, compare_side_by_side
 from review.evidence.rating_input import Given
 from review.models import Assignment, PairSet, ReviewItem, ReviewQueue
-from review.queues.leases import lease_end, loaded
 from review.queues.making import close, make_queue
-from review.ratings import submit
-from review.reveals import finalise, reveal
+from review.ratings.leases import lease_end, loaded
+from review.ratings.reveals import finalise, reveal
+from review.ratings.submitting import submit
 
 HERE = Path(__file__).parent
 PROJECT = "Demo"

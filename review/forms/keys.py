@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import QueryDict
 
-from review.keymap import DEFAULTS
+from review.ratings.keymap import DEFAULTS
 
 
 def read_keys(data: QueryDict) -> dict[str, str]:

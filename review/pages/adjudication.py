@@ -20,9 +20,9 @@ from review.pages.choices import WHY_NOT, MetricField, metric_field
 from review.pages.claims import numbered_html
 from review.pages.passages import PassageView
 from review.pages.review_card import FLAGS, Text, text
-from review.queues.card import CardMetric, Passage
-from review.queues.claims import Claim
-from review.reveals import JudgeSaid
+from review.ratings.card import CardMetric, Passage
+from review.ratings.claims import Claim
+from review.ratings.reveals import JudgeSaid
 
 WHY = {
     Why.ESCALATION: _("escalated"),

@@ -19,7 +19,7 @@ from review.pages.links import answer_href
 from review.pages.passages import PassageView, passages
 from review.pages.reveal import reason_choices
 from review.pages.review_card import Text, numbered, text
-from review.queues.card import Card
+from review.ratings.card import Card
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from review.pages.history import Line, history_lines
 from review.pages.marked import Piece, Span, pieces
 from review.pages.passages import PassageView
 from review.pages.review_card import Text, text
-from review.queues.card import CardMetric, card_metric
+from review.ratings.card import CardMetric, card_metric
 
 STATUS = {"failed": _("failed"), "not_applicable": _("not applicable")}
 MARKS = {Source.OVERRIDE: "expert", Source.REVIEW: "expert", Source.JUDGE: "judge", Source.RULE: "rule"}

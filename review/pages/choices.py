@@ -13,7 +13,7 @@ from evaluation.wording.markdown import language_of
 from review.evidence.rating_input import PartGiven, WhyNot
 from review.pages.claims import verdict_title
 from review.pages.passages import PassageView
-from review.queues.card import CardMetric
+from review.ratings.card import CardMetric
 
 WHY_NOT = {
     WhyNot.NOT_MY_FIELD: _("not my field"),

@@ -16,7 +16,7 @@ from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEV
 from evaluation.wording.markdown import language_of, render
 from review.evidence.rated_claims import CITED, MISSING, PRESENT, UNCITED
 from review.pages.marked import Piece, Span, pieces
-from review.queues.claims import Claim
+from review.ratings.claims import Claim
 
 VERDICTS = {
     SUPPORTED: _("supported"),

@@ -11,7 +11,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import User
-from review.keymap import CODES, DEFAULTS, ON_REVEAL, KeyAction, keys_from
+from review.ratings.keymap import CODES, DEFAULTS, ON_REVEAL, KeyAction, keys_from
 
 TITLES = {
     KeyAction.NEXT: _("next criterion"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evaluation.wording.markdown import language_of
 from review.pages.claims import quoted_pieces
 from review.pages.marked import Piece
-from review.queues.card import Card
+from review.ratings.card import Card
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from evaluation.judging.rubric import shipped_rubric
 from evaluation.wording.categories import category_name
 from review.charts.scale_line import ScaleLine, scale_line
 from review.forms.rating import CANNOT_JUDGE
-from review.keymap import KeyAction
 from review.pages.choices import MetricField, metric_field
 from review.pages.keys import Keys
 from review.pages.passages import PassageView
@@ -22,7 +21,8 @@ from review.pages.review_card import Text, text
 from review.practice.feedback import Levels, Told, tally, told
 from review.practice.items import FAMILY, METRICS, PracticeItem, practice_items
 from review.practising import Practice
-from review.queues.card import CardMetric, LevelText
+from review.ratings.card import CardMetric, LevelText
+from review.ratings.keymap import KeyAction
 
 NOT_HERE = (KeyAction.FLAG, KeyAction.ESCALATE, KeyAction.COMMENT, KeyAction.SUGGEST, KeyAction.UNDO)
 NOTHING_GIVEN: Levels = {}

@@ -24,9 +24,9 @@ from review.pages.claims import ClaimView, claim_views, verdict_title
 from review.pages.keys import Keys
 from review.pages.passages import PassageView, passages
 from review.pages.review_card import Pace, Text, numbered, pace, text
-from review.queues.card import Card, CardMetric
 from review.queues.progress import OwnProgress
-from review.reveals import JudgeSaid
+from review.ratings.card import Card, CardMetric
+from review.ratings.reveals import JudgeSaid
 
 REASONS = {
     OverrideReason.JUDGE_MISSED_CLAIM: _("Judge missed a claim"),

@@ -25,9 +25,9 @@ from review.pages.claims import ClaimView, claim_views, numbered_html, raw_piece
 from review.pages.keys import Keys
 from review.pages.marked import Piece
 from review.pages.passages import PassageView, passages
-from review.queues.card import Card, CardMetric
-from review.queues.claims import CLAIM_METRIC
 from review.queues.progress import OwnProgress
+from review.ratings.card import Card, CardMetric
+from review.ratings.claims import CLAIM_METRIC
 
 FLAGS = {
     FlagKind.BAD_QUESTION: _("The question is bad"),

@@ -12,8 +12,8 @@ from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.pages import numbers
 from review.pages.review_card import Pace, Text, pace, text
-from review.queues.card import Card, CardMetric
 from review.queues.progress import OwnProgress
+from review.ratings.card import Card, CardMetric
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from evaluation.core.errors import Refused
 from evaluation.models import RoleGrant, User
 from review.models import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
-from review.queues.leases import lease_end
 from review.queues.making import MOST_REVIEWS, add_members
-from review.queues.settling import RATED, locked, settle
+from review.ratings.leases import lease_end
+from review.ratings.settling import RATED, locked, settle
 
 State = Assignment.State
 

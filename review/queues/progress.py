@@ -12,7 +12,7 @@ from evaluation.models import User
 from review.models import Assignment, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.models.statements import KEPT_FOR, NOT_FOR_ALL, OWN_PROGRESS
-from review.queues.settling import RATED
+from review.ratings.settling import RATED
 
 State = Assignment.State
 

@@ -37,7 +37,7 @@ from review.pages.adjudication import (
 )
 from review.pages.refusals import in_words
 from review.pages.review_card import text
-from review.ratings import metrics_of
+from review.ratings.submitting import metrics_of
 from review.views.people import person
 
 Entered = Mapping[str, Mapping[str, str]]

@@ -15,7 +15,7 @@ from review.access import case_item
 from review.adjudication.amending import amend_question, amend_rubric
 from review.forms.adjudication import read_anchors, read_references
 from review.pages.amending import AmendQuestionPage, AmendRubricPage, question_page, rubric_page
-from review.ratings import metrics_of
+from review.ratings.submitting import metrics_of
 from review.views.people import person
 
 

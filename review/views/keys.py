@@ -12,8 +12,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain_refusal
 from review.forms.keys import read_keys
-from review.keymap import checked_keys
 from review.pages.keys import keys_page
+from review.ratings.keymap import checked_keys
 from review.views.people import person
 
 

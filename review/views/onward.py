@@ -14,9 +14,9 @@ from django.urls import reverse
 from evaluation.core.errors import Refused
 from review.models import ReviewQueue
 from review.pages.item_head import item_head
-from review.queues.leases import next_assignment
 from review.queues.progress import own_progress
 from review.queues.undoable import undoable
+from review.ratings.leases import next_assignment
 from review.views.people import person
 
 

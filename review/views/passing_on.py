@@ -11,8 +11,8 @@ from django.views.decorators.http import require_POST
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.wording.messages import explain_refusal
 from review.access import own_assignment
-from review.queues.leases import extend
-from review.queues.leaving import escalate, flag, skip
+from review.ratings.leases import extend
+from review.ratings.leaving import escalate, flag, skip
 from review.views.onward import onward, to_item
 
 

@@ -21,7 +21,7 @@ from review.pages.queues import LeadView, QueueListPage, lead_view, queue_page, 
 from review.pages.strategies import strategy_title
 from review.queues.making import close, reopen
 from review.queues.progress import OwnProgress, own_progress, own_progresses, queue_progress, ratings_given
-from review.ratings import metrics_of
+from review.ratings.submitting import metrics_of
 from review.views.people import person
 
 MOST_LISTED = 50

@@ -20,10 +20,10 @@ from review.models import Assignment
 from review.pages.keys import keys_of
 from review.pages.refusals import in_words
 from review.pages.reveal import reveal_page
-from review.queues.card import card
 from review.queues.progress import own_progress
-from review.ratings import metrics_of
-from review.reveals import finalise, reveal
+from review.ratings.card import card
+from review.ratings.reveals import finalise, reveal
+from review.ratings.submitting import metrics_of
 from review.views.people import person
 
 NOTHING: Mapping[str, Mapping[str, str]] = {}

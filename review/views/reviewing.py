@@ -21,12 +21,12 @@ from review.pages.keys import keys_of
 from review.pages.refusals import in_words, metrics_in
 from review.pages.review_card import review_page
 from review.pages.waiting import finished_page, passed_on_page, waiting_page
-from review.queues.card import Card, card
-from review.queues.drafts import save_draft
-from review.queues.leases import assignment_ahead, next_assignment
 from review.queues.progress import own_progress
 from review.queues.undoable import undoable
-from review.ratings import metrics_of, submit, undo
+from review.ratings.card import Card, card
+from review.ratings.drafts import save_draft
+from review.ratings.leases import assignment_ahead, next_assignment
+from review.ratings.submitting import metrics_of, submit, undo
 from review.views.onward import onward, to_item
 from review.views.people import person
 from review.views.revealing import show_reveal

@@ -11,9 +11,9 @@ from evaluation.core.roles import Role
 from review.adjudication.cases import open_cases
 from review.evidence.rating_input import Given
 from review.models import Override, ReviewItem, ReviewQueue
-from review.queues.leases import next_assignment
-from review.queues.leaving import escalate
-from review.ratings import submit
+from review.ratings.leases import next_assignment
+from review.ratings.leaving import escalate
+from review.ratings.submitting import submit
 from tests.factories import make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

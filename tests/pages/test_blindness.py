@@ -15,7 +15,7 @@ from django.utils.timezone import localtime
 from evaluation.core.roles import Role
 from evaluation.models import Run, User
 from review.models import Assignment, FrameMember, ReviewQueue
-from review.queues.leases import next_assignment
+from review.ratings.leases import next_assignment
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_scored_run
 from tests.factories import make_user as user_of
 

@@ -13,7 +13,7 @@ from evaluation.core.roles import Role
 from evaluation.models import Context, User
 from evaluation.wording.markdown import render
 from review.overrides import override
-from review.queues.leases import next_assignment
+from review.ratings.leases import next_assignment
 from tests.factories import (
     make_answer_set,
     make_judge,

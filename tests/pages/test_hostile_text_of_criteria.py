@@ -27,8 +27,8 @@ from review.item_export import export_items
 from review.models import Assignment, ReviewQueue
 from review.pages import practice
 from review.practice.items import Expected, Passage, practice_items
-from review.queues.leases import next_assignment
-from review.ratings import submit
+from review.ratings.leases import next_assignment
+from review.ratings.submitting import submit
 from review.reporting.exporting import export
 from tests.evaluation.criteria.written import in_force
 from tests.evaluation.scoring.families import profile_of

@@ -20,9 +20,9 @@ from review.judge_records import judge_records
 from review.measures import By
 from review.measures_kept import agreement_if_kept, kept_agreement, kept_of
 from review.pages.judges import judge_card
-from review.queues.leases import next_assignment
 from review.rating_files import import_ratings
-from review.ratings import submit
+from review.ratings.leases import next_assignment
+from review.ratings.submitting import submit
 from tests.evaluation.criteria.written import drafted, in_force
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.world import make_world

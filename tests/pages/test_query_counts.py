@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from review.queues.leases import next_assignment
+from review.ratings.leases import next_assignment
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.world import World, make_world
 

@@ -9,8 +9,8 @@ import pytest
 from evaluation.core.roles import Role
 from review.evidence.rating_input import Given
 from review.pages.report_pictures import agreement_pictures
-from review.queues.leases import next_assignment
-from review.ratings import metrics_of, submit
+from review.ratings.leases import next_assignment
+from review.ratings.submitting import metrics_of, submit
 from review.reporting.exporting import export
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from evaluation.models import Context, Finding, Score
 from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
-from review.queues.leases import next_assignment
+from review.ratings.leases import next_assignment
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
 from tests.pages.world import World, make_world
 

@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from evaluation.models import Run
 from review.models import Assignment, ReviewItem
-from review.queues.leases import next_assignment
+from review.ratings.leases import next_assignment
 from tests.access_rules import PAGES as PAGE_RULES
 from tests.catalogues import catalogue
 from tests.factories import make_draft_run, make_queue, make_scored_run, make_units, make_user

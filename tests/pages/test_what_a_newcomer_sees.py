@@ -14,8 +14,8 @@ from evaluation.wording.categories import NAMES, category_name
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.practice.items import practice_items
-from review.queues.leases import next_assignment
-from review.ratings import metrics_of, submit
+from review.ratings.leases import next_assignment
+from review.ratings.submitting import metrics_of, submit
 from tests.factories import (
     make_answer_set,
     make_project,

@@ -12,10 +12,10 @@ from evaluation.models import JudgeVersion, QuestionSet, Run, User
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.pairing.making import make_pairs
-from review.queues.leases import next_assignment
-from review.queues.leaving import escalate
-from review.ratings import metrics_of, submit
-from review.reveals import finalise, reveal
+from review.ratings.leases import next_assignment
+from review.ratings.leaving import escalate
+from review.ratings.reveals import finalise, reveal
+from review.ratings.submitting import metrics_of, submit
 from review.urls import urlpatterns
 
 #: Addresses that answer a GET and are no page of their own.

@@ -11,7 +11,7 @@ from evaluation.core.roles import Role
 from evaluation.criteria.services import draft
 from evaluation.models import Answer, CriterionVersion, ImportBatch, Project, QuestionSet, Run, SystemVersion, User
 from review.models import Assignment, Draw, ItemEvent, Pair, PairMember, PairSet, ReviewQueue
-from review.queues.leases import next_assignment
+from review.ratings.leases import next_assignment
 from tests.evaluation.criteria.written import spec
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 

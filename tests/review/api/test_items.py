@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from review.models import Assignment, Rating
-from review.ratings import metrics_of
+from review.ratings.submitting import metrics_of
 from tests.factories import make_queue, make_scored_run, make_user
 from tests.review.api.clients import Caller, members
 

@@ -20,9 +20,9 @@ from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
 from review.evidence.rating_input import Given
 from review.models import Rating, ReviewQueue
-from review.queues.leases import next_assignment
 from review.rating_files import import_ratings
-from review.ratings import submit
+from review.ratings.leases import next_assignment
+from review.ratings.submitting import submit
 from tests.evaluation.criteria.written import in_force
 from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer_set, make_question_set, make_queue, make_user

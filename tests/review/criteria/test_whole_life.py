@@ -23,8 +23,8 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
 from review.evidence.rating_input import Given
-from review.queues.leases import next_assignment
-from review.ratings import submit
+from review.ratings.leases import next_assignment
+from review.ratings.submitting import submit
 from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer_set, make_question_set, make_queue, make_user, question_spec
 from tests.pages.world import World, make_world

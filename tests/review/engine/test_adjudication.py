@@ -22,10 +22,10 @@ from review.evidence.exposures import expose
 from review.evidence.rating_input import Given
 from review.models import Assignment, ItemEvent, Override, Rating, ReviewItem, ReviewQueue
 from review.queues.directing import name_people
-from review.queues.leases import loaded, next_assignment
-from review.queues.leaving import escalate, flag, skip
 from review.queues.making import close, reopen
-from review.ratings import submit, undo
+from review.ratings.leases import loaded, next_assignment
+from review.ratings.leaving import escalate, flag, skip
+from review.ratings.submitting import submit, undo
 from review.reporting.as_json import summary_json
 from review.reporting.as_markdown import markdown_summary
 from review.reporting.making import make_report

@@ -11,9 +11,9 @@ from evaluation.work.planning import RunConfig
 from review.draws import answers_to_review, frame_of, make_draw, steering_metrics, strata_of
 from review.evidence.rating_input import Given
 from review.models import Draw, FrameMember, ReviewItem, ReviewQueue
-from review.queues.leases import next_assignment
 from review.queues.making import close, make_queue
-from review.ratings import submit
+from review.ratings.leases import next_assignment
+from review.ratings.submitting import submit
 from review.statistics.sampling.member import DrawParams
 from tests.factories import (
     make_answer,

@@ -18,7 +18,7 @@ from review.history import history
 from review.many_overrides import effect_of, override_many
 from review.models import Assignment, Exposure, Override
 from review.overrides import override, revert
-from review.queues.leases import next_assignment
+from review.ratings.leases import next_assignment
 from review.selection import Wanted, select
 from tests.factories import make_queue, make_scored_run, make_user
 from tests.review.api.clients import Caller

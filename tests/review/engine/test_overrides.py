@@ -13,10 +13,10 @@ from review.evidence.rating_input import Change, Given
 from review.history import EventKind, history
 from review.models import Override
 from review.overrides import metric_of, override, revert
-from review.queues.leases import next_assignment
-from review.queues.leaving import flag
-from review.ratings import submit
-from review.reveals import finalise, reveal
+from review.ratings.leases import next_assignment
+from review.ratings.leaving import flag
+from review.ratings.reveals import finalise, reveal
+from review.ratings.submitting import submit
 from tests.factories import make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

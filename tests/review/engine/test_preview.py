@@ -13,12 +13,12 @@ from evaluation.models import Run, Score
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.planner.goals import Staff
-from review.queues.leases import next_assignment
 from review.queues.making import close, make_queue
 from review.queues.picking import picked
 from review.queues.preview import QueuePreview, queue_preview
 from review.queues.sharing import Sharing
-from review.ratings import submit
+from review.ratings.leases import next_assignment
+from review.ratings.submitting import submit
 from review.statistics.sampling.member import DrawParams
 from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user, question_spec
 from tests.review.api.clients import Caller

@@ -7,8 +7,8 @@ from django.contrib.auth.models import AnonymousUser
 
 from review.evidence.exposures import expose, expose_answers, exposed
 from review.models import Exposure
-from review.queues.leases import assignment_ahead, next_assignment
 from review.queues.making import close
+from review.ratings.leases import assignment_ahead, next_assignment
 from tests.factories import make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

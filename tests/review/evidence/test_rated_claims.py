@@ -11,10 +11,10 @@ from evaluation.models import Context, Finding, Score
 from review.evidence.rated_claims import offered_parts
 from review.evidence.rating_input import Change, Given, PartGiven
 from review.models import Assignment, Rating, RatingPart
-from review.queues.claims import claims_on_card
-from review.queues.leases import next_assignment
-from review.ratings import given_in, submit, undo
-from review.reveals import finalise, reveal
+from review.ratings.claims import claims_on_card
+from review.ratings.leases import next_assignment
+from review.ratings.reveals import finalise, reveal
+from review.ratings.submitting import given_in, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, question_spec
 
 pytestmark = pytest.mark.django_db

@@ -17,11 +17,11 @@ from evaluation.storage import guards
 from evaluation.work.health import examine
 from review.evidence.rating_input import Given
 from review.models import Assignment, QueueMember, Rating, Reservation, ReviewItem, ReviewQueue
-from review.queues import leases
-from review.queues.leases import loaded, next_assignment
-from review.queues.leaving import release
-from review.ratings import submit, undo
-from review.reveals import finalise, reveal
+from review.ratings import leases
+from review.ratings.leases import loaded, next_assignment
+from review.ratings.leaving import release
+from review.ratings.reveals import finalise, reveal
+from review.ratings.submitting import submit, undo
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.together import WAITS, together
 

@@ -29,11 +29,10 @@ from review.models import (
     SuggestedAnswer,
 )
 from review.models.statements import CLAIM, STANDING
-from review.queues.drafts import keep, payload_of
-from review.queues.leases import lease_end, loaded, regain
-from review.queues.repeats import comes_again, plan_repeat
-from review.queues.settling import RATED, locked, settle
-from review.reveals import is_due
+from review.ratings.drafts import keep, payload_of
+from review.ratings.leases import lease_end, loaded, regain
+from review.ratings.reveals import is_due
+from review.ratings.settling import RATED, comes_again, locked, plan_repeat, settle
 
 State = Assignment.State
 KEY_LIMIT = 200

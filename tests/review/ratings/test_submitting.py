@@ -14,13 +14,13 @@ from evaluation.models import User
 from review.evidence.exposures import expose
 from review.evidence.rating_input import Given
 from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
-from review.queues.leases import loaded, next_assignment
-from review.queues.leaving import escalate, skip
 from review.queues.making import close
 from review.queues.progress import own_progress
 from review.queues.undoable import undoable
-from review.ratings import Submitted, metrics_of, submit, undo
-from review.reveals import reveal
+from review.ratings.leases import loaded, next_assignment
+from review.ratings.leaving import escalate, skip
+from review.ratings.reveals import reveal
+from review.ratings.submitting import Submitted, metrics_of, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

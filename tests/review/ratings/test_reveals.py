@@ -12,9 +12,9 @@ from evaluation.models import User
 from review.evidence.order import by_chance
 from review.evidence.rating_input import Change, Given, distance
 from review.models import Assignment, Exposure, Rating, ReviewQueue
-from review.queues.leases import loaded, next_assignment
-from review.ratings import Submitted, submit
-from review.reveals import finalise, reveal
+from review.ratings.leases import loaded, next_assignment
+from review.ratings.reveals import finalise, reveal
+from review.ratings.submitting import Submitted, submit
 from tests.factories import make_answer_set, make_profile, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

@@ -13,9 +13,9 @@ from evaluation.models import User
 from review.evidence.decisions import adjudicated
 from review.evidence.rating_input import Change
 from review.models import Assignment, ItemEvent, Rating, ReviewQueue
-from review.queues.settling import locked
-from review.ratings import KEY_LIMIT
-from review.reveals import checked_changes, differs, final_row, insert_final
+from review.ratings.reveals import checked_changes, differs, final_row, insert_final
+from review.ratings.settling import locked
+from review.ratings.submitting import KEY_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def rate_again(
     """Store new final ratings where the value differs from what stands. Agreement still uses the first ones.
 
     :raises Refused: ``not_yours``, ``not_finished`` before the item was finished, ``queue_closed``,
-        ``metrics_unknown``, ``adjudicated_already``, ``bad_key``, or what :func:`review.reveals.finalise` refuses of
+        ``metrics_unknown``, ``adjudicated_already``, ``bad_key``, or what :func:`review.ratings.reveals.finalise` refuses of
         a change.
     """
     if by.pk != assignment.reviewer_id:

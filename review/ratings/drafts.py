@@ -9,8 +9,8 @@ from typing import Any
 from evaluation.core.errors import Refused
 from review.evidence.rating_input import Given
 from review.models import Assignment, Draft
-from review.queues.leases import renew
-from review.queues.settling import RATED
+from review.ratings.leases import renew
+from review.ratings.settling import RATED
 
 DRAFT_LIMIT = 200_000  # characters of JSON
 

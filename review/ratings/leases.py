@@ -1,4 +1,6 @@
-"""Who holds which item: taken, prolonged, given back, and recovered when a lease lapses.
+"""Which item a person may be given next: the first that fits on the ring of shuffle keys.
+
+Who holds which item: taken, prolonged, given back, and recovered when a lease lapses.
 
 Times are the database's. Two people never hold one slot of an item and nobody holds an item twice: constraints and
 guards of the database see to it, and whoever loses a race tries the next item. Whoever changes who holds an item locks
@@ -7,7 +9,7 @@ the item first, so that of two at the same moment one follows the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,8 +23,33 @@ from evaluation.models import User
 from review.evidence.exposures import expose
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
-from review.models.statements import LEASE, LEASED, MEMBER, PROLONG, SERVED, SLOTS, held
-from review.queues.candidates import candidates
+from review.models.statements import (
+    FREE_AHEAD,
+    FREE_BEHIND,
+    FREE_LET_LAPSE,
+    LEASE,
+    LEASED,
+    MEMBER,
+    PROLONG,
+    SERVED,
+    SLOTS,
+    held,
+)
+from review.ratings.settling import due_repeats
+
+
+def candidates(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Iterator[tuple[ReviewItem, bool]]:
+    """The items the person may take, but for the lost ones: a repeat that is due, the next new one after the member's
+    offset, then before it, then an own lapsed one, which is marked. All but repeats are locked."""
+    if queue.repeat_share > 0:
+        yield from ((item, lapsed) for item, lapsed in due_repeats(queue, member) if item.pk not in lost)
+    values = {"queue": queue.pk, "reviewer": member.reviewer_id, "offset": member.offset, "now": member.now}
+    for statement in (FREE_AHEAD, FREE_BEHIND, FREE_LET_LAPSE):
+        if row := statement.first(**values, lost=[0, *lost]):
+            item, answer, question = row
+            answer.question, item.answer = question, answer
+            yield item, statement is FREE_LET_LAPSE
+
 
 State = Assignment.State
 LAPSED = Q(state=State.LEASED, lease_until__lt=Now())

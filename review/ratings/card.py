@@ -21,10 +21,10 @@ from review.evidence.rated_claims import OfferedPart, is_by_parts, may_add, offe
 from review.evidence.rating_input import Given
 from review.models import Assignment, QueueMetric, ReviewItem, ReviewQueue
 from review.models.statements import PASSAGES
-from review.queues.claims import Claim, claims_on_card
-from review.queues.settling import RATED
-from review.ratings import given_in, metrics_of, suggestion_of
-from review.reveals import JudgeSaid, judge_said
+from review.ratings.claims import Claim, claims_on_card
+from review.ratings.reveals import JudgeSaid, judge_said
+from review.ratings.settling import RATED
+from review.ratings.submitting import given_in, metrics_of, suggestion_of
 
 LINKS = ("url", "link", "href", "source_url", "document_url")  # where systems put the address of a passage's document
 LONGEST_LINK = 2000

@@ -9,7 +9,7 @@ from django.db import transaction
 from evaluation.core.errors import Refused, UnknownName
 from review.evidence.rating_input import FlagKind, check_comment
 from review.models import Assignment, ItemEvent, ReviewItem
-from review.queues.settling import RATED, locked, settle
+from review.ratings.settling import RATED, locked, settle
 
 State = Assignment.State
 

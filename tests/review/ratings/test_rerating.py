@@ -6,13 +6,13 @@ import pytest
 
 from evaluation.core.errors import Refused
 from review.adjudication.deciding import adjudicate
-from review.again import rate_again, standing_ratings
 from review.evidence.experts import agreement_ratings, effective_ratings, ratings_of, read
 from review.evidence.rating_input import Change, Given
 from review.models import Assignment, ItemEvent, Rating, ReviewItem
-from review.queues.leases import assignment_ahead, next_assignment
 from review.queues.making import close
-from review.ratings import submit, undo
+from review.ratings.leases import assignment_ahead, next_assignment
+from review.ratings.rerating import rate_again, standing_ratings
+from review.ratings.submitting import submit, undo
 from tests.factories import make_queue, make_scored_run, make_user
 from tests.together import WAITS, together
 
