@@ -10,9 +10,9 @@ from evaluation.accounts import access
 from evaluation.accounts.access import LARGEST_ID, M, Person
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
+from review.decisions.overrides import may_override
 from review.models import Assignment, Draw, ItemEvent, PairMember, PairSet, QueueMember, Rating, ReviewItem, ReviewQueue
 from review.models.statements import OWN, OWN_SHOWN, QUEUE_FOR_RATING, held
-from review.overrides import may_override
 from review.ratings.leases import for_whom
 from review.ratings.settling import PASSED, RATED
 

@@ -12,7 +12,7 @@ from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run, User
 from review.access import cases_for_lead
-from review.adjudication.cases import open_cases
+from review.decisions.cases import open_cases
 from review.models import PairSet, ReviewQueue
 from review.queues.progress import OwnProgress, own_progresses
 

@@ -13,8 +13,7 @@ from evaluation.api.endpoints import Endpoint, person
 from review.access import answer_to_override, run_to_override
 from review.api.shapes import ManyOverridesBody, OverrideBody
 from review.api.shown import OverrideShown
-from review.many_overrides import effect_of, metric_of_run, override_many
-from review.overrides import metric_of, override, revert
+from review.decisions.overrides import effect_of, metric_of, metric_of_run, override, override_many, revert
 
 
 class OverrideView(Endpoint):

@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from review.adjudication.cases import Case
+from review.decisions.cases import Case
 
 
 class RaisedShown(serializers.Serializer[Any]):

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import User
 from evaluation.wording.markdown import language_of
-from review.adjudication.cases import Case, Why
+from review.decisions.cases import Case, Why
 from review.models import ItemEvent, Override, Rating
 from review.pages import numbers
 from review.pages.again import value_text

@@ -12,8 +12,8 @@ from evaluation.models import MetricDefinition, Run
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
+from review.decisions.overrides import Effect
 from review.evidence.effective import Source
-from review.many_overrides import Effect
 from review.pages import numbers
 from review.pages.answer import MARKS
 from review.pages.links import answer_href

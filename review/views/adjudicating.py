@@ -18,9 +18,9 @@ from evaluation.models import User
 from evaluation.wording.categories import category_name
 from evaluation.wording.messages import explain_refusal
 from review.access import case_item, cases_for_lead, event_for_lead
-from review.adjudication.cases import open_cases
-from review.adjudication.deciding import adjudicate, rule_on
-from review.adjudication.showing import show_case
+from review.decisions.cases import open_cases
+from review.decisions.deciding import adjudicate, rule_on
+from review.decisions.showing import show_case
 from review.evidence.answers import REMOVING
 from review.forms.adjudication import Verdict, read_verdicts
 from review.models import QueueMetric, ReviewItem

@@ -14,7 +14,7 @@ from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run, User
 from review.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of
-from review.adjudication.cases import open_cases
+from review.decisions.cases import open_cases
 from review.models import QueueMember, ReviewQueue
 from review.pages.adjudication import case_rows
 from review.pages.queues import LeadView, QueueListPage, lead_view, queue_page, queue_row

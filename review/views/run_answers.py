@@ -16,11 +16,11 @@ from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.models import Run
 from evaluation.wording.messages import explain_refusal
+from review.decisions.overrides import effect_of, override_many
 from review.evidence.exposures import expose_answers
 from review.forms.decision import Decided, read_decision
 from review.forms.leading import ids_of
 from review.forms.selection import query_of, wanted_from
-from review.many_overrides import effect_of, override_many
 from review.pages import numbers
 from review.pages.run_answers import ManyPage, answer_row, run_answers_page, title_of
 from review.selection import Selection, narrowed, select

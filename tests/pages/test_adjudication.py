@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from review.adjudication.cases import open_cases
+from review.decisions.cases import open_cases
 from review.evidence.rating_input import Given
 from review.models import Override, ReviewItem, ReviewQueue
 from review.ratings.leases import next_assignment

@@ -12,7 +12,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.models import Context, User
 from evaluation.wording.markdown import render
-from review.overrides import override
+from review.decisions.overrides import override
 from review.ratings.leases import next_assignment
 from tests.factories import (
     make_answer_set,

@@ -18,9 +18,9 @@ from django.urls import reverse
 from evaluation.judges.definitions import definitions
 from evaluation.models import Answer, Context, Run, User
 from evaluation.wording.messages import explain
+from review.decisions.overrides import override
 from review.item_export import FORMATS, export_items
 from review.models import Exposure, Rating, ReviewQueue
-from review.overrides import override
 from review.queues.making import make_queue as new_queue
 from review.queues.sharing import Sharing
 from review.rating_files import import_ratings

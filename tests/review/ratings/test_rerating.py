@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.core.errors import Refused
-from review.adjudication.deciding import adjudicate
+from review.decisions.deciding import adjudicate
 from review.evidence.experts import agreement_ratings, effective_ratings, ratings_of, read
 from review.evidence.rating_input import Change, Given
 from review.models import Assignment, ItemEvent, Rating, ReviewItem

@@ -8,11 +8,11 @@ from django.db import DatabaseError, transaction
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import Answer, AuditEvent, MetricDefinition, Run, User
+from review.decisions.overrides import metric_of, override, revert
 from review.evidence.decisions import standing
 from review.evidence.rating_input import Change, Given
 from review.history import EventKind, history
 from review.models import Override
-from review.overrides import metric_of, override, revert
 from review.ratings.leases import next_assignment
 from review.ratings.leaving import flag
 from review.ratings.reveals import finalise, reveal

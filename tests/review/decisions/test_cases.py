@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from review.adjudication.cases import Why, case_of, open_cases
+from review.decisions.cases import Why, case_of, open_cases
 from review.models import ReviewItem
 from tests.factories import make_user
 from tests.review.figures.builders import (

@@ -10,12 +10,12 @@ from evaluation.accounts.access import may
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Answer, MetricDefinition, User
-from review.adjudication.cases import RAISED, Why, case_of
+from review.decisions.cases import RAISED, Why, case_of
+from review.decisions.overrides import checked_reason, insert_decision
 from review.evidence.answers import REMOVING
 from review.evidence.exposures import exposed
 from review.evidence.rating_input import check_value
 from review.models import EventRuling, ItemEvent, Override, QueueMetric, Rating, ReviewItem
-from review.overrides import checked_reason, insert_decision
 from review.ratings.settling import RATED
 
 

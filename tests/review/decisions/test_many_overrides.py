@@ -13,11 +13,10 @@ from django.utils import timezone
 from evaluation.core.errors import Refused
 from evaluation.judges.definitions import definitions
 from evaluation.models import AuditEvent, MetricDefinition, Run, User
+from review.decisions.overrides import effect_of, override, override_many, revert
 from review.evidence.effective import effective_values
 from review.history import history
-from review.many_overrides import effect_of, override_many
 from review.models import Assignment, Exposure, Override
-from review.overrides import override, revert
 from review.ratings.leases import next_assignment
 from review.selection import Wanted, select
 from tests.factories import make_queue, make_scored_run, make_user

@@ -1,4 +1,7 @@
-"""One decision about many answers: the same value with the same reason, each a row of its own that can be reverted."""
+"""Decisions above judge and ratings: overriding a score of any answer, and taking that back.
+
+One decision about many answers: the same value with the same reason, each a row of its own that can be reverted.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import may
@@ -18,12 +21,130 @@ from evaluation.judges.definitions import definitions
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from review.evidence.decisions import standing
 from review.evidence.rating_input import check_value
-from review.models import Assignment, Override
-from review.overrides import checked_reason
+from review.models import Assignment, Override, Rating
 from review.ratings.settling import RATED
 
-MOST = 10_000  # answers at once
+REASON_LIMIT = 10_000  # characters
 Kind = Override.Kind
+
+
+def override(
+    answer: Answer,
+    metric: MetricDefinition,
+    *,
+    value: float | None = None,
+    label: str | None = None,
+    reason: str,
+    by: User,
+) -> Override:
+    """Put an expert's value above everything said before. Any metric may be overridden, rule metrics too.
+
+    :raises PermissionDenied: when the person is neither a lead nor an assigned expert of the answer.
+    :raises Refused: ``reason_required``, ``reason_too_long`` (more than 10,000 characters), ``one_value``,
+        ``off_scale``, ``adjudicated`` (only a lead overrides an adjudication), or ``changed_meanwhile``.
+    """
+    text = checked_reason(reason)
+    check_value(metric.name, metric.read_scale(), value, label)
+    with transaction.atomic():
+        rows = _rows(answer, metric, by)
+        return insert_decision(answer, metric, Kind.OVERRIDE, rows, text, by, value, label)
+
+
+def revert(answer: Answer, metric: MetricDefinition, *, reason: str, by: User) -> Override:
+    """Take back the newest override or adjudication that stands; what stood before stands again.
+
+    :raises PermissionDenied: as for :func:`override`.
+    :raises Refused: ``nothing_to_revert``, and the reasons' codes of :func:`override`.
+    """
+    text = checked_reason(reason)
+    with transaction.atomic():
+        rows = _rows(answer, metric, by)
+        if standing(rows) is None:
+            raise Refused("nothing_to_revert")
+        return insert_decision(answer, metric, Kind.REVERT, rows, text, by, None, None)
+
+
+def metric_of(answer: Answer, name: str) -> MetricDefinition:
+    """The metric of that name in the version the answer was scored or rated with, else the newest.
+
+    :raises UnknownName: for a name that nothing defines.
+    """
+    said = Q(Exists(Score.objects.filter(answer=answer, metric=OuterRef("pk"))))
+    said |= Q(Exists(Rating.objects.filter(answer=answer, metric=OuterRef("pk"))))
+    known = MetricDefinition.objects.filter(said, name=name).order_by("-version").first()
+    return known or definitions([name])[name]
+
+
+def may_override(user: User, answer: Answer) -> bool:
+    """Whether the person is a lead of the project, or an assigned expert: one who rated the answer in a queue."""
+    return is_lead(user, answer) or (
+        may(user, answer.answer_set.project_id, Action.RATE)
+        and Assignment.objects.filter(reviewer=user, item__answer=answer, state__in=RATED).exists()
+    )
+
+
+def is_lead(user: User, answer: Answer) -> bool:
+    """Whether the person may override any answer of the project."""
+    return may(user, answer.answer_set.project_id, Action.OVERRIDE)
+
+
+def _rows(answer: Answer, metric: MetricDefinition, by: User) -> list[Override]:
+    if not may_override(by, answer):
+        raise PermissionDenied
+    rows = list(Override.objects.filter(answer=answer, metric=metric).order_by("seq"))
+    top = standing(rows)
+    if top is not None and top.kind == Kind.ADJUDICATION and not is_lead(by, answer):
+        raise Refused("adjudicated")
+    return rows
+
+
+def insert_decision(
+    answer: Answer,
+    metric: MetricDefinition,
+    kind: Override.Kind,
+    rows: list[Override],
+    reason: str,
+    by: User,
+    value: float | None,
+    label: str | None,
+    *,
+    judge_seen: bool = True,
+) -> Override:
+    """Insert the next row; the unique number refuses the second of two people who decide at once."""
+    seq = rows[-1].seq + 1 if rows else 1
+    try:
+        with transaction.atomic():
+            made = Override.objects.create(
+                answer=answer,
+                metric=metric,
+                seq=seq,
+                kind=kind,
+                value=value,
+                label=label,
+                reason=reason,
+                by=by,
+                judge_seen=judge_seen,
+            )
+    except IntegrityError as error:
+        raise Refused("changed_meanwhile") from error
+    audit.record(by, f"score_{kind}", answer, metric=metric.name, override=made.pk)
+    return made
+
+
+def checked_reason(reason: str) -> str:
+    """The reason without surrounding white space.
+
+    :raises Refused: ``reason_required`` or ``reason_too_long`` (more than 10,000 characters).
+    """
+    text = reason.strip()
+    if not text:
+        raise Refused("reason_required")
+    if len(text) > REASON_LIMIT:
+        raise Refused("reason_too_long", length=len(text), limit=REASON_LIMIT)
+    return text
+
+
+MOST = 10_000  # answers at once
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evaluation.models import User
-from review.adjudication.cases import Case, case_of
+from review.decisions.cases import Case, case_of
 from review.evidence.decisions import standing
 from review.evidence.exposures import expose
 from review.models import Override, ReviewItem, ReviewQueue, SuggestedAnswer
