@@ -23,14 +23,14 @@ from review.comparing.choosing import MOST
 from review.comparing.whole import compare, comparison_json
 from review.evidence.exposures import expose
 from review.gating import GateAsked, gate_of, gates_of
-from review.measures import By
-from review.measures_kept import agreement_if_kept, kept_agreement
 from review.pages.plan import planned_review
 from review.pages.report_pictures import agreement_pictures
 from review.reporting.exporting import FORMATS, export
 from review.reporting.gate import GateOn
 from review.reporting.gathering import gather
 from review.reporting.three_ways import three_ways
+from review.results.run_agreement import By
+from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
 
 MOST_RESAMPLES = 10_000
 OBJECT = OpenApiTypes.OBJECT

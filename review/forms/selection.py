@@ -7,7 +7,7 @@ import math
 from django.http import QueryDict
 
 from review.evidence.effective import Source
-from review.selection import Wanted
+from review.results.selection import Wanted
 
 NAMES = ("metric", "low", "high", "label", "source", "category", "q")
 

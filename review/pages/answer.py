@@ -17,7 +17,6 @@ from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.evidence.effective import Effective, RunValues, Source
-from review.history import Event
 from review.pages import finding_names, numbers
 from review.pages.choices import MetricField, metric_field
 from review.pages.history import Line, history_lines
@@ -25,6 +24,7 @@ from review.pages.marked import Piece, Span, pieces
 from review.pages.passages import PassageView
 from review.pages.review_card import Text, text
 from review.ratings.card import CardMetric, card_metric
+from review.results.history import Event
 
 STATUS = {"failed": _("failed"), "not_applicable": _("not applicable")}
 MARKS = {Source.OVERRIDE: "expert", Source.REVIEW: "expert", Source.JUDGE: "judge", Source.RULE: "rule"}

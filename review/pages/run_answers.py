@@ -17,7 +17,7 @@ from review.evidence.effective import Source
 from review.pages import numbers
 from review.pages.answer import MARKS
 from review.pages.links import answer_href
-from review.selection import Selected, Selection, Wanted
+from review.results.selection import Selected, Selection, Wanted
 
 SOURCES = {
     Source.JUDGE: _("judge"),

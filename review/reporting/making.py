@@ -9,7 +9,6 @@ from django.db.models import Count, Q
 from evaluation.models import Run, WorkUnit
 from evaluation.work.units import HELD
 from review.evidence.run_evidence import Said
-from review.measures import agreement_from
 from review.reporting.by_profile.making import profile_section
 from review.reporting.doubting import doubts_of
 from review.reporting.evaluation_section import evaluation_section
@@ -20,7 +19,8 @@ from review.reporting.overall import three_scores
 from review.reporting.provenance import Provenance
 from review.reporting.report import Report, RunHeader
 from review.reporting.tracing import provenance_of
-from review.variation import variation_from
+from review.results.run_agreement import agreement_from
+from review.results.variation import variation_from
 
 OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD)
 

@@ -23,9 +23,9 @@ from review.decisions.overrides import may_override, override, revert
 from review.evidence.effective import effective_values
 from review.evidence.exposures import expose
 from review.forms.decision import Decided, read_decision
-from review.history import Event, EventKind, history
 from review.pages.answer import AnswerFacts, Refusal, answer_page
 from review.pages.links import answer_href
+from review.results.history import Event, EventKind, history
 from review.views.people import person
 
 OTHERS_WORDS = {EventKind.INITIAL, EventKind.FINAL, EventKind.FLAG, EventKind.ESCALATE, EventKind.SKIP, EventKind.UNDO}

@@ -20,7 +20,6 @@ from evaluation.models import RoleGrant, User
 from evaluation.runs.exports import take_export
 from evaluation.wording.messages import explain_refusal
 from review.access import leads, queue_for_lead, queue_for_reading
-from review.consistency import consistency
 from review.evidence.exposures import expose_queue
 from review.forms.leading import MOMENT, ids_of, moment_of
 from review.item_export import FORMATS, export_items
@@ -32,6 +31,7 @@ from review.queues.directing import extend_all, invite, name_people, reassign, r
 from review.queues.pace import paces
 from review.queues.progress import queue_progress
 from review.queues.questions import doubtful_questions
+from review.results.consistency import consistency
 from review.views.people import person
 
 LISTED = 50

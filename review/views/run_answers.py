@@ -23,7 +23,7 @@ from review.forms.leading import ids_of
 from review.forms.selection import query_of, wanted_from
 from review.pages import numbers
 from review.pages.run_answers import ManyPage, answer_row, run_answers_page, title_of
-from review.selection import Selection, narrowed, select
+from review.results.selection import Selection, narrowed, select
 from review.views.people import person
 
 LISTED = 50

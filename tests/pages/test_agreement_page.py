@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Preflight, Run
-from review.measures import By
-from review.measures_kept import agreement_if_kept, kept_agreement
 from review.models import KeptFigures
+from review.results.run_agreement import By
+from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
 from review.statistics.agreement import bootstrap
 from review.trend import trends_of
 from tests.factories import make_judge, make_user

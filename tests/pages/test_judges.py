@@ -14,15 +14,15 @@ from evaluation.core.roles import Role
 from evaluation.criteria.services import deactivate
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run
-from review import measures_kept
 from review.evidence.rating_input import Given
 from review.judge_records import judge_records
-from review.measures import By
-from review.measures_kept import agreement_if_kept, kept_agreement, kept_of
 from review.pages.judges import judge_card
 from review.rating_files import import_ratings
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
+from review.results import run_agreement_cache
+from review.results.run_agreement import By
+from review.results.run_agreement_cache import agreement_if_kept, kept_agreement, kept_of
 from tests.evaluation.criteria.written import drafted, in_force
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.world import make_world
@@ -51,8 +51,8 @@ def test_agreement_stands_there_once_somebody_has_looked_and_is_never_computed(m
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
     computed: list[int] = []
-    original = measures_kept.agreement_of
-    monkeypatch.setattr(measures_kept, "agreement_of", lambda *a, **k: computed.append(1) or original(*a, **k))
+    original = run_agreement_cache.agreement_of
+    monkeypatch.setattr(run_agreement_cache, "agreement_of", lambda *a, **k: computed.append(1) or original(*a, **k))
     card = client.get(reverse("judge-list")).context["page"].judges[0]
     assert (card.waiting, card.run_id, computed) == (run.pk, None, [])
     assert {line.value for line in card.metrics} == {"–"}

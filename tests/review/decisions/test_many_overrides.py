@@ -15,10 +15,10 @@ from evaluation.judges.definitions import definitions
 from evaluation.models import AuditEvent, MetricDefinition, Run, User
 from review.decisions.overrides import effect_of, override, override_many, revert
 from review.evidence.effective import effective_values
-from review.history import history
 from review.models import Assignment, Exposure, Override
 from review.ratings.leases import next_assignment
-from review.selection import Wanted, select
+from review.results.history import history
+from review.results.selection import Wanted, select
 from tests.factories import make_queue, make_scored_run, make_user
 from tests.review.api.clients import Caller
 

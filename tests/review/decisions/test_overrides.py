@@ -11,12 +11,12 @@ from evaluation.models import Answer, AuditEvent, MetricDefinition, Run, User
 from review.decisions.overrides import metric_of, override, revert
 from review.evidence.decisions import standing
 from review.evidence.rating_input import Change, Given
-from review.history import EventKind, history
 from review.models import Override
 from review.ratings.leases import next_assignment
 from review.ratings.leaving import flag
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import submit
+from review.results.history import EventKind, history
 from tests.factories import make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

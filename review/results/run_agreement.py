@@ -17,6 +17,7 @@ from review.evidence.rated import Rated, weigh
 from review.evidence.run_evidence import Said, said_of, samples_behind
 from review.evidence.sampling import Samples
 from review.evidence.scorers import Scorer, title_of
+from review.results.variation import VariationMeasure, variation_from
 from review.statistics.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import NAMES
@@ -27,7 +28,6 @@ from review.statistics.agreement.pair import PairAgreement, compare
 from review.statistics.agreement.rating import Rating, by_item
 from review.statistics.agreement.reliability_curve import CurvePoint, reliability_curve
 from review.statistics.agreement.spread import spread
-from review.variation import VariationMeasure, variation_from
 
 
 class By(StrEnum):

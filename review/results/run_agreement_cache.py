@@ -13,8 +13,8 @@ from django.utils import timezone
 from evaluation.core.canonical import content_hash
 from evaluation.models import Run, Score
 from evaluation.work.database import retry_on_db_error
-from review.measures import By, agreement_of
 from review.models import EventRuling, FrameMember, KeptFigures, Rating
+from review.results.run_agreement import By, agreement_of
 from review.statistics.agreement.bootstrap import Resampling
 
 KEPT = timedelta(days=30)

@@ -6,8 +6,8 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from evaluation.models import MetricDefinition, Run, User
-from review.measures import Agreement, By, JudgeMeasure, agreement_of
 from review.models import ReviewQueue
+from review.results.run_agreement import Agreement, By, JudgeMeasure, agreement_of
 from review.statistics.agreement.bootstrap import Resampling
 from tests.factories import make_user
 from tests.review.figures.builders import (
