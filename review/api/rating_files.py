@@ -19,8 +19,8 @@ from evaluation.core.roles import Action
 from evaluation.models import Run
 from review.api.ratings import RatingListView
 from review.api.shapes import row_id
-from review.imported.placed import Sampled
-from review.rating_files import import_ratings
+from review.imports.files import import_ratings
+from review.imports.ratings import Sampled
 
 LONGEST_DEFINITIONS = 5000
 

@@ -15,9 +15,9 @@ from evaluation.criteria.services import deactivate
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run
 from review.evidence.rating_input import Given
+from review.imports.files import import_ratings
 from review.judge_records import judge_records
 from review.pages.judges import judge_card
-from review.rating_files import import_ratings
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.results import run_agreement_cache

@@ -11,9 +11,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from evaluation.wording.messages import explain
-from review.imported.placed import Sampled
+from review.imports.files import import_ratings
+from review.imports.ratings import Sampled
 from review.management.asking import refusals, run_named
-from review.rating_files import import_ratings
 
 
 class Command(BaseCommand):

@@ -19,11 +19,11 @@ from evaluation.judges.definitions import definitions
 from evaluation.models import Answer, Context, Run, User
 from evaluation.wording.messages import explain
 from review.decisions.overrides import override
+from review.imports.files import import_ratings
 from review.item_export import FORMATS, export_items
 from review.models import Exposure, Rating, ReviewQueue
 from review.queues.making import make_queue as new_queue
 from review.queues.sharing import Sharing
-from review.rating_files import import_ratings
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.review.figures.builders import assignment_of, rate
 

@@ -11,8 +11,8 @@ from evaluation.core.errors import InvalidFile, Refused
 from evaluation.models import AuditEvent, Finding, MetricDefinition, Run, Score
 from evaluation.scoring.coverage import current
 from review.evidence.effective import effective_values
+from review.imports.files import ImportedRatings, import_ratings
 from review.models import Rating
-from review.rating_files import ImportedRatings, import_ratings
 from review.results.run_agreement import agreement_of
 from tests.factories import make_answer, make_user
 from tests.review.figures.builders import answer_rows, answers_to, metric, run_over, score_all

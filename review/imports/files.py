@@ -19,10 +19,8 @@ from evaluation.files.rating_values import Rater, read_definitions
 from evaluation.files.reading import read_label_studio, read_ratings
 from evaluation.models import Run, User
 from evaluation.work.database import look_again
-from review.imported.judge_scores import store_judge_scores
-from review.imported.metrics import known_metrics
-from review.imported.placed import Sampled, placed_rows
-from review.imported.ratings import store_ratings
+from review.imports.judge_scores import known_metrics, store_judge_scores
+from review.imports.ratings import Sampled, placed_rows, store_ratings
 
 
 @dataclass(frozen=True, slots=True)
