@@ -11,9 +11,9 @@ from django.db.models import Count, Q
 from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run, User
-from review.access import cases_for_lead
 from review.decisions.cases import open_cases
 from review.models import PairSet, ReviewQueue
+from review.queues.access import cases_for_lead
 from review.queues.progress import OwnProgress, own_progresses
 
 USUAL_SECONDS = 60.0  # a first guess for people who have no pace of their own yet

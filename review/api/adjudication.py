@@ -10,13 +10,13 @@ from evaluation.accounts.access import fetch
 from evaluation.api.endpoints import Endpoint, person
 from evaluation.core.roles import Action
 from evaluation.models import Answer
-from review.access import cases_for_lead, event_for_lead
 from review.api.shapes import AdjudicateBody, NothingBody, RulingBody
 from review.api.shown import OverrideShown
 from review.api.shown_cases import CaseShown, RulingShown
 from review.decisions.cases import open_cases
 from review.decisions.deciding import adjudicate, rule_on
 from review.decisions.overrides import metric_of
+from review.queues.access import cases_for_lead, event_for_lead
 
 
 class AdjudicationListView(Endpoint):

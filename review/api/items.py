@@ -8,7 +8,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.api.endpoints import Endpoint, person
-from review.access import own_assignment
 from review.api.shapes import (
     CommentBody,
     DraftBody,
@@ -21,6 +20,7 @@ from review.api.shapes import (
 )
 from review.api.shown import CardShown, FinalisedShown, JudgeSaidShown, SubmittedShown
 from review.models import Assignment
+from review.queues.access import own_assignment
 from review.ratings.card import card
 from review.ratings.drafts import payload_of, save_draft
 from review.ratings.leases import extend

@@ -14,7 +14,6 @@ from evaluation.api.endpoints import Endpoint, person
 from evaluation.api.pages import Pages, PagesInOrder
 from evaluation.core.roles import Action
 from evaluation.models import Run
-from review.access import leads, queue_for_lead, queue_for_rating, queue_for_reading, queues_of
 from review.api.items import card_response
 from review.api.people import people_named
 from review.api.shapes import NothingBody, QueueBody
@@ -22,6 +21,7 @@ from review.api.shown import CardShown, HeldShown, ItemShown, LedQueueShown, Pro
 from review.models import Assignment, ReviewQueue
 from review.planner.errors import GUESS
 from review.planner.several import designs, told
+from review.queues.access import leads, queue_for_lead, queue_for_rating, queue_for_reading, queues_of
 from review.queues.making import close, make_queue, metrics_of, reopen
 from review.queues.picking import picked
 from review.queues.progress import own_progress, queue_progress

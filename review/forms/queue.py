@@ -16,9 +16,9 @@ from evaluation.core.registry import JUDGED
 from evaluation.models import MetricDefinition, Run, User
 from evaluation.wording.messages import explain_refusal
 from review.forms.leading import MOMENT
-from review.forms.queue_lists import fields_from, listed
 from review.models import ReviewQueue
 from review.planner.errors import GUESS
+from review.queues.lists import fields_from, listed
 from review.queues.making import MOST_REVIEWS
 from review.queues.sharing import MOST_REPEATS, Distribution, Sharing
 from review.statistics.sampling.member import Strategy

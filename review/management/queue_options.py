@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Role
 from evaluation.models import RoleGrant, Run, User
-from review.forms.queue_lists import fields_from
+from review.queues.lists import fields_from
 from review.queues.sharing import MOST_REPEATS, Distribution, Sharing
 
 

@@ -10,8 +10,8 @@ from django.db.models import Max
 
 from evaluation.core.errors import Refused
 from evaluation.models import MetricDefinition, Run
-from review.draws import frame_of, left_over, steering_metrics
 from review.models import Rating
+from review.queues.draws import frame_of, left_over, steering_metrics
 from review.queues.making import ParamsByRun, params_of, shares, takes_part
 from review.queues.sharing import Sharing, needs_of, repeat_window
 from review.statistics.sampling.draw import CERTAIN, draw

@@ -1,18 +1,63 @@
-"""How far a queue is: for its lead by item and reviewer, for a reviewer the own part alone."""
+"""How fast each reviewer of a queue is, for its lead; never ranked.
+
+How far a queue is: for its lead by item and reviewer, for a reviewer the own part alone.
+
+Which of a reviewer's last steps in a queue can be taken back.
+"""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from django.core.cache import cache
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Max, Q, Sum
+from django.utils import timezone
 
 from evaluation.models import User
-from review.models import Assignment, ReviewItem, ReviewQueue
+from review.models import Assignment, ItemEvent, Rating, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
-from review.models.statements import KEPT_FOR, NOT_FOR_ALL, OWN_PROGRESS
+from review.models.statements import KEPT_FOR, LAST_RATED, NOT_FOR_ALL, OWN_PROGRESS
 from review.ratings.settling import RATED
+
+QUICK_MS = 3_000  # a decision about a whole answer in less is worth a look, and no error
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """``median_seconds`` looked at an answer (``None`` where nothing was measured), ``quick``: how many of ``measured``
+    took under three seconds, ``week``: answers rated in the last seven days, ``last`` the newest rating."""
+
+    median_seconds: float | None
+    measured: int
+    quick: int
+    week: int
+    last: datetime
+
+
+def paces(queue: ReviewQueue, now: datetime | None = None) -> dict[int, Pace]:
+    """Reviewer -> pace, of those who have rated. One query."""
+    since = (now or timezone.now()) - timedelta(days=7)
+    looked = Rating.objects.filter(assignment__item__queue=queue, phase="initial", reviewer__isnull=False)
+    rows = looked.order_by().values_list("reviewer", "assignment").annotate(Max("active_ms"), Max("created_at"))
+    found: dict[int, list[tuple[int | None, datetime]]] = {}
+    for reviewer, _, milliseconds, moment in rows:
+        found.setdefault(reviewer, []).append((milliseconds, moment))
+    return {reviewer: _pace(ratings, since) for reviewer, ratings in found.items()}
+
+
+def _pace(ratings: list[tuple[int | None, datetime]], since: datetime) -> Pace:
+    times = [milliseconds for milliseconds, _ in ratings if milliseconds is not None]
+    return Pace(
+        median_seconds=statistics.median(times) / 1000 if times else None,
+        measured=len(times),
+        quick=sum(time < QUICK_MS for time in times),
+        week=sum(moment >= since for _, moment in ratings),
+        last=max(moment for _, moment in ratings),
+    )
+
 
 State = Assignment.State
 
@@ -169,3 +214,24 @@ def _members(queue: ReviewQueue) -> Iterable[ReviewerProgress]:
 
 def _count(condition: Q) -> Count:
     return Count("reviewer__assignments", filter=condition, distinct=True)
+
+
+PASSED_ON = ("skip", "flag", "escalate")
+
+
+def undoable(queue: ReviewQueue, user: User, own: OwnProgress) -> int | None:
+    """The assignment that was submitted or skipped last; ``None`` without one, where the judge was shown for it, or
+    where the last step was to hand an item to a lead. ``own`` is the person's progress in the queue."""
+    row = LAST_RATED.first(queue=queue.pk, user=user.pk)
+    rated: Assignment | None = row[0] if row else None
+    last = _last_passed_on(queue, user) if own.skipped or own.flagged else None
+    if last and (rated is None or rated.submitted_at is None or last.created_at > rated.submitted_at):
+        return last.assignment_id if last.verb == "skip" else None
+    if rated and rated.revealed_at is None and rated.state in {State.SUBMITTED, State.FINISHED}:
+        return rated.pk
+    return None
+
+
+def _last_passed_on(queue: ReviewQueue, user: User) -> ItemEvent | None:
+    gone = Assignment.objects.filter(queue=queue, reviewer=user, state__in=[State.SKIPPED, State.FLAGGED])
+    return ItemEvent.objects.filter(assignment__in=gone, verb__in=PASSED_ON).order_by("-pk").first()

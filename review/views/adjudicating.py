@@ -17,7 +17,6 @@ from evaluation.core.errors import Refused
 from evaluation.models import User
 from evaluation.wording.categories import category_name
 from evaluation.wording.messages import explain_refusal
-from review.access import case_item, cases_for_lead, event_for_lead
 from review.decisions.cases import open_cases
 from review.decisions.deciding import adjudicate, rule_on
 from review.decisions.showing import show_case
@@ -37,6 +36,7 @@ from review.pages.adjudication import (
 )
 from review.pages.refusals import in_words
 from review.pages.review_card import text
+from review.queues.access import case_item, cases_for_lead, event_for_lead
 from review.ratings.submitting import metrics_of
 from review.views.people import person
 

@@ -11,11 +11,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain_refusal
-from review.access import own_assignment, own_rated
 from review.forms.rating import held_fields, read_active_ms, read_changes
 from review.models import Assignment
 from review.pages.again import MyRatingsPage, again_page, past_rating
 from review.pages.refusals import in_words
+from review.queues.access import own_assignment, own_rated
 from review.ratings.card import card
 from review.ratings.rerating import adjudicated_metrics, rate_again, standing_by_assignment, standing_ratings
 from review.ratings.submitting import metrics_of

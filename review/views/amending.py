@@ -11,10 +11,10 @@ from django.views.decorators.http import require_http_methods
 
 from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain, explain_refusal
-from review.access import case_item
 from review.decisions.amending import amend_question, amend_rubric
 from review.forms.adjudication import read_anchors, read_references
 from review.pages.amending import AmendQuestionPage, AmendRubricPage, question_page, rubric_page
+from review.queues.access import case_item
 from review.ratings.submitting import metrics_of
 from review.views.people import person
 

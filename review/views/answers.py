@@ -18,13 +18,13 @@ from evaluation.core.whole_numbers import whole_number
 from evaluation.models import Answer, Run, Score, User
 from evaluation.scoring.coverage import current
 from evaluation.wording.messages import explain_refusal
-from review.access import answer_to_override
 from review.decisions.overrides import may_override, override, revert
 from review.evidence.effective import effective_values
 from review.evidence.exposures import expose
 from review.forms.decision import Decided, read_decision
 from review.pages.answer import AnswerFacts, Refusal, answer_page
 from review.pages.links import answer_href
+from review.queues.access import answer_to_override
 from review.results.history import Event, EventKind, history
 from review.views.people import person
 

@@ -14,8 +14,7 @@ from django.urls import reverse
 from evaluation.core.errors import Refused
 from review.models import ReviewQueue
 from review.pages.item_head import item_head
-from review.queues.progress import own_progress
-from review.queues.undoable import undoable
+from review.queues.progress import own_progress, undoable
 from review.ratings.leases import next_assignment
 from review.views.people import person
 

@@ -23,7 +23,6 @@ from evaluation.core.whole_numbers import whole_number
 from evaluation.models import Run, User
 from evaluation.runs.exports import take_export
 from evaluation.wording.messages import explain_refusal
-from review.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.forms.pairs import NewPairsForm, PreferenceForm
 from review.models import PairSet, Preference
 from review.pages.pair_voices import Done, done_by, pair_voices
@@ -33,6 +32,7 @@ from review.pairing.figures import counting, figures_for, refuse_early
 from review.pairing.judging import spending_by_judge
 from review.pairing.making import close_pairs, make_pairs, reopen_pairs
 from review.pairing.preferring import card_of, last_rated, prefer
+from review.queues.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.views.people import person
 
 PAIRS_ON_A_PAGE = 25

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.wording.messages import explain_refusal
-from review.access import own_assignment
+from review.queues.access import own_assignment
 from review.ratings.leases import extend
 from review.ratings.leaving import escalate, flag, skip
 from review.views.onward import onward, to_item

@@ -13,12 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run, User
-from review.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of
 from review.decisions.cases import open_cases
 from review.models import QueueMember, ReviewQueue
 from review.pages.adjudication import case_rows
 from review.pages.queues import LeadView, QueueListPage, lead_view, queue_page, queue_row
 from review.pages.strategies import strategy_title
+from review.queues.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of
 from review.queues.making import close, reopen
 from review.queues.progress import OwnProgress, own_progress, own_progresses, queue_progress, ratings_given
 from review.ratings.submitting import metrics_of

@@ -13,13 +13,13 @@ from django.views.decorators.http import require_POST
 
 from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain_refusal
-from review.access import own_assignment
 from review.evidence.rating_input import PartGiven
 from review.forms.rating import held_fields, read_active_ms, read_changes
 from review.models import Assignment
 from review.pages.keys import keys_of
 from review.pages.refusals import in_words
 from review.pages.reveal import reveal_page
+from review.queues.access import own_assignment
 from review.queues.progress import own_progress
 from review.ratings.card import card
 from review.ratings.reveals import finalise, reveal

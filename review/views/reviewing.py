@@ -14,15 +14,14 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain_refusal
-from review.access import own_assignment, queue_for_rating
 from review.forms.rating import draft_payload, read_active_ms, read_given
 from review.models import Assignment, ReviewQueue
 from review.pages.keys import keys_of
 from review.pages.refusals import in_words, metrics_in
 from review.pages.review_card import review_page
 from review.pages.waiting import finished_page, passed_on_page, waiting_page
-from review.queues.progress import own_progress
-from review.queues.undoable import undoable
+from review.queues.access import own_assignment, queue_for_rating
+from review.queues.progress import own_progress, undoable
 from review.ratings.card import Card, card
 from review.ratings.drafts import save_draft
 from review.ratings.leases import assignment_ahead, next_assignment

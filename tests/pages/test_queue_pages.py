@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evaluation.core.roles import Role
 from review.evidence.rating_input import Given
-from review.forms.queue_lists import fields_from
 from review.models import Draw, FrameMember, ReviewQueue
+from review.queues.lists import fields_from
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from tests.factories import make_answer_set, make_queue, make_scored_run, make_user

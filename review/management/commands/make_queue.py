@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 
 from evaluation.core.registry import JUDGED
 from evaluation.models import MetricDefinition, Run, User
-from review.draws import steering_metrics
 from review.management.asking import refusals, run_named
 from review.management.queue_options import add_queue_options, reviewers_of, sharing_of
 from review.models import ReviewQueue
@@ -22,6 +21,7 @@ from review.planner.design import Design, expected_interval
 from review.planner.errors import GUESS
 from review.planner.goals import Goal, Staff, goals, size_for
 from review.planner.several import designs, told
+from review.queues.draws import steering_metrics
 from review.queues.making import MOST_REVIEWS, make_queue, metrics_of
 from review.queues.picking import picked
 from review.queues.preview import QueuePreview, queue_preview

@@ -15,8 +15,7 @@ from review.evidence.exposures import expose
 from review.evidence.rating_input import Given
 from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
 from review.queues.making import close
-from review.queues.progress import own_progress
-from review.queues.undoable import undoable
+from review.queues.progress import own_progress, undoable
 from review.ratings.leases import loaded, next_assignment
 from review.ratings.leaving import escalate, skip
 from review.ratings.reveals import reveal
@@ -375,6 +374,6 @@ def test_a_submit_costs_a_fixed_number_of_queries(django_assert_num_queries: obj
     metrics_of(queue)  # kept between requests
     for number in range(3):
         held = loaded(held_by(queue, user).pk)
-        held.reviewer  # noqa: B018  # as review.access fetches it
+        held.reviewer  # noqa: B018  # as review.queues.access fetches it
         with django_assert_num_queries(9):  # type: ignore[operator]
             rate(held, key=f"k{number}")

@@ -7,7 +7,7 @@ import pytest
 from evaluation.judges.definitions import definitions
 from evaluation.models import MetricDefinition, Run, User
 from review.models import ItemEvent, Rating, ReviewQueue
-from review.queues.pace import paces
+from review.queues.progress import paces
 from review.queues.questions import doubtful_questions
 from review.results.consistency import Consistency, consistency
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user

@@ -8,9 +8,9 @@ from django.db import DatabaseError, transaction
 from evaluation.core.errors import Refused
 from evaluation.models import MetricDefinition, Run, Score
 from evaluation.work.planning import RunConfig
-from review.draws import answers_to_review, frame_of, make_draw, steering_metrics, strata_of
 from review.evidence.rating_input import Given
 from review.models import Draw, FrameMember, ReviewItem, ReviewQueue
+from review.queues.draws import answers_to_review, frame_of, make_draw, steering_metrics, strata_of
 from review.queues.making import close, make_queue
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit

@@ -9,8 +9,7 @@ import pytest
 from evaluation.models import RoleGrant, User
 from review.evidence.rating_input import Given
 from review.models import ReviewQueue
-from review.queues.progress import own_progress, own_progresses
-from review.queues.undoable import undoable
+from review.queues.progress import own_progress, own_progresses, undoable
 from review.ratings.leases import next_assignment
 from review.ratings.leaving import flag, skip
 from review.ratings.submitting import submit, undo
