@@ -11,9 +11,9 @@ from review.comparing.difference import RunDifference, difference
 from review.comparing.verdict import half_width, labels_missing, settle_corrected
 from review.comparing.versions import SERVED
 from review.comparing.whole import Comparison
-from review.reporting.figure import Figure
-from review.reporting.gate import Check, Gate, GateOn, Rule
-from review.reporting.report import ThreeScores
+from review.reports.figure import Figure
+from review.reports.gate import Check, Gate, GateOn, Rule
+from review.reports.report import ThreeScores
 from review.statistics.paired_tests.gate import (
     GateVerdict,
     Settling,

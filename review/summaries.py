@@ -10,8 +10,8 @@ from django.db.models import Max
 
 from evaluation.models import Run, Score
 from review.models import Override, Rating
-from review.reporting.making import make_report
-from review.reporting.report import Report
+from review.reports.making import make_report
+from review.reports.report import Report
 
 DAY = 24 * 3600
 ENDED = (Run.State.COMPLETED, Run.State.INCOMPLETE)

@@ -24,11 +24,11 @@ from review.comparing.whole import compare, comparison_json
 from review.evidence.exposures import expose
 from review.gating import GateAsked, gate_of, gates_of
 from review.pages.plan import planned_review
-from review.pages.report_pictures import agreement_pictures
-from review.reporting.exporting import FORMATS, export
-from review.reporting.gate import GateOn
-from review.reporting.gathering import gather
-from review.reporting.three_ways import three_ways
+from review.reports.estimates import three_ways
+from review.reports.exporting import FORMATS, export
+from review.reports.gate import GateOn
+from review.reports.gathering import gather
+from review.reports.pictures import agreement_pictures
 from review.results.run_agreement import By
 from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
 

@@ -19,12 +19,12 @@ from evaluation.models import User
 from evaluation.runs.exports import take_export, take_figures
 from review.api.shapes import TOO_OFTEN, NothingBody
 from review.evidence.exposures import expose_queue
-from review.item_export import FORMATS, export_items
 from review.models import ReviewQueue
 from review.queues.access import leads, queue_for_lead, queue_for_reading
 from review.queues.directing import extend_all, name_people, reassign, release_all, set_deadline
 from review.queues.making import MOST_REVIEWS
 from review.queues.progress import Pace, paces
+from review.reports.item_export import FORMATS, export_items
 from review.results.consistency import Consistency, consistency
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from review.comparing.choosing import Side
 from review.comparing.said import sentences
 from review.comparing.whole import Comparison
-from review.reporting.as_junit import Case, Suite, gate_cases, gate_text, junit_document
-from review.reporting.gate import Gate
+from review.reports.as_junit import Case, Suite, gate_cases, gate_text, junit_document
+from review.reports.gate import Gate
 
 
 def comparison_junit(found: Comparison, gates: Mapping[int, Gate]) -> bytes:

@@ -10,11 +10,11 @@ from review.comparing.difference import RunDifference
 from review.comparing.said import p_text, sentences
 from review.comparing.versions import differing_versions
 from review.comparing.whole import Comparison
-from review.reporting.as_markdown import escaped, gate_block, table, value_cell
-from review.reporting.beside import why_withheld
-from review.reporting.figure import Figure
-from review.reporting.gate import Gate, gate_line
-from review.reporting.report import Report
+from review.reports.as_markdown import escaped, gate_block, table, value_cell
+from review.reports.figure import Figure
+from review.reports.figure_notes import why_withheld
+from review.reports.gate import Gate, gate_line
+from review.reports.report import Report
 from review.statistics.paired_tests.paired import PairedDifference
 
 NOTHING = "–"

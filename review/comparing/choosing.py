@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from evaluation.models import Run
 from evaluation.runs.making import project_named, question_set_named
-from review.reporting.gathering import Gathered, gather
-from review.reporting.making import report_of
-from review.reporting.report import Report
+from review.reports.gathering import Gathered, gather
+from review.reports.making import report_of
+from review.reports.report import Report
 
 MOST = 50  # runs shown side by side
 

@@ -21,9 +21,9 @@ from review.comparing.values import (
     weight_compared,
 )
 from review.comparing.versions import Differing, differing_versions, metric_differs
-from review.reporting.corrected import NO_WIDTH, as_figure
-from review.reporting.figure import Figure, Withheld, withheld
-from review.reporting.report import MetricLine
+from review.reports.corrected import NO_WIDTH, as_figure
+from review.reports.figure import Figure, Withheld, withheld
+from review.reports.report import MetricLine
 from review.statistics.correction.frame import Component
 from review.statistics.correction.outcome import Target
 from review.statistics.paired_tests.paired import PairedDifference, PairedPart, paired_difference, paired_sum

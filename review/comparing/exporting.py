@@ -11,7 +11,7 @@ from evaluation.files.whole import write_whole
 from review.comparing.as_junit import comparison_junit
 from review.comparing.as_markdown import comparison_markdown
 from review.comparing.whole import Comparison, comparison_json
-from review.reporting.gate import Gate
+from review.reports.gate import Gate
 
 Gates = Mapping[int, Gate]
 

@@ -9,10 +9,10 @@ from evaluation.profiles.spec import OVERALL, Part, ProfileSpec, Unit
 from evaluation.profiles.thresholds import Passing, has_passing
 from review.comparing.choosing import Side
 from review.evidence.answers import RunAnswer
-from review.reporting.by_profile.passing import each_answer, flags_of
-from review.reporting.extremes import own_scores
-from review.reporting.scores import SideScore, score_side, summand
-from review.reporting.values import MetricValues
+from review.reports.by_profile.passing import each_answer, flags_of
+from review.reports.extremes import own_scores
+from review.reports.scores import SideScore, score_side, summand
+from review.reports.values import MetricValues
 
 Values = Mapping[str, float]
 

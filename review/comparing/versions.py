@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from evaluation.core.registry import JUDGED
 from review.comparing.choosing import Side
-from review.reporting.provenance import JudgeUsed
-from review.reporting.report import Report
+from review.reports.provenance import JudgeUsed
+from review.reports.report import Report
 
 Differing = Mapping[str, list[str]]
 SERVED = "served_model"

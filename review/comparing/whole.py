@@ -13,8 +13,8 @@ from review.comparing.difference import SCORE, MetricDifference, QuestionChange,
 from review.comparing.order import Order, order
 from review.comparing.verdict import corrected_verdict, judge_only_verdict
 from review.comparing.versions import differing_versions
-from review.reporting.as_json import plain, summary_json
-from review.reporting.gate import Gate
+from review.reports.as_json import plain, summary_json
+from review.reports.gate import Gate
 from review.statistics.paired_tests.paired import PairedDifference
 from review.statistics.paired_tests.tests import McNemar
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaluation.wording.messages import explain_doubt
-from review.reporting.report import Report
+from review.reports.report import Report
 
 
 def about_judges(report: Report) -> Iterator[str]:

@@ -14,9 +14,9 @@ from review.comparing.whole import Comparison
 from review.management.results_tables import short
 from review.management.systems_tables import systems_sheets
 from review.management.tables import NOTHING, Sheet, number
-from review.reporting.beside import why_withheld
-from review.reporting.figure import Figure
-from review.reporting.report import Report
+from review.reports.figure import Figure
+from review.reports.figure_notes import why_withheld
+from review.reports.report import Report
 from review.statistics.paired_tests.paired import PairedDifference
 from review.statistics.paired_tests.tests import McNemar
 

@@ -13,7 +13,7 @@ from evaluation.models import Run
 from evaluation.wording.messages import explain_refusal
 from review.gating import GateAsked, checked
 from review.management.asking import run_named
-from review.reporting.gate import Gate, GateOn, gate_line, gate_reasons
+from review.reports.gate import Gate, GateOn, gate_line, gate_reasons
 from review.statistics.paired_tests.gate import GateVerdict
 
 

@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 
 from evaluation.profiles.arithmetic import Label
 from review.management.tables import NOTHING, Sheet, number
-from review.reporting.beside import why_withheld
-from review.reporting.figure import Figure
-from review.reporting.report import CategoryLine, Coverage, Latency, Report
+from review.reports.figure import Figure
+from review.reports.figure_notes import why_withheld
+from review.reports.report import CategoryLine, Coverage, Latency, Report
 
 
 def results_sheets(report: Report) -> Iterator[Sheet]:

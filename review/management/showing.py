@@ -16,10 +16,10 @@ from review.management.results_tables import results_sheets
 from review.management.tables import write
 from review.pages.plan import guess_note, plan_json, plan_sentence
 from review.planner.ahead import next_review
-from review.reporting.as_json import summary_json
-from review.reporting.gate import Gate
-from review.reporting.gathering import gather
-from review.reporting.making import report_of
+from review.reports.as_json import summary_json
+from review.reports.gate import Gate
+from review.reports.gathering import gather
+from review.reports.making import report_of
 
 
 def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from django.utils.translation import gettext as _
 
 from review.management.tables import Sheet
-from review.reporting.report import Report
+from review.reports.report import Report
 
 
 def systems_sheets(reports: Sequence[Report]) -> Iterator[Sheet]:

@@ -10,9 +10,9 @@ from evaluation.core.registry import JUDGED
 from evaluation.wording.categories import category_name
 from review.charts.forest import Forest, Shape, forest
 from review.pages.figures import Cell, cell, row
-from review.reporting.category_tables import CategoryTable, category_tables
-from review.reporting.figure import Figure
-from review.reporting.report import CategoryLine, Coverage, MetricLine, Report
+from review.reports.category_tables import CategoryTable, category_tables
+from review.reports.figure import Figure
+from review.reports.report import CategoryLine, Coverage, MetricLine, Report
 
 
 @dataclass(frozen=True, slots=True)

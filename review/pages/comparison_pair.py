@@ -17,8 +17,8 @@ from review.charts.differences import Difference, Differences, differences
 from review.comparing.difference import MetricDifference, QuestionChange, RunDifference
 from review.comparing.said import corrected_sentence, judge_only_sentence
 from review.pages import numbers
-from review.reporting.beside import why_withheld
-from review.reporting.figure import Figure
+from review.reports.figure import Figure
+from review.reports.figure_notes import why_withheld
 from review.statistics.paired_tests.paired import PairedDifference
 from review.statistics.paired_tests.tests import McNemar
 

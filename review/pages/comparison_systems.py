@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from review.pages.profile_card import ClassView, SpreadRow, profile_card
-from review.reporting.report import Report
+from review.reports.report import Report
 
 
 @dataclass(frozen=True, slots=True)

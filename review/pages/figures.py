@@ -11,8 +11,8 @@ from django.utils.translation import gettext
 from evaluation.core.scales import Scale
 from review.charts import forest as charts
 from review.pages import numbers
-from review.reporting.beside import why_withheld
-from review.reporting.figure import Figure
+from review.reports.figure import Figure
+from review.reports.figure_notes import why_withheld
 
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})
 

@@ -8,7 +8,7 @@ from django.utils.translation import get_language
 
 from review.pages import numbers
 from review.pages.figures import Cell, cell
-from review.reporting.report import Coverage, MetricLine
+from review.reports.report import Coverage, MetricLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from django.utils.translation import gettext, ngettext
 from review.charts.forest import Forest, Shape, forest
 from review.pages import numbers
 from review.pages.figures import row
-from review.reporting.beside import notes
-from review.reporting.figure import Figure
-from review.reporting.report import ThreeScores
+from review.reports.figure import Figure
+from review.reports.figure_notes import notes
+from review.reports.report import ThreeScores
 
 NOTICEABLE = 0.005  # a difference that does not show at two decimals is not put into words
 

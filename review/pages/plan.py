@@ -13,8 +13,8 @@ from review.pages import numbers
 from review.planner.ahead import ReviewPlan, next_review
 from review.planner.design import Expected
 from review.planner.goals import Goal
-from review.reporting.beside import stratum_in_words
-from review.reporting.gathering import Gathered
+from review.reports.figure_notes import stratum_in_words
+from review.reports.gathering import Gathered
 
 FINE = 0.02  # half-widths below it are told to three decimals
 

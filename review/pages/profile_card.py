@@ -11,11 +11,11 @@ from evaluation.core.registry import Bilingual
 from evaluation.profiles.spec import OVERALL
 from evaluation.wording.categories import category_name
 from review.pages import numbers
-from review.reporting.by_profile.classes import Abstention, ClassTable
-from review.reporting.by_profile.passing import PassRate
-from review.reporting.by_profile.section import Banded, Diagnosed
-from review.reporting.by_profile.spread import Spread
-from review.reporting.report import MetricLine, Report
+from review.reports.by_profile.classes import Abstention, ClassTable
+from review.reports.by_profile.passing import PassRate
+from review.reports.by_profile.section import Banded, Diagnosed
+from review.reports.by_profile.spread import Spread
+from review.reports.report import MetricLine, Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from review.pages import numbers
 from review.pages.costs import part_title, saving
 from review.pages.strategies import strategy_title
 from review.pages.trust import judge_title
-from review.reporting.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
+from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
 
 HASH_SHOWN = 12
 

@@ -23,8 +23,8 @@ from review.pages.provenance import Fact, provenance_facts
 from review.pages.state import StateChip, state_chip
 from review.pages.trust import TrustCard, judge_title, trust_card
 from review.planner.ahead import ReviewPlan
-from review.reporting.exporting import FORMATS
-from review.reporting.report import Report
+from review.reports.exporting import FORMATS
+from review.reports.report import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.wording.messages import explain_reason
 from review.pages import numbers
-from review.reporting.provenance import JudgeUsed
-from review.reporting.report import MetricLine, Report
+from review.reports.provenance import JudgeUsed
+from review.reports.report import MetricLine, Report
 
 WEAK = 0.4  # below it, agreement beyond chance is usually called poor to fair
 FEW = 20  # with fewer answers a kappa says little

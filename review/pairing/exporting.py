@@ -9,10 +9,10 @@ from typing import Any
 from evaluation.core.errors import UnknownName
 from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
 from evaluation.models import Answer
-from review.item_export import XLSX, ItemsFile, chunk_ids_cell, passages_cell
-from review.item_records import contexts_of
 from review.models import PairSet, Preference
 from review.pairing.figures import counting, who
+from review.reports.item_export import XLSX, ItemsFile, chunk_ids_cell, passages_cell
+from review.reports.item_records import contexts_of
 
 HEADER = (
     "pair_id", "question", "reference_answer",

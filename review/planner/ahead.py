@@ -7,8 +7,8 @@ from typing import Any
 
 from review.planner.errors import Errors, errors_of
 from review.queues.preview import reading_seconds, usual_seconds
-from review.reporting.gathering import Gathered
-from review.reporting.overall import FINISHED
+from review.reports.gathering import Gathered
+from review.reports.overall import FINISHED
 from review.statistics.precision.width import PlannedStratum, expected_half_width, labels_for_width
 
 WANTED = (0.05, 0.03, 0.02, 0.01)  # half-widths of the overall score, the widest first

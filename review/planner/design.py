@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from evaluation.models import MetricDefinition
 from review.planner.errors import GUESS, Errors, errors_of
 from review.queues.draws import earlier_answers, frame_of, steering_metrics
-from review.reporting.gathering import Gathered
+from review.reports.gathering import Gathered
 from review.statistics.precision.width import PlannedStratum, expected_half_width, pilot_deviations
 from review.statistics.sampling.draw import CERTAIN
 from review.statistics.sampling.member import Drawn, DrawParams, Member

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evaluation.core.registry import JUDGED
 from evaluation.profiles.arithmetic import Label
-from review.reporting.gathering import Gathered
+from review.reports.gathering import Gathered
 from review.statistics.correction.component import Fitted, fitted
 from review.statistics.correction.frame import Component
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from evaluation.models import MetricDefinition, Run
 from review.planner.design import Design, design
 from review.queues.making import shares
-from review.reporting.gathering import gather
+from review.reports.gathering import gather
 from review.statistics.sampling.member import DrawParams
 
 

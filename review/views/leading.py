@@ -21,7 +21,6 @@ from evaluation.runs.exports import take_export
 from evaluation.wording.messages import explain_refusal
 from review.evidence.exposures import expose_queue
 from review.forms.leading import MOMENT, ids_of, moment_of
-from review.item_export import FORMATS, export_items
 from review.models import ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.pages.queue_items import queue_items_page, queue_questions_page
@@ -30,6 +29,7 @@ from review.queues.access import leads, queue_for_lead, queue_for_reading
 from review.queues.directing import extend_all, invite, name_people, reassign, release_all, set_deadline
 from review.queues.progress import paces, queue_progress
 from review.queues.questions import doubtful_questions
+from review.reports.item_export import FORMATS, export_items
 from review.results.consistency import consistency
 from review.views.people import person
 

@@ -16,14 +16,14 @@ from review.evidence.exposures import expose, expose_answers
 from review.forms.run_filter import RunFilter
 from review.pages.plan import planned_review
 from review.pages.progress import progress_page
-from review.pages.report_pictures import agreement_pictures
 from review.pages.run import run_actions, run_page
 from review.pages.run_list import RunListPage, state_options
 from review.pages.run_rows import LISTED, run_rows
 from review.planner.ahead import next_review
-from review.reporting.exporting import FORMATS, export
-from review.reporting.gathering import gather
-from review.reporting.making import report_of
+from review.reports.exporting import FORMATS, export
+from review.reports.gathering import gather
+from review.reports.making import report_of
+from review.reports.pictures import agreement_pictures
 from review.summaries import ENDED, headlines
 from review.views.people import person
 

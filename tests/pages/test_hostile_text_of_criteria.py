@@ -23,13 +23,13 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
 from review.evidence.rating_input import Given
-from review.item_export import export_items
 from review.models import Assignment, ReviewQueue
 from review.pages import practice
 from review.practice.items import Expected, Passage, practice_items
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
-from review.reporting.exporting import export
+from review.reports.exporting import export
+from review.reports.item_export import export_items
 from tests.evaluation.criteria.written import in_force
 from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user

@@ -8,9 +8,9 @@ from django.utils import translation
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
 from review.pages.profile_card import ProfileCard, profile_card
-from review.reporting.making import make_report
-from tests.review.figures.builders import FAILED, answers_to, run_over, score_all
-from tests.review.figures.test_by_profile import ragas, regulation
+from review.reports.making import make_report
+from tests.review.reports.builders import FAILED, answers_to, run_over, score_all
+from tests.review.reports.test_by_profile import ragas, regulation
 
 pytestmark = pytest.mark.django_db
 

@@ -19,7 +19,7 @@ from review.management.asking import refusals, run_named
 from review.management.comparison_tables import comparison_sheets
 from review.management.gate_options import add_gate_arguments, gate_asked, print_gate, warn_of_gate
 from review.management.tables import write
-from review.reporting.gate import Gate
+from review.reports.gate import Gate
 
 
 class Command(BaseCommand):

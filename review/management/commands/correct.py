@@ -14,10 +14,10 @@ from review.management.results_tables import short
 from review.management.tables import NOTHING, Sheet, number, write
 from review.pages.plan import guess_note, plan_json, plan_sentence
 from review.planner.ahead import next_review
-from review.reporting.beside import notes, why_withheld
-from review.reporting.figure import Figure
-from review.reporting.gathering import gather
-from review.reporting.three_ways import CorrectionSheet, ThreeWays, three_ways
+from review.reports.estimates import CorrectionSheet, ThreeWays, three_ways
+from review.reports.figure import Figure
+from review.reports.figure_notes import notes, why_withheld
+from review.reports.gathering import gather
 
 ESTIMATES = {
     "judge_only": "judge only",

@@ -30,8 +30,8 @@ from review.management.asking import refusals
 from review.management.gate_options import add_gate_arguments, gate_asked
 from review.management.showing import show_results
 from review.pages.plan import planned_review
-from review.pages.report_pictures import agreement_pictures
-from review.reporting.exporting import export_to, format_of
+from review.reports.exporting import export_to, format_of
+from review.reports.pictures import agreement_pictures
 
 
 class Command(BaseCommand):

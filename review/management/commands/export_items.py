@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from review.item_export import FORMATS, export_items_to
 from review.management.asking import refusals
 from review.models import ReviewQueue
+from review.reports.item_export import FORMATS, export_items_to
 
 
 class Command(BaseCommand):

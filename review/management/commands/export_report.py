@@ -11,8 +11,8 @@ from review.gating import gate_of
 from review.management.asking import refusals, run_named
 from review.management.gate_options import add_gate_arguments, gate_asked
 from review.pages.plan import planned_review
-from review.pages.report_pictures import agreement_pictures
-from review.reporting.exporting import FORMATS, export_to
+from review.reports.exporting import FORMATS, export_to
+from review.reports.pictures import agreement_pictures
 
 
 class Command(BaseCommand):

@@ -17,8 +17,8 @@ from review.comparing.whole import compare
 from review.models import Exposure
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user
 from tests.review.api.clients import Caller
-from tests.review.figures.builders import FAILED, answer_rows, imported_rating, metric, run_over, score, score_all
-from tests.review.figures.sampled import fill
+from tests.review.reports.builders import FAILED, answer_rows, imported_rating, metric, run_over, score, score_all
+from tests.review.reports.sampled import fill
 
 pytestmark = pytest.mark.django_db
 

@@ -20,8 +20,8 @@ from review.statistics.paired_tests.gate import Resource, Verdict, verdict_of
 from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.comparing.test_difference import a_run, questions
-from tests.review.figures.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate
-from tests.review.figures.sampled import rate_half
+from tests.review.reports.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate
+from tests.review.reports.sampled import rate_half
 
 pytestmark = pytest.mark.django_db
 NAMES = {"run": "new", "baseline": "old"}

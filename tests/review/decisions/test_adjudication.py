@@ -26,9 +26,9 @@ from review.queues.making import close, reopen
 from review.ratings.leases import loaded, next_assignment
 from review.ratings.leaving import escalate, flag, skip
 from review.ratings.submitting import submit, undo
-from review.reporting.as_json import summary_json
-from review.reporting.as_markdown import markdown_summary
-from review.reporting.making import make_report
+from review.reports.as_json import summary_json
+from review.reports.as_markdown import markdown_summary
+from review.reports.making import make_report
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.together import WAITS, together
 

@@ -21,7 +21,7 @@ from review.statistics.agreement.variance import Missing, Source
 from review.statistics.precision.spending import Spend
 from tests.factories import make_user
 from tests.review.api.clients import Caller
-from tests.review.figures.builders import (
+from tests.review.reports.builders import (
     answer_rows,
     answers_to,
     assignment_of,

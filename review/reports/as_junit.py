@@ -1,0 +1,159 @@
+"""A report as JUnit XML, for programs that show test results: the gate's rules and the run's metrics.
+
+Valid against the schema of the Ant task and the one Jenkins uses: the first asks for more, the second for nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from evaluation.wording.messages import explain_reason
+from review.reports.figure import Figure
+from review.reports.gate import Check, Gate, check_reason, check_title, gate_line, gate_reasons
+from review.reports.report import MetricLine, Report
+from review.statistics.paired_tests.gate import GateVerdict
+
+#: Characters that XML 1.0 cannot hold, whatever is done with them.
+_FORBIDDEN = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+HOST = "localhost"  # the schema wants a name; where a report was written is nobody's business
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A test case; ``kind`` is failure, error, skipped or empty where it passed."""
+
+    name: str
+    kind: str = ""
+    type: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Test cases about one run. ``said`` is what the suite prints; ``headed`` ones tell the run's time and figures."""
+
+    report: Report
+    name: str
+    cases: Sequence[Case]
+    said: str = ""
+    headed: bool = True
+
+
+def junit_xml(report: Report, gate: Gate | None) -> bytes:
+    """The report as one document with two suites: ``gate`` (``run`` where no gate was asked for) and ``metrics``."""
+    said = gate_text(gate) if gate else ""
+    metrics = [_metric(one) for one in report.metrics]
+    return junit_document(
+        [
+            Suite(report, "gate" if gate else "run", gate_cases(report, gate), said),
+            Suite(report, "metrics", metrics, headed=False),
+        ]
+    )
+
+
+def junit_document(suites: Sequence[Suite]) -> bytes:
+    """The suites in their order as one XML file."""
+    root = Element("testsuites")
+    for number, suite in enumerate(suites):
+        _suite(root, number, suite)
+    indent(root)
+    return bytes(tostring(root, encoding="utf-8", xml_declaration=True))
+
+
+def gate_text(gate: Gate, run: int | None = None) -> str:
+    """What the gate says, a line for each reason; ``run`` names it among several."""
+    return "\n".join([gate_line(gate, run), *gate_reasons(gate)])
+
+
+def gate_cases(report: Report, gate: Gate | None) -> list[Case]:
+    """Whether the run is complete, and each rule of the gate."""
+    header = report.header
+    complete = Case("run complete")
+    if not header.complete:
+        reason = header.reason or "not_finished"
+        complete = Case("run complete", "error", reason.partition(":")[0], explain_reason(reason))
+    return [complete, *([_check(check, strict=gate.strict) for check in gate.checks] if gate else [])]
+
+
+def _check(check: Check, *, strict: bool) -> Case:
+    if check.verdict is GateVerdict.PASSED:
+        return Case(check_title(check))
+    failed = check.verdict is GateVerdict.FAILED or strict
+    return Case(check_title(check), "failure" if failed else "skipped", str(check.verdict), check_reason(check))
+
+
+def _metric(line: MetricLine) -> Case:
+    """A metric passes unless it has no figure because too much of it failed."""
+    figure = line.judge_only
+    if figure.withheld and line.coverage.failed:
+        return Case(line.name, "error", "failed", f"{line.coverage.failed} failed; {explain_reason(figure.withheld)}")
+    return Case(line.name) if not figure.withheld else Case(line.name, "skipped", "", explain_reason(figure.withheld))
+
+
+def _suite(root: Element, number: int, made: Suite) -> None:
+    report = made.report
+    kinds = [case.kind for case in made.cases]
+    began = report.header.started_at or report.provenance.created_at
+    ended = report.header.finished_at or began
+    suite = SubElement(
+        root,
+        "testsuite",
+        {
+            "id": str(number),
+            "name": made.name,
+            "package": f"concord.run-{report.header.run_id}",
+            "timestamp": began.strftime("%Y-%m-%dT%H:%M:%S"),
+            "hostname": HOST,
+            "tests": str(len(made.cases)),
+            "failures": str(kinds.count("failure")),
+            "errors": str(kinds.count("error")),
+            "skipped": str(kinds.count("skipped")),
+            "time": f"{max(0.0, (ended - began).total_seconds()) if made.headed else 0.0:.3f}",
+        },
+    )
+    properties = SubElement(suite, "properties")
+    for key, value in _properties(report).items() if made.headed else ():
+        SubElement(properties, "property", {"name": _clean(key), "value": _clean(value)})
+    for case in made.cases:
+        _write(suite, case, f"concord.run-{report.header.run_id}.{made.name}")
+    SubElement(suite, "system-out").text = _clean(made.said)
+    SubElement(suite, "system-err").text = ""
+
+
+def _write(suite: Element, case: Case, classname: str) -> None:
+    found = SubElement(suite, "testcase", {"name": _clean(case.name), "classname": classname, "time": "0.000"})
+    if case.kind:
+        facts = {"message": _clean(case.message)} | (
+            {} if case.kind == "skipped" else {"type": _clean(case.type or case.kind)}
+        )
+        SubElement(found, case.kind, facts).text = _clean(case.message)
+
+
+def _properties(report: Report) -> dict[str, str]:
+    header, overall = report.header, report.overall
+    facts = {
+        "run": str(header.run_id),
+        "system": header.system,
+        "question_set": header.question_set,
+        "profile": header.profile,
+        "judges": ", ".join(header.judges),
+        "answers": str(header.answers),
+        "overall.judge_only": _figure(overall.judge_only),
+        "overall.reviewed": _figure(overall.reviewed),
+        "overall.corrected": _figure(overall.corrected),
+    }
+    return facts | {f"metric.{line.name}": _figure(line.judge_only) for line in report.metrics}
+
+
+def _figure(figure: Figure) -> str:
+    if figure.value is None:
+        return figure.withheld
+    ends = "" if figure.low is None or figure.high is None else f" ({figure.low:.4f} to {figure.high:.4f})"
+    return f"{figure.value:.4f}{ends}"
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,146 @@
+"""Every answer of a run in the fields of the profile's source: its figures, and what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluation.core.registry import JUDGED
+from evaluation.core.samples import Status
+from evaluation.judging.formulas import PARTIAL, SUPPORTED
+from evaluation.metrics.keyword_findings import MISSING
+from evaluation.models import Finding, Score
+from evaluation.profiles.spec import OVERALL, ProfileSpec
+from evaluation.profiles.thresholds import Passing, band_of
+from evaluation.scoring.coverage import counting
+from review.reports.by_profile.passing import each_answer, flags_of
+from review.reports.gathering import Gathered
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """A counting score with its findings."""
+
+    score: Score
+    findings: Sequence[Finding]
+
+
+def answer_fields(basis: Gathered) -> dict[int, Fields]:
+    """The fields of each answer, by its key. Two queries, one more where the profile has automatic failures."""
+    profile = basis.profile
+    rows = counting(basis.run).filter(metric__name__in=profile.metrics, repeat=1).select_related("metric")
+    found: dict[int, Fields] = {answer.answer_id: {} for answer in basis.sides.machine.answers}
+    for score in rows.prefetch_related("findings").order_by("answer_id", "metric__name").iterator(chunk_size=2000):
+        _add(profile, found.setdefault(score.answer_id, {}), _Scored(score, list(score.findings.all())))
+    _add_overall(basis, found)
+    return found
+
+
+def _add(profile: ProfileSpec, fields: Fields, one: _Scored) -> None:
+    score, name = one.score, one.score.metric.name
+    number = None if score.value is None else profile.report_value(name, score.value)
+    fields[profile.report_name(name)] = score.label if score.label is not None else number
+    if score.status == Status.SCORED and name in PARTS:
+        fields |= PARTS[name](one)
+    else:  # the names stand there all the same, so that every answer has the same fields
+        for absent in NAMES.get(name, ()):
+            fields.setdefault(absent, None)
+    if score.metric.kind in JUDGED and score.reason and score.status == Status.SCORED:
+        fields.setdefault("reasoning", {})[profile.report_name(name)] = score.reason
+    if score.status == Status.FAILED:
+        fields.setdefault("failed", {})[profile.report_name(name)] = score.reason
+
+
+def _add_overall(basis: Gathered, found: Mapping[int, Fields]) -> None:
+    """Overall score, weights, band, and whether the answer passes."""
+    profile, scores = basis.profile, basis.machine.answers
+    passing = each_answer(profile, basis.sides.machine, scores, flags_of(basis.run, profile)) if scores else []
+    for at, (answer, one) in enumerate(zip(basis.sides.machine.answers, scores, strict=False)):
+        fields = found[answer.answer_id]
+        value = None if one.value is None else profile.report_value(OVERALL, one.value)
+        fields[profile.report_name(OVERALL)] = value
+        fields["weights"] = {profile.report_name(name): weight for name, weight in one.weights_used.items()}
+        if profile.bands and one.value is not None:
+            band = band_of(profile.bands, one.value)
+            fields["band"] = band.name if band else None
+            fields["needs_improvement"] = bool(band and band.name == "needs_improvement")
+        verdict = passing[at]
+        if profile.thresholds and verdict is not None:
+            fields["passed"] = {Passing.PASSED: True, Passing.FAILED: False}.get(verdict.verdict)
+            status = {profile.report_name(name): met for name, met in verdict.status.items()}
+            fields["metric_status"] = status
+            fields["metric_scores"] = {name: fields[name] for name in status if name in fields}
+            if profile.automatic_failures:
+                fields["automatic_failures"] = list(verdict.flags)
+
+
+def _cited(one: _Scored) -> Fields:
+    return {"cited_chunks": one.score.detail.get("cited", []), "uncited_chunks": one.score.detail.get("uncited", [])}
+
+
+def _nuggets(one: _Scored) -> Fields:
+    covered = [f.text for f in one.findings if f.verdict not in {MISSING, "unsupported", PARTIAL, "negated"}]
+    missing = [f.text for f in one.findings if f.text not in covered]
+    return {"covered_nuggets": covered, "missing_nuggets": missing}
+
+
+def _claims(one: _Scored) -> Fields:
+    return {
+        "supported_claims": [f.text for f in one.findings if f.verdict == SUPPORTED],
+        "unsupported_claims": [f.text for f in one.findings if f.verdict != SUPPORTED],
+    }
+
+
+def _steps(one: _Scored) -> Fields:
+    detail = one.score.detail
+    return {
+        "suggested_queries": detail.get("suggested_queries", []),
+        "action_items": detail.get("action_items", []),
+        "urgency": one.score.label,
+    }
+
+
+def _remarks(one: _Scored) -> Fields:
+    """Issues and strengths stand with whichever of the four scores was read first."""
+    found: Fields = {}
+    for name, kind in (("issues", "issue"), ("strengths", "strength")):
+        listed = [f.text for f in one.findings if f.kind == kind]
+        if listed or one.score.metric.name == "accuracy":
+            found[name] = listed
+    return found
+
+
+def _grade(one: _Scored) -> Fields:
+    return {"grade": one.score.detail.get("grade")}
+
+
+PARTS: Mapping[str, Callable[[_Scored], Fields]] = {
+    "citation_coverage": _cited,
+    "nugget_coverage": _nuggets,
+    "nugget_support": _nuggets,
+    "claim_support": _claims,
+    "next_steps": _steps,
+    "next_steps_by_judge": _steps,
+    "accuracy": _remarks,
+    "answer_completeness": _remarks,
+    "citations": _remarks,
+    "context_relevance": _remarks,
+    "factual_accuracy": _grade,
+}
+"""What the sources list beside a metric's figure."""
+_CITED, _NUGGETS = ("cited_chunks", "uncited_chunks"), ("covered_nuggets", "missing_nuggets")
+_STEPS = ("suggested_queries", "action_items", "urgency")
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "citation_coverage": _CITED,
+    "nugget_coverage": _NUGGETS,
+    "nugget_support": _NUGGETS,
+    "claim_support": ("supported_claims", "unsupported_claims"),
+    "next_steps": _STEPS,
+    "next_steps_by_judge": _STEPS,
+    "accuracy": ("issues", "strengths"),
+    "factual_accuracy": ("grade",),
+}
+"""The names of these fields, by metric; null where the metric has no score."""

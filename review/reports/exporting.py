@@ -1,0 +1,178 @@
+"""A run's report in a file format; the ending or the asked format chooses."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.utils.translation import get_language, override
+
+from evaluation.core.errors import UnknownName
+from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
+from evaluation.files.whole import write_whole
+from evaluation.models import Answer, Run
+from evaluation.runs.costs import Spending, spending_by_answer
+from review.reports.as_html import html_report
+from review.reports.as_json import details, report_json
+from review.reports.as_junit import junit_xml
+from review.reports.as_markdown import markdown_summary
+from review.reports.as_table import FIGURES, answer_header, answer_rows, figure_rows
+from review.reports.by_profile.answers import Fields, answer_fields
+from review.reports.gate import Gate
+from review.reports.gathering import Gathered, gather
+from review.reports.making import report_of
+from review.reports.report import Report
+
+Texts = dict[int, str]
+# What lies on higher floors is handed in by entrances: the plots of a run as HTML, and the next review worth while.
+Pictures = Callable[[Run], str]
+Planned = Callable[[Gathered], Mapping[str, object] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an export says beside the report: the answers' texts, their fields of the profile's source and what their
+    calls cost, the gate where one was asked for, and the ``pictures`` of a format that shows some."""
+
+    texts: Texts
+    fields: Mapping[int, Fields]
+    costs: Mapping[int, Spending]
+    gate: Gate | None = None
+    pictures: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """An export format: its media type, how a report becomes bytes, the ending of its files, and whether it has the
+    source's fields and the cost of each answer; ``pictured`` ones hold plots, ``planned`` ones the next review."""
+
+    media_type: str
+    write: Callable[[Report, Facts], Iterator[bytes]]
+    ending: str
+    with_fields: bool = False
+    pictured: bool = False
+    planned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A report as bytes, a part at a time, under a suggested file name."""
+
+    file_name: str
+    media_type: str
+    chunks: Iterator[bytes]
+
+
+def format_of(path: Path) -> str:
+    """The format that a file's ending names.
+
+    :raises UnknownName: for an ending that no format has.
+    """
+    endings = {one.ending: name for name, one in FORMATS.items()}
+    ending = path.suffix.removeprefix(".").lower()
+    if ending not in endings:
+        raise UnknownName("ending of a report", ending, list(endings))
+    return endings[ending]
+
+
+def export(
+    run: Run,
+    format_name: str,
+    gate: Gate | None = None,
+    *,
+    pictures: Pictures | None = None,
+    planned: Planned | None = None,
+) -> Exported:
+    """The run's report in a format, with the outcome of a gate, and with pictures and the next review in a format that
+    can hold them.
+
+    :raises UnknownName: for a format that is not among :data:`FORMATS`.
+    """
+    if format_name not in FORMATS:
+        raise UnknownName("report format", format_name, list(FORMATS))
+    chosen, basis = FORMATS[format_name], gather(run)
+    plan = planned(basis) if planned and chosen.planned else None
+    report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan)
+    fields, costs = (answer_fields(basis), spending_by_answer(run)) if chosen.with_fields else ({}, {})
+    drawn = pictures(run) if pictures and chosen.pictured else ""
+    facts = Facts(answer_texts(run), fields, costs, gate, drawn)
+    chunks = in_language(chosen.write(report, facts), get_language())
+    return Exported(f"run-{run.pk}.{chosen.ending}", chosen.media_type, chunks)
+
+
+def in_language(chunks: Iterator[bytes], language: str | None) -> Iterator[bytes]:
+    """The chunks, each made in this language: a response is streamed after its request's language was put off."""
+    while True:
+        with override(language):
+            chunk = next(chunks, None)
+        if chunk is None:
+            return
+        yield chunk
+
+
+def export_to(
+    run: Run,
+    path: Path,
+    gate: Gate | None = None,
+    *,
+    pictures: Pictures | None = None,
+    planned: Planned | None = None,
+) -> None:
+    """Write the run's report to a file whose ending names the format; the file appears whole or not at all.
+
+    :raises UnknownName: for an unknown ending.
+    :raises OSError: where the file cannot be written.
+    """
+    write_whole(path, export(run, format_of(path), gate, pictures=pictures, planned=planned).chunks)
+
+
+def answer_texts(run: Run) -> Texts:
+    """The texts of the run's answers by id. One query."""
+    return dict(Answer.objects.filter(answer_set_id=run.answer_set_id).values_list("pk", "text"))
+
+
+def _json(report: Report, facts: Facts) -> Iterator[bytes]:
+    whole = report_json(report, facts.texts, facts.fields, facts.costs)
+    yield json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2).encode()
+
+
+def _jsonl(report: Report, facts: Facts) -> Iterator[bytes]:
+    return (line.encode() for line in json_lines(details(report, facts.texts, facts.fields, facts.costs)))
+
+
+def _csv(report: Report, facts: Facts) -> Iterator[bytes]:
+    return csv_chunks(answer_header(report), answer_rows(report, facts.texts))
+
+
+def _xlsx(report: Report, facts: Facts) -> Iterator[bytes]:
+    sheets = {
+        "answers": (answer_header(report), answer_rows(report, facts.texts)),
+        "figures": (FIGURES, figure_rows(report)),
+    }
+    yield xlsx_bytes(sheets)
+
+
+def _junit(report: Report, facts: Facts) -> Iterator[bytes]:
+    yield junit_xml(report, facts.gate)
+
+
+def _markdown(report: Report, facts: Facts) -> Iterator[bytes]:
+    yield markdown_summary(report, facts.gate).encode()
+
+
+def _html(report: Report, facts: Facts) -> Iterator[bytes]:
+    yield html_report(report, facts.texts, facts.gate, facts.pictures).encode()
+
+
+FORMATS: dict[str, Format] = {
+    "json": Format("application/json", _json, "json", with_fields=True, planned=True),
+    "jsonl": Format("application/x-ndjson", _jsonl, "jsonl", with_fields=True),
+    "csv": Format("text/csv; charset=utf-8", _csv, "csv"),
+    "xlsx": Format("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", _xlsx, "xlsx"),
+    "html": Format("text/html; charset=utf-8", _html, "html", pictured=True),
+    "junit": Format("application/xml", _junit, "xml"),
+    "md": Format("text/markdown; charset=utf-8", _markdown, "md"),
+}

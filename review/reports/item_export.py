@@ -1,0 +1,242 @@
+"""A queue's items as a file: one row for each with a column per reviewer (CSV, XLSX), everything as JSON Lines, or
+tasks and interface for Label Studio."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import get_language
+
+from evaluation.core.errors import UnknownName
+from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
+from evaluation.files.label_studio import Control, labelling_config, task
+from evaluation.files.whole import write_whole
+from evaluation.models import User
+from review.evidence.effective import Effective
+from review.models import ReviewQueue
+from review.ratings.card import card_metrics
+from review.ratings.submitting import metrics_of
+from review.reports.item_records import GivenRating, ItemRecord, item_records, metric_names, reviewer_names
+
+IDS = ("item", "state", "answer_id", "run", "system", "question_id", "sample", "category", "difficulty")
+TEXTS = ("question", "references", "answer", "contexts", "chunk_ids")
+PER_METRIC = ("authoritative", "source", "judge", "judge_status", "judge_reason")
+PER_REVIEWER = ("initial", "final", "repeat", "comment")
+Contexts = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsFile:
+    """The items as bytes, a part at a time, under a suggested file name."""
+
+    file_name: str
+    media_type: str
+    chunks: Iterator[bytes]
+
+
+def export_items(queue: ReviewQueue, format_name: str, only: User | None = None) -> ItemsFile:
+    """The queue's items in a format. ``only``: as that reviewer may see them, own ratings alone.
+
+    :raises UnknownName: for a format that is not among :data:`FORMATS`.
+    """
+    if format_name not in FORMATS:
+        raise UnknownName("format", format_name, list(FORMATS))
+    ending, media_type, write = FORMATS[format_name]
+    return ItemsFile(f"queue-{queue.pk}{ending}", media_type, write(queue, only))
+
+
+def export_items_to(queue: ReviewQueue, path: Path, format_name: str = "") -> None:
+    """Write the items to a file, whole or not at all; without a format the ending chooses it.
+
+    :raises UnknownName: for an unknown format or ending.
+    :raises OSError: where the file cannot be written.
+    """
+    endings = {ending: name for name, (ending, _, _) in FORMATS.items()}
+    suffix = path.suffix.lower()
+    if not format_name and suffix not in endings:
+        raise UnknownName("ending of an export", suffix, list(endings))
+    made = export_items(queue, format_name or endings[suffix])
+    write_whole(path, made.chunks)
+
+
+def item_header(metrics: Sequence[str], reviewers: Sequence[str], *, own: bool) -> list[str]:
+    """The columns: ids and texts; for each metric what counts and what the judge said (not for reviewers), then each
+    reviewer's first and final value, hidden repeat and comment."""
+    beside = () if own else PER_METRIC
+    return [
+        *IDS,
+        *TEXTS,
+        *(f"{metric}.{name}" for metric in metrics for name in beside),
+        *(f"{metric}.{who}.{name}" for metric in metrics for who in reviewers for name in PER_REVIEWER),
+    ]
+
+
+def item_row(record: ItemRecord, metrics: Sequence[str], reviewers: Sequence[str], *, own: bool) -> list[Cell]:
+    """The cells under :func:`item_header`. ``cannot judge`` stands as ``?``."""
+    question = record.question
+    row: list[Cell] = [
+        *(record.item, record.state, record.answer_id, record.run, record.system),
+        *(question.id, record.sample, question.category, question.difficulty),
+        *(question.text, "\n".join(question.references), record.answer),
+        *(passages_cell(record.contexts), chunk_ids_cell(record.contexts)),
+    ]
+    for metric in () if own else metrics:
+        row += _judged(record.effective.get(metric))
+    given = {(one.metric, one.reviewer, "repeat" if one.repeat else one.phase): one for one in record.ratings}
+    for metric in metrics:
+        for who in reviewers:
+            phases = [given.get((metric, who, phase)) for phase in ("initial", "final", "repeat")]
+            comments = dict.fromkeys(one.comment for one in phases if one and one.comment)
+            row += [*(_value(one) for one in phases), "\n".join(comments)]
+    return row
+
+
+def passages_cell(contexts: Contexts | None) -> str:
+    """The passages under each other, numbered from 1; empty without any."""
+    return "\n\n".join(f"[{n}] {one['text']}" for n, one in enumerate(contexts or (), start=1))
+
+
+def chunk_ids_cell(contexts: Contexts | None) -> str:
+    """The passages' ids, one a line under the number of its passage; a passage without an id has no line."""
+    return "\n".join(f"[{n}] {one['chunk_id']}" for n, one in enumerate(contexts or (), start=1) if one["chunk_id"])
+
+
+def item_json(record: ItemRecord, metrics: Sequence[str], *, own: bool) -> dict[str, Any]:
+    """Everything of an item, lossless."""
+    question = record.question
+    said: dict[str, Any] = {
+        "item": record.item,
+        "state": record.state,
+        "answer_id": record.answer_id,
+        "run": record.run,
+        "system": record.system,
+        "question_id": question.id,
+        "sample": record.sample,
+        "category": question.category,
+        "difficulty": question.difficulty,
+        "tags": list(question.tags),
+        "question": question.text,
+        "references": list(question.references),
+        "answer": record.answer,
+        "contexts": None if record.contexts is None else [dict(one) for one in record.contexts],
+    }
+    for metric in metrics:
+        ratings = [_rating_json(one) for one in record.ratings if one.metric == metric]
+        beside = {} if own else _effective_json(record.effective.get(metric))
+        said.setdefault("metrics", {})[metric] = beside | {"ratings": ratings}
+    return said
+
+
+def _judged(one: Effective | None) -> list[Cell]:
+    if one is None:
+        return [None] * len(PER_METRIC)
+    judged = one.judged
+    said = judged.answer if judged else None
+    status, reason = (str(judged.status), judged.reason) if judged else ("", "")
+    return [one.label if one.value is None else one.value, str(one.source), said, status, reason]
+
+
+def _value(one: GivenRating | None) -> Cell:
+    if one is None:
+        return None
+    if one.cannot_judge:
+        return "?"
+    return one.label if one.value is None else one.value
+
+
+def _effective_json(one: Effective | None) -> dict[str, Any]:
+    if one is None:
+        return {"authoritative": None, "judge": None}
+    judged = one.judged
+    return {
+        "authoritative": {
+            "value": one.value,
+            "label": one.label,
+            "source": str(one.source),
+            "raters": one.raters,
+            "unresolved": one.unresolved,
+        },
+        "judge": None
+        if judged is None
+        else {
+            "value": judged.value,
+            "label": judged.label,
+            "status": str(judged.status),
+            "reason": judged.reason,
+            "repeats": judged.repeats,
+        },
+    }
+
+
+def _rating_json(one: GivenRating) -> dict[str, Any]:
+    return asdict(one) | {"at": one.at.isoformat()}
+
+
+def _table(queue: ReviewQueue, only: User | None) -> tuple[list[str], Iterator[list[Cell]]]:
+    metrics, reviewers, own = metric_names(queue), reviewer_names(queue, only), only is not None
+    rows = (item_row(record, metrics, reviewers, own=own) for record in item_records(queue, only))
+    return item_header(metrics, reviewers, own=own), rows
+
+
+def _csv(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
+    return csv_chunks(*_table(queue, only))
+
+
+def _xlsx(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
+    yield xlsx_bytes({"items": _table(queue, only)})
+
+
+def _jsonl(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
+    metrics, own = metric_names(queue), only is not None
+    rows = (item_json(record, metrics, own=own) for record in item_records(queue, only))
+    return (line.encode() for line in json_lines(rows))
+
+
+def _label_studio(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
+    """A JSON list of tasks, one at a time; without judge, system or predictions."""
+    yield b"["
+    for number, record in enumerate(item_records(queue, only)):
+        yield (b",\n" if number else b"\n") + json.dumps(
+            task(_task_data(record), record.answer_id), ensure_ascii=False
+        ).encode()
+    yield b"\n]\n"
+
+
+def _task_data(record: ItemRecord) -> Mapping[str, Any]:
+    question = record.question
+    return {
+        "question_id": question.id,
+        "sample": record.sample,
+        "question": question.text,
+        "references": "\n".join(question.references),
+        "answer": record.answer,
+        "contexts": passages_cell(record.contexts),
+    }
+
+
+def _label_config(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
+    """The labelling interface with the level texts in the reader's language."""
+    rows = metrics_of(queue)
+    some = queue.items.select_related("answer", "run").order_by("pk")[:1].get()  # texts are the same for all of them
+    shown = card_metrics(rows, get_language() or "en", some)
+    controls = [
+        Control(
+            row.metric.name, one.question or one.title, row.metric.read_scale(), {x.value: x.text for x in one.levels}
+        )
+        for row, one in zip(rows, shown, strict=True)
+    ]
+    yield labelling_config(controls).encode()
+
+
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+FORMATS: dict[str, tuple[str, str, Callable[[ReviewQueue, User | None], Iterator[bytes]]]] = {
+    "csv": (".csv", "text/csv; charset=utf-8", _csv),
+    "xlsx": (".xlsx", XLSX, _xlsx),
+    "jsonl": (".jsonl", "application/x-ndjson", _jsonl),
+    "label_studio": (".json", "application/json", _label_studio),
+    "label_studio_config": (".xml", "application/xml", _label_config),
+}

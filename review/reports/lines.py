@@ -1,0 +1,184 @@
+"""The lines of a report: one per metric and one per category."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluation.core.samples import Status
+from evaluation.core.scales import ScaleKind
+from evaluation.models import MetricDefinition
+from evaluation.profiles.derived.answer_overall import SPEC as ANSWER_OVERALL
+from evaluation.profiles.means import worst_and_best
+from evaluation.profiles.spec import ProfileSpec
+from review.evidence.answers import RunAnswer
+from review.evidence.effective import Effective, RunValues, Source
+from review.evidence.scorers import title_of
+from review.reports.corrected import Correction
+from review.reports.figure import Figure, Withheld, withheld
+from review.reports.report import CategoryLine, Coverage, Latency, MetricLine
+from review.reports.scores import SideScore, score_side
+from review.reports.values import MetricValues, Side, as_effective, categories_of
+from review.reports.variation import Summand, figure_over_questions
+from review.statistics.correction.outcome import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The two sides of a run with what they were made of."""
+
+    machine: Side
+    reviewed: Side
+    found: RunValues
+
+
+def coverage_of(values: MetricValues) -> Coverage:
+    """How many values have which status."""
+    return Coverage(
+        scored=values.count(Status.SCORED),
+        failed=values.count(Status.FAILED),
+        not_applicable=values.count(Status.NOT_APPLICABLE),
+        pending=values.count(None),
+    )
+
+
+def mean_figure(profile: ProfileSpec, values: MetricValues) -> Figure:
+    """The mean of a metric's numbers with its variation over questions, and bounds where results failed."""
+    if values.scale.labels:
+        return withheld(Withheld.CLASSES, len(values.labels))
+    mean = values.part_mean()
+    if mean.mean is None:
+        return withheld(Withheld.NO_VALUES)
+    numbers = values.numbers
+    figure = figure_over_questions([Summand(numbers, values.scale.low, values.scale.high)], len(numbers))
+    if not mean.failed:
+        return figure
+    worst, best = worst_and_best(profile, mean)
+    return dataclasses.replace(figure, worst=worst, best=best)
+
+
+def latency_of(seconds: Sequence[float]) -> Latency | None:
+    """Mean, median and 95th percentile (linear interpolation) of response times; ``None`` without any."""
+    if not seconds:
+        return None
+    p50, p95 = np.quantile(np.array(seconds), [0.5, 0.95])
+    return Latency(len(seconds), float(np.mean(seconds)), float(p50), float(p95))
+
+
+def answer_latency(answers: Iterable[RunAnswer]) -> Latency | None:
+    """Response times of the answers that were given and timed."""
+    return latency_of([a.latency_seconds for a in answers if a.latency_seconds is not None and not a.failed])
+
+
+def metric_lines(profile: ProfileSpec, sides: Sides, correction: Correction) -> tuple[MetricLine, ...]:
+    """The metrics of the run: the profile's parts first in its order, then the others, then those only rated. The
+    stored overall score of the answers is left out: it is the overall score itself."""
+    order = {name: at for at, name in enumerate(profile.metrics)}
+    rows = sorted(
+        (row for row in sides.found.metrics.values() if row.name != ANSWER_OVERALL.name),
+        key=lambda m: (m.pk not in sides.found.computed, order.get(m.name, len(order)), m.name, m.version),
+    )
+    by_metric: dict[int, list[Effective]] = {}
+    for (_, pk), value in sides.found.values.items():
+        by_metric.setdefault(pk, []).append(value)
+    return tuple(_line(profile, metric, sides, correction, by_metric.get(metric.pk, [])) for metric in rows)
+
+
+def _line(
+    profile: ProfileSpec, metric: MetricDefinition, sides: Sides, correction: Correction, values: Sequence[Effective]
+) -> MetricLine:
+    scale = metric.read_scale()
+    computed = metric.pk in sides.found.computed
+    answers = correction.said.answers
+    if computed:
+        machine, reviewed = sides.machine.metrics[metric.name], sides.reviewed.metrics[metric.name]
+    else:
+        machine, reviewed = MetricValues(metric.name, scale, [], []), rated_only(metric, answers.values(), values)
+    weight = next((part.weight for part in profile.parts if part.metric == metric.name), 0.0)
+    human = any(value.human for value in values)
+    labels = Counter(reviewed.labels)
+    return MetricLine(
+        metric_id=metric.pk,
+        name=correction.said.names[metric.pk],
+        version=metric.version,
+        title=title_of(metric),
+        report_name=profile.report_name(metric.name) if metric.name in profile.metrics else metric.name,
+        report_factor=profile.report_factors.get(metric.name, 1.0),
+        kind=metric.kind,
+        scale=scale,
+        weight=weight,
+        coverage=coverage_of(machine if computed else reviewed),
+        judge_only=mean_figure(profile, machine),
+        reviewed=mean_figure(profile, reviewed) if human else withheld(Withheld.NOT_REVIEWED),
+        corrected=correction.of_metric(metric),
+        rated=sum(value.raters > 0 for value in values),
+        overridden=sum(value.source is Source.OVERRIDE for value in values),
+        unresolved=sum(value.unresolved for value in values),
+        shares={label: count / labels.total() for label, count in labels.most_common()},
+        latency=latency_of([number for _, number in machine.numbers]) if scale.kind is ScaleKind.SECONDS else None,
+    )
+
+
+def rated_only(metric: MetricDefinition, answers: Collection[RunAnswer], values: Iterable[Effective]) -> MetricValues:
+    """The values of a metric that the run did not compute and that people gave."""
+    given = {value.answer_id: value for value in values}
+    kept = [answer for answer in answers if answer.answer_id in given]
+    return MetricValues(
+        metric.name,
+        metric.read_scale(),
+        kept,
+        [as_effective(given[answer.answer_id]) for answer in kept],
+    )
+
+
+def category_lines(profile: ProfileSpec, sides: Sides, correction: Correction) -> tuple[CategoryLine, ...]:
+    """The run by the category of its questions."""
+    found = []
+    reviewed_answers = {value.answer_id for value in sides.found.values.values() if value.human}
+    for name, ids in categories_of(sides.machine.answers).items():
+        machine, reviewed = sides.machine.within(ids), sides.reviewed.within(ids)
+        touched = bool(reviewed_answers & ids)
+        score = score_side(profile, machine, all_parts=True)
+        nobody = withheld(Withheld.NOT_REVIEWED, len(ids))
+        metrics = {
+            metric: (
+                mean_figure(profile, values),
+                mean_figure(profile, reviewed.metrics[metric]) if touched else nobody,
+            )
+            for metric, values in machine.metrics.items()
+        }
+        found.append(
+            CategoryLine(
+                name=name,
+                answers=len(ids),
+                judge_only=score.figure,
+                reviewed=score_side(profile, reviewed, all_parts=True).figure if touched else nobody,
+                corrected_overall=corrected_of_category(profile, score, correction, name),
+                metrics=metrics,
+                corrected={
+                    sides.found.metrics[pk].name: correction.of_metric(sides.found.metrics[pk], name)
+                    for pk in sides.found.computed
+                },
+                coverage={metric: coverage_of(values) for metric, values in machine.metrics.items()},
+                latency=answer_latency(machine.answers),
+            )
+        )
+    return tuple(found)
+
+
+def corrected_of_category(
+    profile: ProfileSpec,
+    machine: SideScore,
+    correction: Correction,
+    category: str,
+    target: Target = Target.THIS_RUN,
+) -> Figure:
+    """The corrected overall score of a category; ``machine`` is its judge-only one, without which there is none."""
+    if machine.outcome.value is None:
+        answers = sum(one.category == category for one in correction.said.answers.values())
+        return withheld(machine.figure.withheld, answers)
+    return correction.overall(profile, machine, target, category)

@@ -1,0 +1,37 @@
+"""Runs of which experts have rated a uniform half: the smallest thing a correction, gate or comparison can be about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluation.models import Run, User
+from tests.factories import make_user
+from tests.review.reports.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate, score_all
+
+OTHERS = {"keyword_hit": 1.0, "keyword_coverage": 1.0, "negative_detection": 1.0, "faithfulness": 5, "completeness": 5}
+
+
+def fill(run: Run, correctness: Sequence[float | str | None]) -> Run:
+    """Correctness as given; everything else is perfect, so that the overall score is .75 + .25 x correctness / 5."""
+    score_all(run, {"correctness": correctness} | {name: [value] * len(correctness) for name, value in OTHERS.items()})
+    return run
+
+
+def rate_half(run: Run, experts: Sequence[float], people: Sequence[User] = ()) -> None:
+    """A uniform draw of every other answer, beginning with the first; each person gives ``experts`` in that order."""
+    _rate(run, experts, people, 2)
+
+
+def rate_all(run: Run, experts: Sequence[float]) -> None:
+    """A census: one person rates every answer."""
+    _rate(run, experts, (), 1)
+
+
+def _rate(run: Run, experts: Sequence[float], people: Sequence[User], every: int) -> None:
+    raters = list(people) or [make_user()]
+    row, answers = metric("correctness"), answer_rows(run)
+    queue = queue_for(run, [row], raters)
+    draw_into(queue, run, [("all", 1 / every, at % every == 0) for at in range(len(answers))])
+    for answer, value in zip(answers[::every], experts, strict=True):
+        for person in raters:
+            rate(assignment_of(queue, answer, person, run), row, value)

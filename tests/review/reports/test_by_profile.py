@@ -1,0 +1,231 @@
+"""The profile's own part of a report, with figures worked by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from evaluation.judges.definitions import definitions
+from evaluation.judges.shipping import profile_row
+from evaluation.models import Finding, Run, Score
+from review.reports.by_profile.section import ProfileSection
+from review.reports.exporting import export
+from review.reports.making import make_report
+from tests.review.reports.builders import FAILED, NOT_APPLICABLE, answers_to, run_over, score_all
+
+pytestmark = pytest.mark.django_db
+CATEGORIES = ["single_hop", "single_hop", "multi_hop_2", "negative"]
+
+
+def scored(profile: str, **values: list[float | str | None]) -> Run:
+    answers = answers_to(CATEGORIES)
+    run = run_over(answers, profile=profile_row(answers.project, profile))
+    score_all(run, values)
+    return run
+
+
+def section(run: Run) -> ProfileSection:
+    return make_report(run).by_profile
+
+
+def as_json(run: Run) -> dict[str, Any]:
+    whole: dict[str, Any] = json.loads(b"".join(export(run, "json").chunks))
+    return whole
+
+
+def ragas() -> Run:
+    return scored(
+        "ragas",
+        claim_support=[1.0, 0.0, NOT_APPLICABLE, 0.5],
+        context_precision=[NOT_APPLICABLE, 0.0, NOT_APPLICABLE, 50.0],
+        context_recall=[100.0, 0.0, NOT_APPLICABLE, 50.0],
+        answer_relevance=[83.27, 83.27, 82.29, 50.0],
+        factual_accuracy=[80.0, 59.9, 10.0, 79.99],
+        answer_class=["CORRECT", "WRONG", "WRONG", "DONT_KNOW"],
+        dont_know=[0, 0, 0, 1],
+    )
+
+
+def test_source_001_stands_under_its_own_names_on_its_own_scales() -> None:
+    figures = section(ragas()).figures
+    assert figures["ragas_faithfulness"] == pytest.approx(50.0)  # (1 + 0 + .5) / 3, x 100
+    # (93.72625 + 24.981 + 82.29 + 50) / 4
+    assert figures["ragas_score"] == pytest.approx(62.7493125)
+    assert figures["factual_accuracy_percentage"] == pytest.approx(57.4725)
+    assert (figures["correct_answers_count"], figures["wrong_answers_count"], figures["dont_know_answers_count"]) == (
+        *(1, 2, 1),
+    )
+
+
+def test_source_001_has_grades_classes_and_spread() -> None:
+    found = section(ragas())
+    (grades,) = found.bands
+    assert dict(grades.answers) == {"a": 1, "b": 1, "c": 1, "d": 0, "e": 1}
+    assert grades.band is not None
+    assert grades.band.name == "c"
+    (table,) = found.classes
+    assert {share.label: (share.count, share.share) for share in table.total} == {
+        "CORRECT": (1, 0.25),
+        "WRONG": (2, 0.5),
+        "DONT_KNOW": (1, 0.25),
+    }
+    assert table.total[0].low < 0.25 < table.total[0].high
+    assert table.categories["single_hop"] == {"CORRECT": 1, "WRONG": 1, "DONT_KNOW": 0}
+    assert found.abstention is not None
+    assert (found.abstention.answerable_answered, found.abstention.unanswerable_abstained) == (3, 1)
+    whole, single, multi, negative = found.spread
+    assert (whole.category, whole.n, whole.lowest) == ("", 4, pytest.approx(24.981))
+    assert (single.category, single.n, single.highest) == ("single_hop", 2, pytest.approx(93.72625))
+    assert multi.mean == pytest.approx(82.29)
+    assert negative.mean == pytest.approx(50.0)
+
+
+def test_the_evaluation_section_shows_the_sources_scale_too() -> None:
+    evaluation = make_report(ragas()).evaluation
+    assert evaluation["ragas_score"] == pytest.approx(62.7493125)
+    assert evaluation["llm_judge"]["ragas_faithfulness"] == pytest.approx(50.0)
+
+
+def test_source_002_has_bands_patterns_and_a_diagnosis() -> None:
+    found = section(
+        scored(
+            "generation",
+            recall_at_k=[1.0, 0.5, 1.0, NOT_APPLICABLE],
+            generation_faithfulness=[0.9, 0.7, 0.2, 0.5],
+            answer_relevancy=[0.9, 0.8, 0.7, FAILED],
+        )
+    )
+    patterns, diagnosis = found.diagnoses
+    assert dict(patterns.answers) == {"hallucination_risk": 1, "wrong_passages": 0, "sound": 2, "broken": 0}
+    assert patterns.unknown == 1  # its relevancy failed, so nobody knows the pattern
+    # means: faithfulness 2.3 / 4 = .575, relevancy 2.4 / 3 = .8, recall 2.5 / 3
+    assert patterns.run is not None
+    assert patterns.run.name == "hallucination_risk"
+    assert diagnosis.run is not None
+    assert diagnosis.run.name == "generation_stage"
+    assert dict(diagnosis.answers) == {"healthy": 1, "generation_stage": 1, "own_knowledge": 1, "retrieval_stage": 0}
+    by_name = {one.name: one for one in found.bands}
+    assert by_name["mean_answer_relevancy"].band is not None
+    assert by_name["mean_answer_relevancy"].band.name == "good"  # .8 itself is not above .8
+    assert dict(by_name["mean_faithfulness"].answers) == {"excellent": 1, "good": 1, "fair": 1, "needs_work": 1}
+    assert found.passing is None
+    assert found.figures["mean_faithfulness"] == pytest.approx(0.575)
+
+
+def regulation() -> Run:
+    run = scored(
+        "regulation",
+        accuracy=[0.9, 0.85, 1.0, 1.0],
+        answer_completeness=[0.8, 0.75, 1.0, 1.0],
+        citations=[0.7, 0.70, 1.0, FAILED],
+        context_relevance=[0.8, 0.75, 1.0, 1.0],
+        hallucination_flags=[0, 0, 1, 0],
+    )
+    flagged = Score.objects.get(run=run, metric__name="hallucination_flags", value=1)
+    Score.objects.create(
+        run=run,
+        answer=flagged.answer,
+        metric=flagged.metric,
+        origin=flagged.origin,
+        round=1,
+        status="scored",
+        value=1,
+        detail={"unknown_phone": 1, "forbidden_name": 0, "avoidance": 0},
+    )
+    return run
+
+
+def test_source_003_reports_its_pass_rate_and_the_reasons_for_failing() -> None:
+    passing = section(regulation()).passing
+    assert passing is not None
+    # .815 passes; .775 at every threshold does not; full scores with a phone number do not; a failed part is unknown
+    assert (passing.passed, passing.failed, passing.unknown) == (1, 2, 1)
+    assert passing.rate == pytest.approx(1 / 3)
+    assert passing.low is not None
+    assert passing.high is not None
+    assert passing.low < 1 / 3 < passing.high
+    assert dict(passing.below) == {
+        "overall_score": 1,
+        "accuracy": 0,
+        "completeness": 0,
+        "citations": 0,
+        "context_relevance": 0,
+    }
+    assert dict(passing.flags) == {"unknown_phone": 1, "forbidden_name": 0, "avoidance": 0}
+
+
+def test_source_003_has_its_fields_for_every_answer() -> None:
+    run = regulation()
+    judged = Score.objects.filter(run=run, metric__name="accuracy").order_by("answer__question__position").first()
+    assert judged is not None
+    Finding.objects.create(score=judged, kind="issue", position=0, text="no article")
+    first, _, third, fourth = (entry["source"] for entry in as_json(run)["evaluation"]["details"])
+    assert first["overall_score"] == pytest.approx(0.815)
+    assert first["passed"] is True
+    assert first["metric_status"] == {
+        "overall_score": True,
+        "accuracy": True,
+        "completeness": True,
+        "citations": True,
+        "context_relevance": True,
+    }
+    assert first["metric_scores"]["completeness"] == 0.8
+    assert first["weights"] == {"accuracy": 0.35, "completeness": 0.25, "citations": 0.2, "context_relevance": 0.2}
+    assert (first["issues"], first["strengths"]) == (["no article"], [])
+    assert (third["passed"], third["automatic_failures"]) == (False, ["unknown_phone"])
+    assert (fourth["passed"], fourth["overall_score"], fourth["failed"]) == (None, None, {"citations": "timeout"})
+
+
+def test_source_004_has_its_fields_for_every_answer() -> None:
+    run = scored(
+        "phases",
+        citation_coverage=[0.5, 1.0, 1.0, 0.0],
+        nugget_coverage=[2 / 3, 1.0, 0.0, 0.0],
+        claim_support=[0.75, 1.0, 0.0, 0.0],
+        next_steps=["medium", "low", "low", "low"],
+    )
+    about = {name: Score.objects.filter(run=run, metric=row) for name, row in definitions(["claim_support"]).items()}
+    first_claim = about["claim_support"].order_by("answer__question__position").first()
+    assert first_claim is not None
+    for place, (text, verdict) in enumerate([("a", "supported"), ("b", "partial"), ("c", "contradicted")]):
+        Finding.objects.create(score=first_claim, kind="claim", position=place, text=text, verdict=verdict)
+    whole = as_json(run)
+    first, second = (entry["source"] for entry in whole["evaluation"]["details"][:2])
+    assert (first["supported_claims"], first["unsupported_claims"]) == (["a"], ["b", "c"])
+    # .2 x .5 + .3 x 2/3 + .4 x .75 + .1 = .7, which needs no improvement
+    assert (first["overall_score"], first["needs_improvement"]) == (pytest.approx(0.7), False)
+    assert (second["overall_score"], second["groundedness"], second["urgency"]) == (pytest.approx(1.0), 1.0, "low")
+    assert {"cited_chunks", "uncited_chunks", "covered_nuggets", "missing_nuggets"} <= set(first)
+    figures = whole["by_profile"]["figures"]
+    # (.7 + 1 + .3 + .1) / 4
+    assert figures["overall_score"] == pytest.approx(0.525)
+    assert {"context_relevance", "completeness", "groundedness"} <= set(figures)
+    assert whole["by_profile"]["bands"]["overall_score"]["answers"] == {"needs_improvement": 2, "sufficient": 2}
+
+
+def test_deviations_are_listed_in_both_languages() -> None:
+    deviations = as_json(ragas())["by_profile"]["deviations"]
+    assert len(deviations) == 7
+    assert all(set(one) == {"en", "ko"} for one in deviations)
+
+
+def test_a_profile_without_rules_says_nothing_more_than_its_figures() -> None:
+    run = run_over(answers_to(["single_hop"] * 3))
+    score_all(run, {"keyword_hit": [1, 0, 1]})
+    found = section(run)
+    assert not found.says_anything
+    assert found.figures["keyword_hit_rate"] == pytest.approx(2 / 3)
+    assert found.figures["avg_correctness"] is None
+
+
+def test_flags_cost_one_query_and_only_where_they_can_fail_an_answer(
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    run, other = regulation(), ragas()
+    with django_assert_max_num_queries(20):
+        make_report(run)
+    with django_assert_max_num_queries(19):
+        make_report(other)

@@ -1,0 +1,93 @@
+"""What was embedded with stands in the report, on the page of the run and in its files."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import translation
+
+from evaluation.models import Run, Score
+from review.demo.loading import HERE
+from review.pages.provenance import provenance_facts
+from review.reports.making import make_report
+from tests.evaluation.embedding.tiny import LAYERS, tiny_model
+from tests.evaluation.scoring.embedded import endpoint_of
+from tests.factories import make_project
+from tests.judge_server import JudgeServer
+from tests.judge_server.fixture import judge_server
+
+__all__ = ["judge_server"]
+pytestmark = pytest.mark.django_db
+IDS = ["single-01", "single-06", "two-hop-01"]
+
+
+@pytest.fixture
+def project(settings: Any) -> str:
+    """A project with the demo's questions and the answers of one system."""
+    settings.CONCORD_DISPATCHER = "local"
+    made = make_project()
+    named = {"project": made.name, "stdout": StringIO()}
+    call_command("import_questions", str(HERE / "questions.yaml"), name="demo", **named)
+    options = {"questions": "demo", "system": "demo-vector"}
+    call_command("import_answers", str(HERE / "answers_vector.jsonl"), **options, **named)
+    return made.name
+
+
+def evaluated(project: str, path: Path, **options: Any) -> dict[str, Any]:
+    given = {"questions": "demo", "system": "demo-vector", "ids": IDS, "profile": "ragas", "project": project}
+    call_command("evaluate", output=[path], stdout=StringIO(), **given, **options)
+    return dict(json.loads(path.read_text("utf-8")))
+
+
+def test_with_an_endpoint_ragas_has_all_its_figures_and_names_the_model(
+    project: str, judge_server: JudgeServer, settings: Any, tmp_path: Path
+) -> None:
+    endpoint = endpoint_of(judge_server, settings)
+    settings.CONCORD_BERT_SCORE_MODEL = str(tiny_model(tmp_path / "tiny"))
+    report = evaluated(project, tmp_path / "report.json")
+    figures = report["by_profile"]["figures"]
+    for name in ("semantic_similarity_percentage", "ragas_answer_relevance", "ragas_score"):
+        assert 0 <= figures[name] <= 100
+    assert report["overall"]["weight"] == pytest.approx(1.0)
+    assert report["provenance"]["embeddings"] == {
+        "model": "e5",
+        "endpoint": endpoint.name,
+        "sha256": "",
+        "models_returned": ["e5"],
+    }
+    assert report["provenance"]["token_model"]["layer"] == LAYERS
+    assert {tuple(one["models_returned"]) for one in report["provenance"]["judges"]} == {("baseline",)}
+    run = Run.objects.get(pk=report["run"]["id"])
+    with translation.override("en"):
+        facts = {fact.term: (fact.text, fact.code) for fact in provenance_facts(make_report(run).provenance)}
+    assert facts["Embeddings"] == (endpoint.name, "e5")
+    assert facts["BERTScore"][0] == f"local model, layer {LAYERS}"
+
+
+def test_without_any_ragas_says_what_is_missing_and_weighs_the_rest(project: str, tmp_path: Path) -> None:
+    report = evaluated(project, tmp_path / "report.json")
+    assert report["provenance"]["embeddings"] is None
+    figures = report["by_profile"]["figures"]
+    assert [figures[n] for n in ("semantic_similarity_percentage", "bert_score_f1", "ragas_answer_relevance")] == [
+        None
+    ] * 3
+    scores = Score.objects.filter(run_id=report["run"]["id"], status="not_applicable")
+    assert set(scores.values_list("metric__name", "reason")) >= {
+        ("semantic_similarity", "no_embeddings"),
+        ("answer_relevance", "no_embeddings"),
+        ("bert_score_f1", "no_token_model"),
+    }
+    assert report["metrics"]["semantic_similarity"]["judge_only"]["withheld"]
+
+
+def test_an_unknown_embedding_endpoint_is_wrong_usage_and_no_run(project: str, tmp_path: Path) -> None:
+    before = Run.objects.count()
+    with pytest.raises(CommandError, match="embedding endpoint") as error:
+        evaluated(project, tmp_path / "report.json", embeddings="nowhere")
+    assert error.value.returncode == 2
+    assert Run.objects.count() == before

@@ -1,0 +1,124 @@
+"""The three estimates as the ``correct`` command and REST tell them."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from evaluation.core.roles import Role
+from evaluation.models import Run
+from review.reports.estimates import KEYS, three_ways
+from review.reports.gathering import gather
+from tests.factories import make_user
+from tests.review.api.clients import Caller
+from tests.review.reports.builders import answers_to, run_over
+from tests.review.reports.sampled import fill, rate_all, rate_half
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    """40 answers, judged 5 and 3 by turns of two; of the 20 drawn, the experts say 4 where the judge says 5, else 2."""
+    made = fill(run_over(answers_to(["a"] * 20 + ["b"] * 20)), [5, 5, 3, 3] * 10)
+    rate_half(made, [4, 2] * 10)
+    return made
+
+
+def printed(*arguments: str) -> str:
+    out = StringIO()
+    call_command("correct", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def sheet(run: Run, *arguments: str) -> Any:
+    return json.loads(printed(str(run.pk), "--format", "json", *arguments))
+
+
+def test_the_judge_is_one_level_too_generous_everywhere(run: Run) -> None:
+    found = sheet(run)
+    # judged (5 + 3)/2 = 4, the experts always one below; overall .75 + .25 x 4/5 = .95 and .75 + .25 x 3/5 = .90
+    assert found["metrics"]["correctness"]["judge_only"]["value"] == 4.0
+    assert found["metrics"]["correctness"]["corrected"]["value"] == pytest.approx(3.0)
+    assert found["overall"]["judge_only"]["value"] == pytest.approx(0.95)
+    assert found["overall"]["corrected"]["value"] == pytest.approx(0.90)
+    # half of the answers one level lower: (20 x 4 + 20 x 3) / 40 = 3.5
+    assert found["metrics"]["correctness"]["reviewed"]["value"] == pytest.approx(3.5)
+
+
+def test_every_estimate_says_all_it_should_or_why_it_is_withheld(run: Run) -> None:
+    found = sheet(run)
+    for estimates in (found["overall"], *found["metrics"].values()):
+        for name in ("judge_only", "reviewed", "corrected", "corrected_over_questions"):
+            assert set(KEYS) <= set(estimates[name]) or estimates[name]["withheld"]
+    assert found["overall"]["corrected"]["target"] == "this_run"
+    assert found["overall"]["corrected_over_questions"]["target"] == "questions_like_these"
+    assert found["overall"]["corrected"]["labels"] == 20
+    assert found["metrics"]["faithfulness"]["corrected"]["withheld"] == "not_reviewed"
+
+
+def test_questions_like_these_are_less_certain_than_this_run(run: Run) -> None:
+    overall = sheet(run)["overall"]
+    narrow, wide = overall["corrected"], overall["corrected_over_questions"]
+    assert narrow["value"] == wide["value"]
+    assert wide["high"] - wide["low"] > narrow["high"] - narrow["low"] > 0
+
+
+def test_categories_are_corrected_by_the_same_rules(run: Run) -> None:
+    found = sheet(run, "--by", "category")["by_category"]
+    assert set(found) == {"a", "b"}
+    # 10 labels of 20 answers: too few by 10; the overall names the part that is missing
+    assert found["a"]["metrics"]["correctness"]["corrected"]["missing"] == {"labels": 10}
+    assert found["a"]["overall"]["corrected"]["withheld"] == "components_withheld"
+    assert found["a"]["metrics"]["correctness"]["reviewed"]["labels"] == 10
+    assert "by_category" not in sheet(run)
+
+
+def test_the_overall_score_of_a_large_category_is_corrected() -> None:
+    made = fill(run_over(answers_to(["a"] * 80 + ["b"] * 4)), [5, 5, 3, 3] * 21)
+    rate_half(made, [4, 2] * 21)
+    of_a = three_ways(gather(made), by_category=True).by_category["a"]["overall"]
+    assert of_a.judge_only.value == pytest.approx(0.95)
+    assert of_a.corrected.value == pytest.approx(0.90)
+    assert of_a.corrected.extra["labels"] == 40
+
+
+def test_the_table_shows_figures_and_what_is_missing(run: Run) -> None:
+    text = printed(str(run.pk))
+    assert "overall\tcorrected\t0.900" in text
+    assert "No expert has rated it yet." in text
+
+
+def test_a_run_that_does_not_exist_is_wrong_usage() -> None:
+    with pytest.raises(CommandError) as raised:
+        printed("999")
+    assert raised.value.returncode == 2
+
+
+@pytest.mark.parametrize(("role", "status"), [(Role.VIEWER, 200), (Role.REVIEWER, 403), (None, 404)])
+def test_rest_tells_the_same_to_whoever_may_see_runs(run: Run, role: Role | None, status: int) -> None:
+    who = Caller(make_user(role, run.project))
+    response = who.get(f"runs/{run.pk}/correction/?by=category")
+    assert response.status_code == status
+    if status == 200:
+        assert response.json() == sheet(run, "--by", "category")
+    assert who.get(f"runs/{run.pk}/correction/?by=question").status_code == (400 if status == 200 else status)
+
+
+def test_a_census_of_equal_ratings_is_certain_of_this_run_and_says_nothing_of_other_questions() -> None:
+    made = fill(run_over(answers_to(["a"] * 4)), [5] * 4)
+    rate_all(made, [4] * 4)
+    overall = sheet(made)["overall"]
+    # .75 + .25 x 4/5
+    assert [overall["corrected"][name] for name in ("value", "low", "high")] == pytest.approx([0.95] * 3)
+    assert [overall["corrected_over_questions"][name] for name in ("low", "high")] == [None, None]
+    assert overall["corrected_over_questions"]["no_interval"] == "no_variation"
+    out = StringIO()
+    call_command("results", str(made.pk), "--fail-under", "0.9", "--format", "json", stdout=out, stderr=StringIO())
+    check = json.loads(out.getvalue())["gate"]["checks"][0]
+    assert (check["verdict"], check["reason"]) == ("cannot_tell", "no_variation")

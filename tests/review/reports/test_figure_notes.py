@@ -1,0 +1,99 @@
+"""What stands beside a corrected figure, and categories three ways on the run page and in the HTML file."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils.translation import override
+
+from evaluation.core.roles import Role
+from evaluation.models import Run
+from review.reports.category_tables import category_tables
+from review.reports.exporting import export
+from review.reports.figure import Figure, withheld
+from review.reports.figure_notes import notes, why_withheld
+from review.reports.making import make_report
+from tests.factories import make_user
+from tests.review.reports.builders import answers_to, run_over
+from tests.review.reports.sampled import fill, rate_half
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ({"labels": 4}, "Too few answers are rated. 4 more ratings are needed."),
+        ({"labels": 1}, "Too few answers are rated. 1 more rating is needed."),
+        ({"strata": {"a 3": 1, "b 5": 2}}, "Too few answers are rated. Ratings missing by stratum: a 3 (1), b 5 (2)."),
+        ({"answers": 7}, "Too few answers are rated. 7 answers could not have been drawn."),
+        ({"non_response": 0.25, "most": 0.1}, "Too few answers are rated. It is 25%."),
+        ({}, "Too few answers are rated."),
+    ],
+)
+def test_a_withheld_figure_says_how_much_of_what_is_missing(missing: dict[str, object], said: str) -> None:
+    with override("en"):
+        assert why_withheld(withheld("too_few_labels", 40, missing=missing)) == said
+
+
+def test_parts_that_are_withheld_are_named_by_their_titles() -> None:
+    missing = {"components": {"correctness": {"reason": "too_few_labels", "labels": 10}}}
+    with override("en"):
+        said = why_withheld(withheld("components_withheld", missing=missing), {"correctness": "Correctness"})
+    assert said == (
+        "A part of the overall score cannot be corrected yet. "
+        "Correctness: Too few answers are rated. 10 more ratings are needed."
+    )
+
+
+def test_a_figure_says_what_a_reader_should_know_of_it() -> None:
+    extra = {
+        "warnings": ["few_off_commonest"],
+        "non_response": 0.05,
+        "response_bounds": [0.8, 0.9],
+        "as_it_came": ["keyword_hit", "other"],
+    }
+    with override("en"):
+        found = notes(Figure(0.85, extra=extra), {"keyword_hit": "Keyword hit"})
+    assert found == [
+        "Fewer than five ratings differ from the commonest.",
+        "5% of the answers served got no rating; were all of them worst or best: 0.80 or 0.90.",
+        "Not rated, so taken as it came: Keyword hit, other.",
+    ]
+    assert notes(Figure(0.85)) == []
+
+
+@pytest.fixture
+def run() -> Run:
+    """Categories of 60 and 40 answers, judged 5 and 3 by turns of two; half of each is rated one level lower."""
+    made = fill(run_over(answers_to(["a"] * 60 + ["b"] * 40)), [5, 5, 3, 3] * 25)
+    rate_half(made, [4, 2] * 25)
+    return made
+
+
+@pytest.mark.django_db
+def test_categories_stand_three_ways(run: Run) -> None:
+    with override("en"):
+        overall, table = category_tables(make_report(run), "en")
+    assert (overall.title, table.title) == ("Overall score", "Correctness")
+    # .75 + .25 x 4 / 5 and .75 + .25 x 3 / 5
+    assert overall.rows[0].judge_only.value == pytest.approx(0.95)
+    assert overall.rows[0].corrected.value == pytest.approx(0.90)
+    one = table.rows[0]
+    # judged 4, half of them rated 3: 3.5; experts 3 throughout
+    assert (one.name, one.answers) == ("a", 60)
+    assert (one.judge_only.value, one.reviewed.value) == (4.0, 3.5)
+    assert one.corrected.value == pytest.approx(3.0)
+
+
+@pytest.mark.django_db
+def test_the_run_page_and_the_html_file_show_them(run: Run) -> None:
+    client = Client()
+    client.force_login(make_user(Role.VIEWER, run.project))
+    page = client.get(reverse("run", args=[run.pk])).content.decode()
+    assert "Categories three ways" in page
+    assert "Not rated, so taken as it came:" in page
+    with override("en"):
+        text = b"".join(export(run, "html", None).chunks).decode()
+    assert "Correctness by category, three ways" in text
+    # 1 x sqrt(1 / 59) x t(59) = 2.0010 x .1302 = .26
+    assert "<td>4.00 (3.74 – 4.26)</td><td>3.50 (3.21 – 3.79)</td><td>3.00" in text

@@ -1,0 +1,215 @@
+"""The quality gate: passed, failed, cannot tell, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Role
+from evaluation.models import Run
+from review.comparing.choosing import sides
+from review.comparing.difference import difference
+from review.comparing.versions import SERVED
+from review.gating import GateAsked, gate_between, gate_of
+from review.reports.gate import GateOn
+from review.statistics.paired_tests.gate import GateVerdict, Resource
+from tests.factories import make_answer_set, make_user
+from tests.review.api.clients import Caller
+from tests.review.reports.builders import answer_rows, answers_to, imported_rating, metric, run_over
+from tests.review.reports.sampled import fill, rate_half
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    """40 answers judged 5 and 3 by turns: overall .75 + .05 x 4 = .95.
+
+    Standard deviation of correctness 1 x sqrt(40/39), of the overall .05 times that: the half-width is
+    2.022691 x .05 / sqrt(39) = .016195, so that the interval is .9338 to .9662.
+    """
+    return fill(run_over(answers_to(["a"] * 40)), [5, 3] * 20)
+
+
+def ended(command: str, *arguments: str) -> tuple[str, int]:
+    """What a command printed, and its exit code."""
+    out = StringIO()
+    try:
+        call_command(command, *arguments, stdout=out, stderr=StringIO())
+    except SystemExit as ending:
+        return out.getvalue(), int(ending.code or 0)
+    return out.getvalue(), 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "strict", "verdict", "code"),
+    [
+        ("0.93", False, "passed", 0),
+        ("0.97", False, "failed", 100),
+        ("0.94", False, "cannot tell", 0),
+        ("0.94", True, "cannot tell", 100),
+    ],
+)
+def test_the_whole_interval_decides(run: Run, limit: str, strict: bool, verdict: str, code: int) -> None:
+    text, ending = ended("results", str(run.pk), "--fail-under", limit, *(["--strict"] if strict else []))
+    assert text.splitlines()[0] == f"gate on the judge-only score: {verdict}"
+    assert ending == code
+
+
+def test_an_open_question_says_how_many_questions_would_settle_it(run: Run) -> None:
+    found = gate_of(run, GateAsked(fail_under=0.94))
+    assert found is not None
+    (check,) = found.checks
+    assert check.low == pytest.approx(0.95 - 0.016195, abs=1e-6)
+    assert check.settling is not None
+    # 40 x (.016195 / .01)^2 = 104.9
+    assert (check.settling.resource, check.settling.needed) == (Resource.QUESTIONS, 105)
+
+
+def test_the_corrected_score_is_looked_at_where_it_is_offered(run: Run) -> None:
+    rate_half(run, [4, 5] * 10)  # of the half drawn all were judged 5
+    found = gate_of(run, GateAsked(fail_under=0.93))
+    assert found is not None
+    assert found.on is GateOn.CORRECTED
+    judged = gate_of(run, GateAsked(fail_under=0.93, on="judge_only"))
+    assert judged is not None
+    assert (judged.on, judged.verdict) == (GateOn.JUDGE_ONLY, GateVerdict.PASSED)
+
+
+def test_a_corrected_score_that_is_withheld_tells_nothing_when_it_was_asked_for(run: Run) -> None:
+    found = gate_of(run, GateAsked(fail_under=0.5, on="corrected"))
+    assert found is not None
+    assert (found.verdict, found.checks[0].reason) == (GateVerdict.CANNOT_TELL, "not_reviewed")
+
+
+def test_a_score_without_variation_has_no_interval_and_tells_nothing() -> None:
+    found = gate_of(fill(run_over(answers_to(["a"] * 4)), [5] * 4), GateAsked(fail_under=0.5))
+    assert found is not None
+    assert (found.verdict, found.checks[0].reason, found.checks[0].value) == (
+        GateVerdict.CANNOT_TELL,
+        "no_variation",
+        pytest.approx(1.0),
+    )
+
+
+def test_a_drop_is_measured_question_by_question(run: Run) -> None:
+    judge = run.judges.get().judge_version
+    same = run.answer_set.question_set
+    worse = fill(run_over(make_answer_set(same), judge=judge), [5, 2] * 20)  # 1 lower on every other question
+    # overall .05 x -.5 = -.025; deviation .05 x .5 x sqrt(40/39): half-width 2.022691 x .025 / sqrt(39) = .0081
+    gates = [gate_of(worse, GateAsked(baseline=run, max_drop=drop)) for drop in (0.04, 0.01, 0.02)]
+    assert [one.verdict for one in gates if one] == [
+        GateVerdict.PASSED,
+        GateVerdict.FAILED,
+        GateVerdict.CANNOT_TELL,
+    ]
+    assert gates[0] is not None
+    assert gates[0].checks[0].low == pytest.approx(-0.025 - 0.0080974, abs=1e-6)
+    assert gates[0].baseline_id == run.pk
+
+
+def test_corrected_scores_are_compared_where_both_were_rated(run: Run) -> None:
+    judge = run.judges.get().judge_version
+    other = fill(run_over(make_answer_set(run.answer_set.question_set), judge=judge), [5, 3] * 20)
+    for at, (one, two) in enumerate(zip(answer_rows(run), answer_rows(other), strict=True)):
+        imported_rating(one, metric("correctness"), "e1", 4)
+        imported_rating(two, metric("correctness"), "e1", 2 + at % 2)
+    found = gate_of(other, GateAsked(baseline=run, max_drop=0.02))
+    assert found is not None
+    # experts: 2.5 against 4, -1.5 x .05 = -.075
+    assert (found.on, found.verdict) == (GateOn.CORRECTED, GateVerdict.FAILED)
+    assert found.checks[0].value == pytest.approx(-0.075)
+
+
+def test_corrected_scores_are_compared_whichever_model_judged_them(run: Run) -> None:
+    judge = run.judges.get().judge_version
+    other = fill(run_over(make_answer_set(run.answer_set.question_set), judge=judge), [5, 2] * 20)
+    for at, (one, two) in enumerate(zip(answer_rows(run), answer_rows(other), strict=True)):
+        imported_rating(one, metric("correctness"), "e1", 4)
+        imported_rating(two, metric("correctness"), "e1", 2 + at % 2)
+    baseline, ours = sides([run, other])
+    answered_by_two = replace(difference(ours, baseline), differs={SERVED: ["one (40)", "another (40)"]})
+    corrected, judged = (
+        gate_between(ours, answered_by_two, GateAsked(baseline=run, max_drop=0.02, on=on))
+        for on in ("corrected", "judge_only")
+    )
+    assert (corrected.verdict, corrected.checks[0].reason) == (GateVerdict.FAILED, "")
+    assert (judged.verdict, judged.checks[0].reason) == (GateVerdict.CANNOT_TELL, SERVED)
+
+
+def test_an_incomplete_run_fails_whatever_its_figures_are(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(state=Run.State.INCOMPLETE, reason="failed_share: correctness")
+    text, code = ended("results", str(run.pk), "--fail-under", "0.1")
+    assert code == 100
+    assert "More than a tenth of a part's results failed." in text
+
+
+def test_the_json_report_has_the_gate_and_null_without_one(run: Run) -> None:
+    text, _ = ended("results", str(run.pk), "--fail-under", "0.93", "--format", "json")
+    gate = json.loads(text)["gate"]
+    assert gate["on"] == "judge_only"
+    assert gate["verdict"] == "pass"
+    assert gate["exit_code"] == 0
+    assert gate["checks"][0] == {
+        "rule": "fail_under",
+        "limit": 0.93,
+        "value": pytest.approx(0.95),
+        "low": pytest.approx(0.933805, abs=1e-6),
+        "high": pytest.approx(0.966195, abs=1e-6),
+        "verdict": "pass",
+    }
+    assert json.loads(ended("results", str(run.pk), "--format", "json")[0])["gate"] is None
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--max-drop", "0.1"], ["--baseline", "1"], ["--baseline", "999", "--max-drop", "0"]]
+)
+def test_options_that_do_not_go_together_are_wrong_usage(run: Run, arguments: list[str]) -> None:
+    if arguments[1] == "1":
+        arguments[1] = str(run.pk)
+    with pytest.raises(CommandError) as raised:
+        ended("results", str(run.pk), *arguments)
+    assert raised.value.returncode == 2
+
+
+def test_a_negative_drop_is_refused(run: Run) -> None:
+    with pytest.raises(Refused, match="gate_drop_negative"):
+        gate_of(run, GateAsked(baseline=run, max_drop=-0.1))
+
+
+def test_no_gate_was_asked_for(run: Run) -> None:
+    assert gate_of(run, GateAsked(strict=True)) is None
+
+
+def body(response: Any) -> Any:
+    return json.loads(b"".join(response.streaming_content))
+
+
+def test_rest_puts_the_gate_into_the_report(run: Run) -> None:
+    who = Caller(make_user(Role.VIEWER, run.project))
+    assert body(who.get(f"runs/{run.pk}/report/?fail_under=0.97"))["gate"]["verdict"] == "fail"
+    assert body(who.get(f"runs/{run.pk}/report/"))["gate"] is None
+    assert who.get(f"runs/{run.pk}/report/?max_drop=0.1").status_code in {400, 409}
+    assert who.get(f"runs/{run.pk}/report/?fail_under=high").status_code == 400
+    other = run_over(make_answer_set())
+    assert who.get(f"runs/{run.pk}/report/?baseline={other.pk}&max_drop=0.1").status_code == 404
+
+
+def test_evaluate_ends_with_the_gate_and_writes_it_into_its_reports(tmp_path: Path) -> None:
+    answers = make_answer_set()
+    named = ["--questions", answers.question_set.name, "--system", answers.system_version.system.name]
+    report = tmp_path / "report.json"
+    text, code = ended("evaluate", *named, "--fail-under", "0.01", "--output", str(report))
+    assert text.splitlines()[0] == "gate on the judge-only score: passed"
+    assert code == 0
+    assert json.loads(report.read_text(encoding="utf-8"))["gate"]["verdict"] == "pass"
+    text, code = ended("evaluate", *named, "--reuse-answers", str(Run.objects.latest("id").pk), "--fail-under", "1.5")
+    assert (text.splitlines()[0], code) == ("gate on the judge-only score: failed", 100)

@@ -1,0 +1,228 @@
+"""A queue's items as files: a column per reviewer, what counts, hostile text made harmless, Label Studio both ways."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.judges.definitions import definitions
+from evaluation.models import Answer, Context, Run, User
+from evaluation.wording.messages import explain
+from review.decisions.overrides import override
+from review.imports.files import import_ratings
+from review.models import Exposure, Rating, ReviewQueue
+from review.queues.making import make_queue as new_queue
+from review.queues.sharing import Sharing
+from review.reports.item_export import FORMATS, export_items
+from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
+from tests.review.reports.builders import assignment_of, rate
+
+pytestmark = pytest.mark.django_db
+HOSTILE = ['=HYPERLINK("http://x")', "＝1+1", "\t=1", "+1", "-1+2", "@SUM(A1)", "줄\r\n바꿈", 'quote " and, comma']
+
+
+@pytest.fixture
+def run() -> Run:
+    return make_scored_run(make_answer_set(make_question_set(specs=8), texts=HOSTILE), metrics=["correctness"])
+
+
+@pytest.fixture
+def queue(run: Run) -> ReviewQueue:
+    people = [make_user("reviewer", run.project, username=name) for name in ("anna", "ben")]
+    return make_queue(run, people, metrics=["correctness"], reviews_needed=2)
+
+
+def people(queue: ReviewQueue) -> list[User]:
+    return [member.reviewer for member in queue.members.select_related("reviewer").order_by("reviewer__username")]
+
+
+def answers(run: Run) -> list[Answer]:
+    return list(run.answer_set.answers.order_by("question__position"))
+
+
+def rated(queue: ReviewQueue, run: Run) -> None:
+    """Anna and Ben on the first answer, Anna keeping hers after a look, and a repeat; a cannot judge on the second."""
+    row = definitions(["correctness"])["correctness"]
+    anna, ben = people(queue)
+    first, second, *_ = answers(run)
+    held = assignment_of(queue, first, anna, run)
+    rate(held, row, 2, comment="=cmd|' /C calc'!A0")
+    rate(held, row, 3, phase="final")
+    rate(assignment_of(queue, first, ben, run), row, 4)
+    rate(assignment_of(queue, first, anna, run, occasion=2), row, 1)
+    rate(assignment_of(queue, second, anna, run), row, None)
+
+
+def table(queue: ReviewQueue, only: User | None = None) -> list[dict[str, str]]:
+    data = b"".join(export_items(queue, "csv", only).chunks)
+    assert data.startswith(b"\xef\xbb\xbf")
+    return list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline="")))
+
+
+def lines(queue: ReviewQueue, only: User | None = None) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in b"".join(export_items(queue, "jsonl", only).chunks).splitlines()]
+
+
+def test_one_row_per_item_with_a_column_per_reviewer(run: Run, queue: ReviewQueue) -> None:
+    rated(queue, run)
+    rows = table(queue)
+    assert len(rows) == 8
+    first, second = rows[0], rows[1]
+    assert (first["question_id"], first["correctness.judge"], first["run"]) == ("q1", "1.0", str(run.pk))
+    assert [first[f"correctness.anna.{name}"] for name in ("initial", "final", "repeat")] == ["2.0", "3.0", "1.0"]
+    assert first["correctness.ben.initial"] == "4.0"
+    # what counts is the mean of anna's final 3 and ben's 4; the repeat is nowhere in it
+    assert (first["correctness.authoritative"], first["correctness.source"]) == ("3.5", "review")
+    assert (second["correctness.anna.initial"], second["correctness.source"]) == ("?", "judge")
+    assert first["contexts"].startswith("[1] ")
+    assert first["chunk_ids"] == "[1] c1"
+
+
+def test_ids_of_passages_stand_under_the_numbers_of_their_passages(run: Run, queue: ReviewQueue) -> None:
+    answer = answers(run)[0]
+    Context.objects.create(answer=answer, position=1, text="Without an id.")
+    Context.objects.create(answer=answer, position=2, chunk_id="=doc#3", text="Third.")
+    first, second = table(queue)[:2]
+    assert first["chunk_ids"] == "[1] c1\n[3] =doc#3"  # never a formula: the number stands in front
+    assert "[2] Without an id." in first["contexts"]
+    assert second["chunk_ids"] == "[1] c1"
+    sheet = openpyxl.load_workbook(io.BytesIO(b"".join(export_items(queue, "xlsx").chunks))).worksheets[0]
+    rows = [[cell.value for cell in row] for row in sheet.iter_rows(max_row=2)]
+    assert dict(zip(*rows, strict=True))["chunk_ids"] == first["chunk_ids"]
+    anna, _ben = people(queue)
+    rate(assignment_of(queue, answer, anna, run), definitions(["correctness"])["correctness"], 2)
+    assert table(queue, anna)[0]["chunk_ids"] == first["chunk_ids"]
+
+
+def test_an_override_is_the_authoritative_value(run: Run, queue: ReviewQueue) -> None:
+    lead = make_user("lead", run.project)
+    override(answers(run)[0], definitions(["correctness"])["correctness"], value=5, reason="seen", by=lead)
+    assert (table(queue)[0]["correctness.authoritative"], table(queue)[0]["correctness.source"]) == ("5.0", "override")
+
+
+def test_hostile_text_is_neutral_in_tables_and_verbatim_in_json_lines(run: Run, queue: ReviewQueue) -> None:
+    rated(queue, run)
+    rows = table(queue)
+    starts = {row["answer"][0] for row in rows if row["answer"].lstrip("'").strip()[0] in "=＝+-@"}
+    assert starts == {"'"}
+    assert rows[0]["correctness.anna.comment"].startswith("'=cmd")
+    assert [one["answer"] for one in lines(queue)] == HOSTILE
+    assert lines(queue)[0]["metrics"]["correctness"]["ratings"][0]["comment"].startswith("=cmd")
+    book = openpyxl.load_workbook(io.BytesIO(b"".join(export_items(queue, "xlsx").chunks)))
+    sheet = book.worksheets[0]
+    assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
+    assert sheet.max_row == 9
+
+
+def test_a_reviewer_gets_own_rated_items_without_judge_or_colleagues(run: Run, queue: ReviewQueue) -> None:
+    rated(queue, run)
+    anna, ben = people(queue)
+    client = Client()
+    client.force_login(ben)
+    for name in ("csv", "jsonl"):
+        response = client.get(reverse("queue-export", args=[queue.pk]), {"format": name})
+        body = b"".join(response.streaming_content).decode()  # type: ignore[attr-defined]
+        assert "anna" not in body
+        assert ".judge" not in body
+        assert '"judge"' not in body
+        assert "authoritative" not in body
+        assert str(run.answer_set.system_version) not in body
+    assert [one["question_id"] for one in lines(queue, ben)] == ["q1"]
+    assert len(lines(queue, anna)) == 2
+    assert not Exposure.objects.exists()
+
+
+def test_a_lead_who_rates_in_the_queue_is_recorded_as_having_seen_the_judge(run: Run, queue: ReviewQueue) -> None:
+    lead = make_user("lead", run.project)
+    queue.members.create(reviewer=lead)
+    client = Client()
+    client.force_login(lead)
+    response = client.get(reverse("queue-export", args=[queue.pk]), {"format": "csv"})
+    b"".join(response.streaming_content)  # type: ignore[attr-defined]
+    assert Exposure.objects.get().via == "items"
+    assert client.get(reverse("queue-export", args=[queue.pk]), {"format": "exe"}).status_code == 404
+
+
+def test_the_queries_do_not_grow_with_the_items(
+    run: Run, queue: ReviewQueue, django_assert_max_num_queries: Any
+) -> None:
+    rated(queue, run)
+    with django_assert_max_num_queries(20):
+        table(queue)
+
+
+def test_the_command_writes_every_format(queue: ReviewQueue, tmp_path: Path) -> None:
+    files = [tmp_path / f"items{ending}" for ending, _, _ in FORMATS.values()]
+    arguments = [part for file in files for part in ("--output", str(file))]
+    call_command("export_items", str(queue.pk), *arguments, stdout=StringIO())
+    assert all(file.stat().st_size > 50 for file in files)
+    assert [path for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
+
+
+def test_label_studio_tasks_come_back_as_ratings(run: Run, queue: ReviewQueue, tmp_path: Path) -> None:
+    tasks = json.loads(b"".join(export_items(queue, "label_studio").chunks))
+    assert len(tasks) == 8
+    assert set(tasks[0]) == {"data"}
+    assert set(tasks[0]["data"]) == {
+        "question_id",
+        "sample",
+        "question",
+        "references",
+        "answer",
+        "contexts",
+        "answer_key",
+    }
+    for number, one in enumerate(tasks):
+        result = {"from_name": "correctness", "to_name": "answer", "type": "choices"}
+        result["value"] = {"choices": [str(1 + number % 5)]}  # type: ignore[assignment]
+        one["annotations"] = [{"completed_by": 4, "result": [result]}]
+    file = tmp_path / "done.json"
+    file.write_text(json.dumps(tasks))
+    done = import_ratings(run, file.read_bytes(), "done.json", annotators={"4": "carol"})
+    assert (done.human, done.authors) == (8, ("carol",))
+    assert list(Rating.objects.order_by("pk").values_list("value", flat=True)) == [1, 2, 3, 4, 5, 1, 2, 3]
+    out = StringIO()
+    call_command(
+        "import_ratings", str(file), "--run", str(run.pk), "--label-studio", "--annotator", "4=carol", stdout=out
+    )
+    assert out.getvalue().startswith("0 ratings")
+    assert b'name="correctness"' in b"".join(export_items(queue, "label_studio_config").chunks)
+
+
+def test_label_studio_ratings_of_a_queue_over_two_runs_go_to_the_answers_they_are_about() -> None:
+    questions = make_question_set(specs=3)
+    runs = [make_scored_run(make_answer_set(questions, texts=[said])) for said in ("one", "other")]
+    queue = new_queue(
+        runs, reviewers=[make_user("reviewer", questions.project)], metrics=["correctness"], strategy="all"
+    )
+    tasks = json.loads(b"".join(export_items(queue, "label_studio").chunks))
+    assert len(tasks) == 6
+    for one in tasks:  # 2 for the one system's answers, 5 for the other's
+        value = {"choices": ["2" if one["data"]["answer"] == "one" else "5"]}
+        result = {"from_name": "correctness", "to_name": "answer", "type": "choices", "value": value}
+        one["annotations"] = [{"completed_by": 4, "result": [result]}]
+    for run, value in zip(runs, (2, 5), strict=True):
+        done = import_ratings(run, json.dumps(tasks).encode(), "done.json", annotators={})
+        assert (done.human, [(one.code, one.params["rows"]) for one in done.remarks]) == (
+            3,
+            [("tasks_of_other_answers", 3)],
+        )
+        assert "3 ratings are about answers of other runs" in explain(done.remarks[0])
+        found = Rating.objects.filter(answer__answer_set=run.answer_set).values_list("value", flat=True)
+        assert list(found) == [value] * 3
+
+
+def test_a_named_queue_keeps_the_columns_of_people_who_left(run: Run) -> None:
+    people = [make_user("reviewer", run.project) for _ in range(2)]
+    queue = make_queue(run, people, metrics=["correctness"], sharing=Sharing("round_robin"))
+    assert {f"correctness.{one.username}.initial" for one in people} < set(table(queue)[0])

@@ -1,0 +1,345 @@
+"""The report of a run: three overall scores, coverage, and the section of source 000."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from evaluation.models import Answer, Run
+from evaluation.profiles.arithmetic import Label
+from review.reports.making import make_report
+from review.reports.report import MetricLine, Report
+from tests.factories import make_profile, make_user
+from tests.review.reports.builders import (
+    FAILED,
+    NOT_APPLICABLE,
+    answer_rows,
+    answers_to,
+    assignment_of,
+    decide,
+    draw_into,
+    imported_rating,
+    metric,
+    queue_for,
+    rate,
+    run_over,
+    score_all,
+)
+
+pytestmark = pytest.mark.django_db
+NA = NOT_APPLICABLE
+
+
+@pytest.fixture
+def example() -> Run:
+    """The worked example of source 000: 50 questions with keywords and 10 negative ones.
+
+    hit 39/50 = 0.78; coverage 31 x 1 + 19 x 0 = 0.62; negative 8/10 = 0.80; correctness (48 x 4 + 12 x 3)/60 = 3.8;
+    faithfulness (48 x 4 + 12 x 5)/60 = 4.2; completeness (30 x 3 + 30 x 4)/60 = 3.5.
+    """
+    made = run_over(answers_to(["single_hop"] * 50 + ["negative"] * 10))
+    score_all(
+        made,
+        {
+            "keyword_hit": [1] * 39 + [0] * 11 + [NA] * 10,
+            "keyword_coverage": [1] * 31 + [0] * 19 + [NA] * 10,
+            "negative_detection": [NA] * 50 + [1] * 8 + [0] * 2,
+            "correctness": [4] * 48 + [3] * 12,
+            "faithfulness": [4] * 48 + [5] * 12,
+            "completeness": [3] * 30 + [4] * 30,
+        },
+    )
+    return made
+
+
+def line(report: Report, name: str) -> MetricLine:
+    return next(one for one in report.metrics if one.name == name)
+
+
+def test_the_worked_example_of_the_source_gives_0_762(example: Run) -> None:
+    report = make_report(example)
+    section = report.evaluation
+    assert section["keyword_hit_rate"] == pytest.approx(0.78)
+    assert section["keyword_coverage"] == pytest.approx(0.62)
+    assert section["negative_detection_rate"] == pytest.approx(0.80)
+    assert section["llm_judge"] == pytest.approx(
+        {"avg_correctness": 3.8, "avg_faithfulness": 4.2, "avg_completeness": 3.5}
+    )
+    # 0.78 x .15 + 0.62 x .10 + 0.80 x .15 + 3.8/5 x .25 + 4.2/5 x .20 + 3.5/5 x .15
+    # = 0.117 + 0.062 + 0.12 + 0.19 + 0.168 + 0.105
+    assert section["overall_score"] == pytest.approx(0.762)
+    assert report.overall.judge_only.value == pytest.approx(0.762)
+    assert report.overall.label is Label.OVERALL_SCORE
+    assert section["by_category"]["negative"]["overall_score"] is None  # it has no keyword questions
+    assert section["by_category"]["negative"]["negative_detection_rate"] == pytest.approx(0.80)
+    assert section["by_category"]["single_hop"]["count"] == 50
+
+
+def test_before_anybody_reviewed_the_other_two_scores_are_withheld(example: Run) -> None:
+    overall = make_report(example).overall
+    assert overall.reviewed.withheld == "not_reviewed"
+    assert overall.corrected.withheld == "not_reviewed"
+    assert overall.reviewed_answers == 0
+
+
+def test_an_override_moves_the_reviewed_score_and_not_the_judges(example: Run) -> None:
+    decide(answer_rows(example)[0], metric("correctness"), 1)
+    report = make_report(example)
+    # one correctness of 60 falls from 4 to 1: 3/60/5 x 0.25 = 0.0025
+    assert report.overall.reviewed.value == pytest.approx(0.762 - 0.0025)
+    assert report.overall.judge_only.value == pytest.approx(0.762)
+    assert report.overall.overrides == 1
+    assert line(report, "correctness").overridden == 1
+    assert line(report, "correctness").reviewed.value == pytest.approx(3.75)
+
+
+def test_the_interval_is_the_t_interval_of_a_mean_where_one_part_varies() -> None:
+    """Only hits vary, 3 of 4 questions: the overall is constant + .15 x mean hit.
+
+    x = 1, 1, 1, 0: s = 0.5, standard error .15 x 0.5/sqrt(4) = 0.0375, t(3) = 3.182446 -> half width 0.119342.
+    """
+    made = run_over(answers_to(["a", "b", "c", "d"]))
+    score_all(
+        made,
+        {"keyword_hit": [1, 1, 1, 0], "keyword_coverage": [1] * 4, "negative_detection": [1] * 4}
+        | dict.fromkeys(("correctness", "faithfulness", "completeness"), [3] * 4),
+    )
+    figure = make_report(made).overall.judge_only
+    # .15 x .75 + .10 + .15 + .60 x 3/5 = 0.7225
+    assert figure.value == pytest.approx(0.7225)
+    assert figure.low == pytest.approx(0.7225 - 0.119342, abs=1e-6)
+    assert figure.high == pytest.approx(0.7225 + 0.119342, abs=1e-6)
+    assert figure.target == "questions_like_these"
+
+
+def test_questions_of_one_group_count_as_one_for_the_interval() -> None:
+    """Two groups of two: means 1 and 0.5, so the cluster variance of the mean hit (0.75) is
+    2/1 x ((0.25 x 2/4)^2 + (-0.25 x 2/4)^2) = 0.0625, half width 12.7062 x 0.25 > 1: cut at the scale."""
+    made = run_over(answers_to(["a"] * 4, groups=["g", "g", "h", "h"]))
+    score_all(made, {"keyword_hit": [1, 1, 1, 0]})
+    figure = line(make_report(made), "keyword_hit").judge_only
+    assert (figure.value, figure.low, figure.high) == (0.75, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"), [([1, 1, 1], "no_variation"), ([1, 0, NA], "")], ids=["constant", "varying"]
+)
+def test_without_variation_there_is_no_interval(values: list[float | str], why: str) -> None:
+    made = run_over(answers_to(["a"] * 3))
+    score_all(made, {"keyword_hit": values})
+    figure = line(make_report(made), "keyword_hit").judge_only
+    assert figure.no_interval == why
+    assert (figure.low is None) == bool(why)
+
+
+def test_a_run_without_a_judge_has_a_labelled_figure_and_never_an_overall_score() -> None:
+    made = run_over(answers_to(["a", "b", "negative"]), judged=False)
+    score_all(
+        made,
+        {"keyword_hit": [1, 0, NA], "keyword_coverage": [0.5, 0, NA], "negative_detection": [NA, NA, 1]},
+    )
+    report = make_report(made)
+    assert report.overall.label is Label.RULES_ONLY
+    assert report.overall.weight == pytest.approx(0.40)
+    assert report.overall.part_only is not None
+    # (.15 x .5 + .10 x .25 + .15 x 1) / .40 = 0.25 / 0.4
+    assert report.overall.part_only.value == pytest.approx(0.625)
+    assert report.overall.judge_only.withheld == "rules_only"
+    assert report.evaluation["overall_score"] is None
+    assert report.evaluation["llm_judge"] is None
+    assert report.evaluation["rules_only"] == {"value": pytest.approx(0.625), "weight": 0.4}
+
+
+def test_above_ten_percent_failures_there_is_no_headline_but_bounds() -> None:
+    made = run_over(answers_to(["a"] * 5 + ["negative"]), state=Run.State.INCOMPLETE)
+    score_all(
+        made,
+        {
+            "keyword_hit": [1] * 5 + [NA],
+            "keyword_coverage": [1] * 5 + [NA],
+            "negative_detection": [NA] * 5 + [1],
+            "correctness": [5, 5, 5, 5, 5, FAILED],
+            "faithfulness": [5] * 6,
+            "completeness": [5] * 6,
+        },
+    )
+    report = make_report(made)
+    figure = report.overall.judge_only
+    assert figure.withheld == "failed_share: correctness"
+    # the failed correctness at 1 or at 5: .25 x (5 x 5 + 1)/6/5 = 0.216667 instead of 0.25
+    assert figure.worst == pytest.approx(1 - 0.25 + 0.25 * 26 / 30)
+    assert figure.best == pytest.approx(1.0)
+    assert report.evaluation["overall_score"] is None
+    assert line(report, "correctness").coverage.failed == 1
+    assert line(report, "correctness").judge_only.worst == pytest.approx(26 / 6)
+
+
+def test_an_expert_who_rates_what_the_judge_failed_on_lifts_the_reviewed_score() -> None:
+    made = run_over(answers_to(["a"] * 5 + ["negative"]), state=Run.State.INCOMPLETE)
+    score_all(
+        made,
+        {
+            "keyword_hit": [1] * 5 + [NA],
+            "keyword_coverage": [1] * 5 + [NA],
+            "negative_detection": [NA] * 5 + [1],
+            "correctness": [5, 5, 5, 5, 5, FAILED],
+            "faithfulness": [5] * 6,
+            "completeness": [5] * 6,
+        },
+    )
+    imported_rating(answer_rows(made)[5], metric("correctness"), "e1", 2)
+    overall = make_report(made).overall
+    assert overall.judge_only.withheld == "failed_share: correctness"
+    assert overall.reviewed.value == pytest.approx(0.75 + 0.25 * 27 / 30)
+
+
+def test_an_unfinished_run_has_no_headline_and_counts_what_is_pending() -> None:
+    made = run_over(answers_to(["a"] * 4), state=Run.State.RUNNING)
+    score_all(made, {"keyword_hit": [1, 0, None, None]})
+    report = make_report(made)
+    assert report.overall.judge_only.withheld == "not_finished"
+    assert report.overall.corrected.withheld == "not_finished"
+    coverage = line(report, "keyword_hit").coverage
+    assert (coverage.scored, coverage.pending) == (2, 2)
+    assert not report.header.complete
+
+
+def test_response_times_are_shown_with_median_and_95th_percentile() -> None:
+    made = run_over(answers_to(["a"] * 4 + ["b"]))
+    score_all(made, {"latency": [1.0, 2.0, 3.0, 4.0, 10.0]})
+    found = line(make_report(made), "latency").latency
+    assert found is not None
+    # linear interpolation: p95 lies at position 0.95 x 4 = 3.8, 4 + 0.8 x (10 - 4) = 8.8
+    assert (found.n, found.mean, found.p50, found.p95) == (5, 4.0, 3.0, pytest.approx(8.8))
+    assert make_report(made).evaluation["avg_latency_seconds"] == 1.5  # of the answers, which all took so long
+
+
+def test_the_worst_answers_and_the_largest_disagreements_come_first(example: Run) -> None:
+    answers = answer_rows(example)
+    imported_rating(answers[3], metric("correctness"), "e1", 1)  # judge 4, distance 3/4
+    imported_rating(answers[4], metric("correctness"), "e1", 3)  # judge 4, distance 1/4
+    report = make_report(example)
+    assert [(d.answer.question_id, d.distance) for d in report.disagreements] == [("q4", 0.75), ("q5", 0.25)]
+    # q49, q50: no hit, correctness 3, faithfulness 5, completeness 4: (.25 x .6 + .20 x 1 + .15 x .8) / .85;
+    # q40 to q48 have correctness 4 and faithfulness 4: (.20 + .16 + .12) / .85
+    assert [w.answer.question_id for w in report.worst[:3]] == ["q49", "q50", "q40"]
+    assert report.worst[0].score == pytest.approx(0.47 / 0.85)
+
+
+def test_a_complete_review_is_a_census_and_its_corrected_score_has_no_width(example: Run) -> None:
+    for answer in answer_rows(example):
+        imported_rating(answer, metric("correctness"), "e1", 3)
+    overall = make_report(example).overall
+    # correctness 3 instead of 3.8: 0.762 - .8/5 x .25 = 0.722, the rest as it came
+    assert overall.corrected.value == pytest.approx(0.722)
+    assert (overall.corrected.low, overall.corrected.high) == pytest.approx((0.722, 0.722))
+    assert overall.corrected.target == "this_run"
+    assert set(overall.corrected.extra["as_it_came"]) == {
+        "keyword_hit",
+        "keyword_coverage",
+        "negative_detection",
+        "faithfulness",
+        "completeness",
+    }
+
+
+def test_a_uniform_sample_corrects_the_judge_and_a_small_one_is_withheld(example: Run) -> None:
+    anna = make_user()
+    row = metric("correctness")
+    queue = queue_for(example, [row], [anna])
+    draw_into(queue, example, [("all", 0.5, n % 2 == 0) for n in range(60)])
+    answers = answer_rows(example)
+
+    def rate_answer(answer: Answer, value: float) -> None:
+        rate(assignment_of(queue, answer, anna, example), row, value)
+
+    for n in range(0, 20, 2):
+        rate_answer(answers[n], 3)
+    withheld = make_report(example).overall.corrected
+    assert withheld.withheld == "components_withheld"
+    assert withheld.extra["missing"]["components"]["correctness"] == {"reason": "too_few_labels", "labels": 10}
+
+    for n in range(20, 60, 2):
+        rate_answer(answers[n], 3 if n < 48 else 2)  # always one below the judge
+    report = make_report(example)
+    corrected = line(report, "correctness").corrected
+    assert corrected.value == pytest.approx(2.8)  # 3.8 - 1 everywhere
+    assert corrected.extra["labels"] == 30
+    assert report.overall.corrected.value == pytest.approx(0.762 - 0.05)
+
+
+@pytest.fixture
+def by_answer() -> Run:
+    """A profile that scores each answer: .6 correctness + .4 completeness on 0-1, a negative question by its check.
+
+    q1: .6 x (5-1)/4 + .4 x (3-1)/4 = 0.8; q2: .6 x 2/4 + .4 x 2/4 = 0.5; q3, negative: 1.
+    """
+    answers = answers_to(["a", "a", "negative"])
+    spec = {
+        "name": "by_answer",
+        "title": {"en": "By answer", "ko": "답변별"},
+        "unit": "per_answer",
+        "normalise": "min_max",
+        "parts": [{"metric": "correctness", "weight": 0.6}, {"metric": "completeness", "weight": 0.4}],
+        "whole_score": {"metric": "negative_detection", "categories": ["negative"]},
+    }
+    made = run_over(answers, profile=make_profile(answers.project, spec))
+    score_all(
+        made, {"correctness": [5, 3, 3], "completeness": [3, 3, 3], "negative_detection": [NOT_APPLICABLE, NA, 1]}
+    )
+    return made
+
+
+def test_a_per_answer_profile_averages_the_answers_own_scores(by_answer: Run) -> None:
+    report = make_report(by_answer)
+    assert report.overall.judge_only.value == pytest.approx((0.8 + 0.5 + 1) / 3)
+    assert [one.score for one in report.answers] == pytest.approx([0.8, 0.5, 1.0])
+    assert [one.answer.question_id for one in report.worst] == ["q2", "q1"]
+
+
+def test_a_per_answer_profile_is_corrected_by_contributions(by_answer: Run) -> None:
+    """Correctness rated 3 everywhere, a census: q1 falls to .6 x .5 + .4 x .5 = 0.5, q2 stays, and q3 is decided by
+    its check whatever its correctness."""
+    for answer in answer_rows(by_answer):
+        imported_rating(answer, metric("correctness"), "e1", 3)
+    corrected = make_report(by_answer).overall.corrected
+    assert corrected.value == pytest.approx((0.5 + 0.5 + 1) / 3)
+    assert set(corrected.extra["as_it_came"]) == {"completeness", "negative_detection"}
+
+
+def test_a_failed_part_makes_that_answers_score_failed_and_bounds_the_mean() -> None:
+    answers = answers_to(["a"] * 11)
+    parts = [{"metric": "correctness", "weight": 1.0}]
+    spec = {"name": "one", "title": {"en": "One", "ko": "하나"}, "unit": "per_answer", "parts": parts}
+    made = run_over(answers, profile=make_profile(answers.project, spec | {"normalise": "min_max"}))
+    score_all(made, {"correctness": [5] * 5 + [3] * 5 + [FAILED]})
+    figure = make_report(made).overall.judge_only
+    # (5 x 1 + 5 x 0.5) / 10; with the failed one at 0 or 1 over 11: 7.5/11 and 8.5/11
+    assert (figure.value, figure.n) == (pytest.approx(0.75), 10)
+    assert (figure.worst, figure.best) == (pytest.approx(7.5 / 11), pytest.approx(8.5 / 11))
+
+
+def test_initial_and_final_ratings_give_the_mean_shift(example: Run) -> None:
+    anna, row = make_user(), metric("correctness")
+    queue = queue_for(example, [row], [anna])
+    for answer, first, last in zip(answer_rows(example)[:2], [2, 3], [4, 3], strict=True):
+        assignment = assignment_of(queue, answer, anna, example)
+        rate(assignment, row, first)
+        rate(assignment, row, last, phase="final")
+    # (2/4 + 0/4) / 2
+    assert make_report(example).overall.mean_shift == pytest.approx(0.25)
+
+
+def test_the_number_of_queries_does_not_grow_with_the_run(
+    example: Run, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    draw_into(queue_for(example, [metric("correctness")], []), example, [("all", 0.5, n < 30) for n in range(60)])
+    for answer in answer_rows(example)[:30]:
+        imported_rating(answer, metric("correctness"), "e1", 3)
+    # 11 gather: run, answers, flags upheld, judges, scores, ratings, overrides, metrics, frame, criteria, skips.
+    # 6 trace: models that answered, judges, preflights, draws, costs by rubric and of preflights (in sum the whole).
+    # 1 counts units, and 2 read the lengths of judged answers, which are kept for a day.
+    with django_assert_num_queries(20):
+        make_report(example)
+    with django_assert_num_queries(18):
+        make_report(example)

@@ -1,0 +1,100 @@
+"""Source 001's tables by system, and its percentages in the tables of the commands."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import translation
+
+from evaluation.core.roles import Role
+from evaluation.judges.shipping import profile_row
+from evaluation.models import Run
+from review.comparing.whole import compare, comparison_json
+from review.management.results_tables import results_sheets
+from review.management.systems_tables import systems_sheets
+from review.pages.comparison_systems import systems_card
+from review.reports.making import make_report
+from tests.factories import make_answer_set, make_judge, make_user
+from tests.review.reports.builders import answers_to, run_over, score_all
+
+pytestmark = pytest.mark.django_db
+CLASSES = (["CORRECT", "WRONG", "CORRECT", "DONT_KNOW"], ["WRONG", "WRONG", "WRONG", "CORRECT"])
+FAITHFUL = ([1.0, 0.5, 0.0, 0.5], [1.0, 1.0, 1.0, 1.0])
+
+
+@pytest.fixture
+def runs() -> list[Run]:
+    """Two systems that answered the same four questions."""
+    first = answers_to(["single_hop", "single_hop", "negative", "aggregation"])
+    judge, made = make_judge(first.project, "one"), []
+    for answers, labels, shares in zip((first, make_answer_set(first.question_set)), CLASSES, FAITHFUL, strict=True):
+        run = run_over(answers, judge=judge, profile=profile_row(answers.project, "ragas"))
+        score_all(run, {"answer_class": labels, "claim_support": shares})
+        made.append(run)
+    return made
+
+
+def test_classes_stand_by_system_with_shares_and_intervals(runs: list[Run]) -> None:
+    with translation.override("en"):
+        classes, spread = systems_sheets([make_report(run) for run in runs])
+    first, second = classes.rows
+    assert classes.header[2:] == ("CORRECT", "WRONG", "DONT_KNOW")
+    assert [cell.split(",")[0] for cell in first[2:]] == ["2 (50%", "1 (25%", "1 (25%"]
+    assert [cell.split(",")[0] for cell in second[2:]] == ["1 (25%", "3 (75%", "0 (0%"]
+    assert first[1] != second[1]
+    # mean, lowest and highest: (100 + 50 + 0 + 50) / 4 and 100 throughout
+    whole = [row[-3:] for row in spread.rows if row[2] == "all"]
+    assert whole == [("50.000", "0.000", "100.000"), ("100.000", "100.000", "100.000")]
+
+
+def test_the_comparison_carries_them_for_programs(runs: list[Run]) -> None:
+    whole = json.loads(json.dumps(comparison_json(compare(runs, resamples=50))))
+    counts = [
+        {label: one["count"] for label, one in run["classes"]["answer_class"]["total"].items()} for run in whole["runs"]
+    ]
+    assert counts == [{"CORRECT": 2, "WRONG": 1, "DONT_KNOW": 1}, {"CORRECT": 1, "WRONG": 3, "DONT_KNOW": 0}]
+    assert [run["spread"][0]["mean"] for run in whole["runs"]] == [50.0, 100.0]
+
+
+def test_the_command_prints_them(runs: list[Run]) -> None:
+    out = StringIO()
+    with translation.override("en"):
+        call_command("compare", *[str(run.pk) for run in runs], stdout=out)
+    assert "answer_class by system" in out.getvalue()
+
+
+def test_the_page_shows_them_by_category_and_system(runs: list[Run]) -> None:
+    with translation.override("en"):
+        card = systems_card([make_report(run) for run in runs], {run.pk: str(run) for run in runs})
+    (classes,) = card.classes
+    cells = [[cell.count for cell in line.cells] for line in classes.lines]
+    # all questions of either system, then single_hop (2 questions), negative (1), aggregation (1)
+    assert cells[:2] == [[2, 1, 1], [1, 3, 0]]
+    by_category = {line.category: 0 for line in classes.lines}
+    for line in classes.lines:
+        by_category[line.category] += sum(cell.count for cell in line.cells)
+    assert by_category == {"": 8, "one fact": 4, "negative question": 2, "gathered facts": 2}
+    assert len({line.system for line in classes.lines}) == 2
+    assert [line.row.mean for line in card.spread[:2]] == ["50.00", "100.00"]
+    client = Client()
+    client.force_login(make_user(Role.VIEWER, runs[0].project))
+    page = client.get(reverse("run-compare"), {"runs": ",".join(str(run.pk) for run in runs)}).content.decode()
+    assert 'aria-labelledby="systems"' in page
+    assert "DONT_KNOW" in page
+
+
+def test_a_profile_without_classes_and_scores_of_answers_has_no_such_tables() -> None:
+    run = run_over(answers_to(["single_hop"]))
+    assert list(systems_sheets([make_report(run)])) == []
+
+
+def test_under_the_sources_name_a_figure_stands_on_the_sources_scale(runs: list[Run]) -> None:
+    with translation.override("en"):
+        metrics = next(sheet for sheet in results_sheets(make_report(runs[0])) if sheet.title == "Metrics")
+    shown = {row[0]: row[1] for row in metrics.rows}
+    assert shown["ragas_faithfulness"] == "50.000"  # the mean of 1, .5, 0 and .5 as a percentage
