@@ -19,10 +19,10 @@ from evaluation.core.roles import Action
 from evaluation.models import Run
 from evaluation.runs.exports import take_export, take_figures
 from review.api.shapes import TOO_OFTEN, NothingBody
-from review.comparing.choosing import MOST
-from review.comparing.whole import compare, comparison_json
+from review.comparisons.choosing import MOST
+from review.comparisons.gating import GateAsked, gate_of, gates_of
+from review.comparisons.whole import compare, comparison_json
 from review.evidence.exposures import expose
-from review.gating import GateAsked, gate_of, gates_of
 from review.pages.plan import planned_review
 from review.reports.estimates import three_ways
 from review.reports.exporting import FORMATS, export

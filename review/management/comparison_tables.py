@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from django.utils.translation import gettext as _
 
-from review.comparing.difference import RunDifference
-from review.comparing.order import Order
-from review.comparing.said import p_text
-from review.comparing.versions import differing_versions
-from review.comparing.whole import Comparison
+from review.comparisons.difference import RunDifference
+from review.comparisons.order import Order
+from review.comparisons.verdict_sentences import p_text
+from review.comparisons.versions import differing_versions
+from review.comparisons.whole import Comparison
 from review.management.results_tables import short
 from review.management.systems_tables import systems_sheets
 from review.management.tables import NOTHING, Sheet, number

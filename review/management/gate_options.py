@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from evaluation.core.errors import Refused
 from evaluation.models import Run
 from evaluation.wording.messages import explain_refusal
-from review.gating import GateAsked, checked
+from review.comparisons.gating import GateAsked, checked
 from review.management.asking import run_named
 from review.reports.gate import Gate, GateOn, gate_line, gate_reasons
 from review.statistics.paired_tests.gate import GateVerdict

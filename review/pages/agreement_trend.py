@@ -13,10 +13,10 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.models import Run
 from review.charts.timeline import Moment, Timeline, timeline
+from review.comparisons.trend import Trend, TrendPoint
 from review.pages import numbers
 from review.pages.statistic_names import STATISTICS
 from review.pages.twin import Twin
-from review.trend import Trend, TrendPoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any
 from django.utils.translation import gettext
 
 from evaluation.core.scales import Scale
+from review.comparisons.trend import headline_statistic
 from review.pages import numbers
 from review.pages.statistic_names import STATISTICS
-from review.trend import headline_statistic
 
 
 @dataclass(frozen=True, slots=True)

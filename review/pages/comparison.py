@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from evaluation.models import Run
-from review.comparing.choosing import Side
-from review.comparing.versions import differing_versions
-from review.comparing.whole import Comparison
+from review.comparisons.choosing import Side
+from review.comparisons.versions import differing_versions
+from review.comparisons.whole import Comparison
 from review.pages.comparison_order import OrderCard, order_card
 from review.pages.comparison_pair import KINDS, PairCard, pair_card
 from review.pages.comparison_systems import SystemsCard, systems_card

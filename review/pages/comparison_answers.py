@@ -10,7 +10,7 @@ from django.utils.translation import get_language
 from evaluation.models import Run
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
-from review.comparing.answers import AnswerPair, Said
+from review.comparisons.answers import AnswerPair, Said
 from review.pages import numbers
 from review.pages.links import answer_href
 from review.statistics.paired_tests.text_difference import Stretch

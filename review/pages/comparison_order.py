@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext
 
-from review.comparing.order import Order
+from review.comparisons.order import Order
 from review.pages import numbers
 
 MOST_TURNS = 3

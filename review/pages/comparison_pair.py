@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from review.charts.differences import Difference, Differences, differences
-from review.comparing.difference import MetricDifference, QuestionChange, RunDifference
-from review.comparing.said import corrected_sentence, judge_only_sentence
+from review.comparisons.difference import MetricDifference, QuestionChange, RunDifference
+from review.comparisons.verdict_sentences import corrected_sentence, judge_only_sentence
 from review.pages import numbers
 from review.reports.figure import Figure
 from review.reports.figure_notes import why_withheld

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluation.models import Run
-from review.attention import Attention
+from review.comparisons.attention import Attention
 from review.pages import numbers
 from review.pages.run_rows import RunRows
 

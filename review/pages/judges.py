@@ -9,7 +9,7 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.models import CriterionEvent
 from evaluation.wording.messages import explain_reason
-from review.judge_records import Agreed, JudgeRecord, MetricRecord
+from review.comparisons.judge_records import Agreed, JudgeRecord, MetricRecord
 from review.pages import numbers
 from review.pages.judge_attacks import AttacksCard, attacks_card
 from review.pages.statistic_names import STATISTICS

@@ -10,12 +10,12 @@ from django.views.decorators.http import require_safe
 from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run
+from review.comparisons.trend import trends_of
 from review.evidence.experts import has_examples
 from review.pages.agreement import agreement_page
 from review.pages.agreement_trend import trend_page
 from review.results.run_agreement import By, agreement_of
 from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
-from review.trend import trends_of
 
 
 @login_required

@@ -10,8 +10,8 @@ from django.views.decorators.http import require_safe
 from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run
-from review.comparing.answers import answer_pairs
-from review.comparing.whole import compare
+from review.comparisons.answers import answer_pairs
+from review.comparisons.whole import compare
 from review.evidence.exposures import expose, expose_answers
 from review.pages.comparison import compare_page
 from review.pages.comparison_answers import compare_answers_page

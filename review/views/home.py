@@ -11,10 +11,10 @@ from evaluation.accounts import access
 from evaluation.accounts.site_roles import roles_anywhere
 from evaluation.core.roles import Action, allowed
 from evaluation.models import Project, Run
-from review.attention import attention
+from review.comparisons.attention import attention
+from review.comparisons.summaries import headlines
 from review.pages.home import home_page
 from review.pages.run_rows import LISTED, run_rows
-from review.summaries import headlines
 from review.views.people import person
 
 NEWEST = 6

@@ -13,7 +13,7 @@ from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.active_criteria import active_in
 from evaluation.models import JudgeVersion
-from review.judge_records import judge_records
+from review.comparisons.judge_records import judge_records
 from review.pages.judges import judge_page, judges_page
 
 PER_PAGE = 10

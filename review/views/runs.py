@@ -12,6 +12,7 @@ from evaluation.core.roles import Action
 from evaluation.models import Run
 from evaluation.runs.exports import take_export
 from evaluation.runs.progress import calls_of, progress
+from review.comparisons.summaries import ENDED, headlines
 from review.evidence.exposures import expose, expose_answers
 from review.forms.run_filter import RunFilter
 from review.pages.plan import planned_review
@@ -24,7 +25,6 @@ from review.reports.exporting import FORMATS, export
 from review.reports.gathering import gather
 from review.reports.making import report_of
 from review.reports.pictures import agreement_pictures
-from review.summaries import ENDED, headlines
 from review.views.people import person
 
 

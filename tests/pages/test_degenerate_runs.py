@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.comparing.whole import compare, comparison_json
+from review.comparisons.whole import compare, comparison_json
 from review.models import Rating
 from review.reports.exporting import FORMATS
 from review.results.run_agreement_cache import kept_agreement

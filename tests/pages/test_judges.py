@@ -14,9 +14,9 @@ from evaluation.core.roles import Role
 from evaluation.criteria.services import deactivate
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run
+from review.comparisons.judge_records import judge_records
 from review.evidence.rating_input import Given
 from review.imports.files import import_ratings
-from review.judge_records import judge_records
 from review.pages.judges import judge_card
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit

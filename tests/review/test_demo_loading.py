@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluation.models import User
-from review.attention import attention
+from review.comparisons.attention import attention
 from review.demo.comparing import NAME
 from review.demo.loading import demo_project, load_demo
 from review.demo.people import set_people

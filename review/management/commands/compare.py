@@ -10,11 +10,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from review.comparing.choosing import compared_runs
-from review.comparing.exporting import COMPARISON_FORMATS, comparison_format, export_comparison
-from review.comparing.said import sentences
-from review.comparing.whole import Comparison, compare, comparison_json
-from review.gating import gates_of
+from review.comparisons.choosing import compared_runs
+from review.comparisons.exporting import COMPARISON_FORMATS, comparison_format, export_comparison
+from review.comparisons.gating import gates_of
+from review.comparisons.verdict_sentences import sentences
+from review.comparisons.whole import Comparison, compare, comparison_json
 from review.management.asking import refusals, run_named
 from review.management.comparison_tables import comparison_sheets
 from review.management.gate_options import add_gate_arguments, gate_asked, print_gate, warn_of_gate

@@ -25,7 +25,7 @@ from evaluation.runs.making import (
 )
 from evaluation.work.lifecycle import start
 from evaluation.work.planning import planned_units
-from review.gating import gate_of
+from review.comparisons.gating import gate_of
 from review.management.asking import refusals
 from review.management.gate_options import add_gate_arguments, gate_asked
 from review.management.showing import show_results

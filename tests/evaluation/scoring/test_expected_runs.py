@@ -11,7 +11,7 @@ from evaluation.models import Attempt, JudgeVersion, MetricDefinition, Preflight
 from evaluation.runs.draining import drain
 from evaluation.scoring.conversations import earlier_replies
 from evaluation.work.lifecycle import retry_failed
-from review.comparing.versions import differing_versions
+from review.comparisons.versions import differing_versions
 from review.evidence.scored_values import machine_values
 from review.reports.making import make_report
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off

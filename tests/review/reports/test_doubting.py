@@ -15,9 +15,9 @@ from django.test import Client
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, Preflight, Run, SystemVersion
-from review.comparing.versions import differing_versions
-from review.comparing.whole import compare
-from review.gating import GateAsked, gate_of
+from review.comparisons.gating import GateAsked, gate_of
+from review.comparisons.versions import differing_versions
+from review.comparisons.whole import compare
 from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary
 from review.reports.doubting import Doubt

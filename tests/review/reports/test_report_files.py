@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
 from evaluation.models import Run
-from review.gating import GateAsked, gate_of
+from review.comparisons.gating import GateAsked, gate_of
 from review.reports.exporting import FORMATS, export
 from tests.factories import make_answer_set, make_project, make_question_set, make_user
 from tests.review.api.clients import Caller

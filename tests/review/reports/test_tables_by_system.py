@@ -14,7 +14,7 @@ from django.utils import translation
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
-from review.comparing.whole import compare, comparison_json
+from review.comparisons.whole import compare, comparison_json
 from review.management.results_tables import results_sheets
 from review.management.systems_tables import systems_sheets
 from review.pages.comparison_systems import systems_card

@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from evaluation.models import Run
-from review.comparing.choosing import Side, sides
-from review.comparing.difference import SCORE, MetricDifference, QuestionChange, RunDifference, difference
-from review.comparing.order import Order, order
-from review.comparing.verdict import corrected_verdict, judge_only_verdict
-from review.comparing.versions import differing_versions
+from review.comparisons.choosing import Side, sides
+from review.comparisons.difference import SCORE, MetricDifference, QuestionChange, RunDifference, difference
+from review.comparisons.order import Order, order
+from review.comparisons.verdict import corrected_verdict, judge_only_verdict
+from review.comparisons.versions import differing_versions
 from review.reports.as_json import plain, summary_json
 from review.reports.gate import Gate
 from review.statistics.paired_tests.paired import PairedDifference

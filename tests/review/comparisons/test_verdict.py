@@ -12,14 +12,14 @@ from django.utils.translation import override
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.comparing.said import corrected_sentence, judge_only_sentence
-from review.comparing.verdict import corrected_verdict, judge_only_verdict
-from review.comparing.whole import compare
-from review.gating import GateAsked, gate_of, gates_of
+from review.comparisons.gating import GateAsked, gate_of, gates_of
+from review.comparisons.verdict import corrected_verdict, judge_only_verdict
+from review.comparisons.verdict_sentences import corrected_sentence, judge_only_sentence
+from review.comparisons.whole import compare
 from review.statistics.paired_tests.gate import Resource, Verdict, verdict_of
 from tests.factories import make_user
 from tests.review.api.clients import Caller
-from tests.review.comparing.test_difference import a_run, questions
+from tests.review.comparisons.test_difference import a_run, questions
 from tests.review.reports.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate
 from tests.review.reports.sampled import rate_half
 

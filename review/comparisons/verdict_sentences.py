@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.utils.translation import gettext
 
 from evaluation.wording.messages import explain_reason
-from review.comparing.difference import RunDifference
-from review.comparing.verdict import RunVerdict, corrected_verdict, judge_only_verdict
+from review.comparisons.difference import RunDifference
+from review.comparisons.verdict import RunVerdict, corrected_verdict, judge_only_verdict
 from review.statistics.paired_tests.gate import Resource, Verdict
 
 NO_OVERALL = "no_overall"  # of a profile whose parts are not summed

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from django.utils.translation import gettext as _
 
-from review.comparing.difference import RunDifference
-from review.comparing.said import p_text, sentences
-from review.comparing.versions import differing_versions
-from review.comparing.whole import Comparison
+from review.comparisons.difference import RunDifference
+from review.comparisons.verdict_sentences import p_text, sentences
+from review.comparisons.versions import differing_versions
+from review.comparisons.whole import Comparison
 from review.reports.as_markdown import escaped, gate_block, table, value_cell
 from review.reports.figure import Figure
 from review.reports.figure_notes import why_withheld

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from evaluation.profiles.spec import OVERALL, Part, ProfileSpec, Unit
 from evaluation.profiles.thresholds import Passing, has_passing
-from review.comparing.choosing import Side
+from review.comparisons.choosing import Side
 from review.evidence.answers import RunAnswer
 from review.reports.by_profile.passing import each_answer, flags_of
 from review.reports.extremes import own_scores

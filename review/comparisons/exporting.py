@@ -8,9 +8,9 @@ from pathlib import Path
 
 from evaluation.core.errors import UnknownName
 from evaluation.files.whole import write_whole
-from review.comparing.as_junit import comparison_junit
-from review.comparing.as_markdown import comparison_markdown
-from review.comparing.whole import Comparison, comparison_json
+from review.comparisons.as_junit import comparison_junit
+from review.comparisons.as_markdown import comparison_markdown
+from review.comparisons.whole import Comparison, comparison_json
 from review.reports.gate import Gate
 
 Gates = Mapping[int, Gate]

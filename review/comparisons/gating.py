@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from evaluation.core.errors import Refused
 from evaluation.models import Run
-from review.comparing.choosing import Side, sides
-from review.comparing.difference import RunDifference, difference
-from review.comparing.verdict import half_width, labels_missing, settle_corrected
-from review.comparing.versions import SERVED
-from review.comparing.whole import Comparison
+from review.comparisons.choosing import Side, sides
+from review.comparisons.difference import RunDifference, difference
+from review.comparisons.verdict import half_width, labels_missing, settle_corrected
+from review.comparisons.versions import SERVED
+from review.comparisons.whole import Comparison
 from review.reports.figure import Figure
 from review.reports.gate import Check, Gate, GateOn, Rule
 from review.reports.report import ThreeScores

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from review.comparing.choosing import Side
-from review.comparing.values import groups_of, part_values, part_weights
+from review.comparisons.choosing import Side
+from review.comparisons.values import groups_of, part_values, part_weights
 from review.statistics.paired_tests.ranking import Ranking, ranking_of_sums
 from review.statistics.paired_tests.weight_sensitivity import WeightSensitivity, weight_sensitivity
 

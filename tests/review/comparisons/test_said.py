@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils import translation
 
-from review.comparing.said import p_text, sentences
-from review.comparing.whole import compare
+from review.comparisons.verdict_sentences import p_text, sentences
+from review.comparisons.whole import compare
 from tests.factories import make_answer_set, make_question_set, make_scored_run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from review.comparing.difference import RunDifference
+from review.comparisons.difference import RunDifference
 from review.reports.figure import Figure, Withheld
 from review.statistics.correction.assess import LEAST_LABELS
 from review.statistics.paired_tests.gate import Settling, Verdict, settle_by_labels, settle_by_questions, verdict_of

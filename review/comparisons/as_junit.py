@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from review.comparing.choosing import Side
-from review.comparing.said import sentences
-from review.comparing.whole import Comparison
+from review.comparisons.choosing import Side
+from review.comparisons.verdict_sentences import sentences
+from review.comparisons.whole import Comparison
 from review.reports.as_junit import Case, Suite, gate_cases, gate_text, junit_document
 from review.reports.gate import Gate
 

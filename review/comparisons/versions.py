@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from evaluation.core.registry import JUDGED
-from review.comparing.choosing import Side
+from review.comparisons.choosing import Side
 from review.reports.provenance import JudgeUsed
 from review.reports.report import Report
 

@@ -15,9 +15,9 @@ from evaluation.judges.prices import price_table
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.pricing import Price
 from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge
+from review.comparisons.trend import headline_statistic
 from review.models import Rating
 from review.results.run_agreement_cache import kept_of
-from review.trend import headline_statistic
 
 MOST_LOOKED_AT = 5  # rated runs of each judge, the newest ones
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from evaluation.core.registry import Bilingual, Direction
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.profiles.arithmetic import Label
-from review.comparing.choosing import Side
-from review.comparing.values import (
+from review.comparisons.choosing import Side
+from review.comparisons.values import (
     by_question,
     groups_of,
     machine_score,
@@ -20,7 +20,7 @@ from review.comparing.values import (
     question_scores,
     weight_compared,
 )
-from review.comparing.versions import Differing, differing_versions, metric_differs
+from review.comparisons.versions import Differing, differing_versions, metric_differs
 from review.reports.corrected import NO_WIDTH, as_figure
 from review.reports.figure import Figure, Withheld, withheld
 from review.reports.report import MetricLine
