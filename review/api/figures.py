@@ -23,7 +23,7 @@ from review.comparisons.choosing import MOST
 from review.comparisons.gating import GateAsked, gate_of, gates_of
 from review.comparisons.whole import compare, comparison_json
 from review.evidence.exposures import expose
-from review.pages.plan import planned_review
+from review.plans.wording import planned_review
 from review.reports.estimates import three_ways
 from review.reports.exporting import FORMATS, export
 from review.reports.gate import GateOn

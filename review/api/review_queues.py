@@ -19,8 +19,8 @@ from review.api.people import people_named
 from review.api.shapes import NothingBody, QueueBody
 from review.api.shown import CardShown, HeldShown, ItemShown, LedQueueShown, ProgressShown, QueueShown
 from review.models import Assignment, ReviewQueue
-from review.planner.errors import GUESS
-from review.planner.several import designs, told
+from review.plans.errors import GUESS
+from review.plans.several import designs, told
 from review.queues.access import leads, queue_for_lead, queue_for_rating, queue_for_reading, queues_of
 from review.queues.making import close, make_queue, metrics_of, reopen
 from review.queues.picking import picked

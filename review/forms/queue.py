@@ -17,7 +17,7 @@ from evaluation.models import MetricDefinition, Run, User
 from evaluation.wording.messages import explain_refusal
 from review.forms.leading import MOMENT
 from review.models import ReviewQueue
-from review.planner.errors import GUESS
+from review.plans.errors import GUESS
 from review.queues.lists import fields_from, listed
 from review.queues.making import MOST_REVIEWS
 from review.queues.sharing import MOST_REPEATS, Distribution, Sharing

@@ -14,8 +14,8 @@ from review.management.asking import GATE
 from review.management.gate_options import print_gate, warn_of_gate
 from review.management.results_tables import results_sheets
 from review.management.tables import write
-from review.pages.plan import guess_note, plan_json, plan_sentence
-from review.planner.ahead import next_review
+from review.plans.ahead import next_review
+from review.plans.wording import guess_note, plan_json, plan_sentence
 from review.reports.as_json import summary_json
 from review.reports.gate import Gate
 from review.reports.gathering import gather

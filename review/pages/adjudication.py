@@ -14,12 +14,12 @@ from evaluation.models import User
 from evaluation.wording.markdown import language_of
 from review.decisions.cases import Case, Why
 from review.models import ItemEvent, Override, Rating
-from review.pages import numbers
 from review.pages.again import value_text
 from review.pages.choices import WHY_NOT, MetricField, metric_field
 from review.pages.claims import numbered_html
 from review.pages.passages import PassageView
 from review.pages.review_card import FLAGS, Text, text
+from review.plans import numbers
 from review.ratings.card import CardMetric, Passage
 from review.ratings.claims import Claim
 from review.ratings.reveals import JudgeSaid

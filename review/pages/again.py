@@ -13,12 +13,12 @@ from review.evidence.rated_claims import parts_given
 from review.evidence.rating_input import PartGiven
 from review.forms.rating import field_text
 from review.models import Assignment, Rating, ReviewQueue
-from review.pages import numbers
 from review.pages.choices import MetricField, metric_field
 from review.pages.links import answer_href
 from review.pages.passages import PassageView, passages
 from review.pages.reveal import reason_choices
 from review.pages.review_card import Text, numbered, text
+from review.plans import numbers
 from review.ratings.card import Card
 
 

@@ -11,11 +11,11 @@ from django.utils.translation import get_language, gettext
 from evaluation.core.scales import Scale
 from evaluation.models import Run
 from evaluation.wording.messages import explain_reason
-from review.pages import numbers
 from review.pages.agreement_plots import JudgePlots, judge_plots
 from review.pages.ceiling_table import CeilingRow, ceiling_rows
 from review.pages.statistic_names import FIRST, STATISTICS
 from review.pages.variation import VariationCard, variation_cards
+from review.plans import numbers
 
 PERCENT = {"exact", "within_one"}
 HIDDEN = {"yes_no_only", "classes_have_no_order", "needs_binning"}  # what does not exist on a scale needs no line

@@ -16,8 +16,8 @@ from review.charts.differences import Difference, Differences, differences
 from review.charts.judge_against_expert import JudgeAgainstExpert, judge_against_expert
 from review.charts.plane import Plane
 from review.charts.reliability_plot import ReliabilityPlot, reliability_plot
-from review.pages import numbers
 from review.pages.twin import Twin
+from review.plans import numbers
 
 Figures = Mapping[str, Any]
 

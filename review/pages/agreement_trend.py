@@ -14,9 +14,9 @@ from django.utils.translation import get_language, gettext
 from evaluation.models import Run
 from review.charts.timeline import Moment, Timeline, timeline
 from review.comparisons.trend import Trend, TrendPoint
-from review.pages import numbers
 from review.pages.statistic_names import STATISTICS
 from review.pages.twin import Twin
+from review.plans import numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,13 @@ from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.evidence.effective import Effective, RunValues, Source
-from review.pages import finding_names, numbers
+from review.pages import finding_names
 from review.pages.choices import MetricField, metric_field
 from review.pages.history import Line, history_lines
 from review.pages.marked import Piece, Span, pieces
 from review.pages.passages import PassageView
 from review.pages.review_card import Text, text
+from review.plans import numbers
 from review.ratings.card import CardMetric, card_metric
 from review.results.history import Event
 

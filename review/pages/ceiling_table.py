@@ -11,8 +11,8 @@ from django.utils.translation import gettext
 
 from evaluation.core.scales import Scale
 from review.comparisons.trend import headline_statistic
-from review.pages import numbers
 from review.pages.statistic_names import STATISTICS
+from review.plans import numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from evaluation.models import Run
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from review.comparisons.answers import AnswerPair, Said
-from review.pages import numbers
 from review.pages.links import answer_href
+from review.plans import numbers
 from review.statistics.paired_tests.text_difference import Stretch
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext
 
 from review.comparisons.order import Order
-from review.pages import numbers
+from review.plans import numbers
 
 MOST_TURNS = 3
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from evaluation.core.scales import Scale
 from review.charts import forest as charts
-from review.pages import numbers
+from review.plans import numbers
 from review.reports.figure import Figure
 from review.reports.figure_notes import why_withheld
 

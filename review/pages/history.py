@@ -12,9 +12,9 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.judges.shipping import BASELINE
 from evaluation.wording.messages import explain_reason
 from review.evidence.rating_input import FlagKind, OverrideReason
-from review.pages import numbers
 from review.pages.reveal import REASONS
 from review.pages.review_card import FLAGS
+from review.plans import numbers
 from review.results.history import Event, EventKind
 
 KINDS: Mapping[EventKind, tuple[str, str | Promise]] = {

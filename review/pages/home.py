@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from evaluation.models import Run
 from review.comparisons.attention import Attention
-from review.pages import numbers
 from review.pages.run_rows import RunRows
+from review.plans import numbers
 
 
 @dataclass(frozen=True, slots=True)

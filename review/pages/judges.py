@@ -10,10 +10,10 @@ from django.utils.translation import get_language, gettext
 from evaluation.models import CriterionEvent
 from evaluation.wording.messages import explain_reason
 from review.comparisons.judge_records import Agreed, JudgeRecord, MetricRecord
-from review.pages import numbers
 from review.pages.judge_attacks import AttacksCard, attacks_card
 from review.pages.statistic_names import STATISTICS
 from review.pages.trust import FEW, WEAK
+from review.plans import numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from evaluation.core.scales import Scale
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from review.evidence.answers import RunAnswer
-from review.pages import numbers
+from review.plans import numbers
 from review.reports.report import Disagreement, Report
 
 WORST, FURTHEST = 6, 8  # how many of each a run page shows

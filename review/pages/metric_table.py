@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import get_language
 
-from review.pages import numbers
 from review.pages.figures import Cell, cell
+from review.plans import numbers
 from review.reports.report import Coverage, MetricLine
 
 

@@ -12,7 +12,7 @@ from evaluation.models import User
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.models import Pair, Preference
-from review.pages import numbers
+from review.plans import numbers
 
 PREFERRED = {
     -2.0: _("A much better"),

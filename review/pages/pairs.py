@@ -13,11 +13,11 @@ from evaluation.judging.pairwise import METRIC
 from evaluation.runs.costs import Spending
 from evaluation.wording.markdown import language_of, render
 from review.models import PairSet
-from review.pages import numbers
 from review.pages.costs import cost_of_calls
 from review.pages.pair_voices import Done, PairVoices
 from review.pairing.figures import PairFigures, Preferred
 from review.pairing.preferring import Card
+from review.plans import numbers
 
 
 @dataclass(frozen=True, slots=True)

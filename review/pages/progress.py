@@ -14,9 +14,9 @@ from evaluation.runs.batches_out import BatchesOut
 from evaluation.runs.costs import Spending
 from evaluation.runs.progress import Calls, Progress
 from evaluation.wording.messages import explain_reason
-from review.pages import numbers
 from review.pages.costs import saving
 from review.pages.state import StateChip, state_chip
+from review.plans import numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.judging.calls import Rung
 from evaluation.runs.costs import Spending
-from review.pages import numbers
 from review.pages.costs import part_title, saving
 from review.pages.strategies import strategy_title
 from review.pages.trust import judge_title
+from review.plans import numbers
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
 
 HASH_SHOWN = 12

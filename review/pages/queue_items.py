@@ -9,9 +9,9 @@ from evaluation.models import User
 from evaluation.wording.markdown import language_of
 from review.evidence.rating_input import FlagKind
 from review.models import ReviewItem, ReviewQueue
-from review.pages import numbers
 from review.pages.links import answer_href
 from review.pages.review_card import FLAGS
+from review.plans import numbers
 from review.queues.questions import DoubtfulQuestion
 
 

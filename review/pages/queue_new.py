@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from evaluation.models import Run
 from review.forms.queue import QueueForm
-from review.pages import numbers
-from review.pages.plan import ExpectedCard, GoalRow
+from review.plans import numbers
+from review.plans.wording import ExpectedCard, GoalRow
 from review.queues.preview import QueuePreview
 
 

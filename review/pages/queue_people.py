@@ -10,7 +10,7 @@ from django.utils.translation import get_language
 
 from evaluation.models import User
 from review.models import ReviewQueue
-from review.pages import numbers
+from review.plans import numbers
 from review.queues.progress import Pace, QueueProgress, ReviewerProgress
 from review.results.consistency import Consistency
 from review.statistics.agreement.pair import PairAgreement

@@ -18,12 +18,12 @@ from evaluation.wording.messages import explain_reason
 from review.charts.scale_line import ScaleLine, scale_line
 from review.evidence.rating_input import MOVED, OverrideReason, PartGiven
 from review.forms.rating import field_text
-from review.pages import numbers
 from review.pages.choices import MetricField, metric_field
 from review.pages.claims import ClaimView, claim_views, verdict_title
 from review.pages.keys import Keys
 from review.pages.passages import PassageView, passages
 from review.pages.review_card import Pace, Text, numbered, pace, text
+from review.plans import numbers
 from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 from review.ratings.reveals import JudgeSaid

@@ -19,12 +19,12 @@ from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of, render
 from review.evidence.rating_input import FlagKind
 from review.forms.rating import entered, entered_parts, entered_why
-from review.pages import numbers
 from review.pages.choices import MetricField, metric_field, with_passages
 from review.pages.claims import ClaimView, claim_views, numbered_html, raw_pieces
 from review.pages.keys import Keys
 from review.pages.marked import Piece
 from review.pages.passages import PassageView, passages
+from review.plans import numbers
 from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 from review.ratings.claims import CLAIM_METRIC

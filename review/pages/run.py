@@ -16,13 +16,13 @@ from review.pages.categories import CategoryCard, category_card
 from review.pages.links import AnswerLink, DisagreementLink, disagreement_links, worst_links
 from review.pages.metric_table import MetricRow, metric_rows
 from review.pages.overall import OverallCard, overall_card
-from review.pages.plan import guess_note, plan_sentence
 from review.pages.profile_card import ProfileCard, profile_card
 from review.pages.progress import ProgressPage
 from review.pages.provenance import Fact, provenance_facts
 from review.pages.state import StateChip, state_chip
 from review.pages.trust import TrustCard, judge_title, trust_card
-from review.planner.ahead import ReviewPlan
+from review.plans.ahead import ReviewPlan
+from review.plans.wording import guess_note, plan_sentence
 from review.reports.exporting import FORMATS
 from review.reports.report import Report
 

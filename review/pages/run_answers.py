@@ -14,9 +14,9 @@ from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.decisions.overrides import Effect
 from review.evidence.effective import Source
-from review.pages import numbers
 from review.pages.answer import MARKS
 from review.pages.links import answer_href
+from review.plans import numbers
 from review.results.selection import Selected, Selection, Wanted
 
 SOURCES = {

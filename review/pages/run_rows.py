@@ -13,8 +13,8 @@ from evaluation.wording.messages import explain_reason
 from review.charts.axis import Tick
 from review.charts.forest import Drawn, Figure, Forest, ForestRow, Shape, forest
 from review.comparisons.summaries import Headline
-from review.pages import numbers
 from review.pages.state import StateChip, state_chip
+from review.plans import numbers
 
 LISTED = ("answer_set__question_set", Run.NAMED_BY)  # what rows of runs must come with
 KINDS = {"corrected": Shape.CORRECTED, "expert": Shape.EXPERT, "judge": Shape.JUDGE, "plain-mark": Shape.PLAIN}

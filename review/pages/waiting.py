@@ -10,8 +10,8 @@ from django.utils.translation import gettext
 from evaluation.core.scales import Scale, ScaleKind
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
-from review.pages import numbers
 from review.pages.review_card import Pace, Text, pace, text
+from review.plans import numbers
 from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 

@@ -20,11 +20,11 @@ from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
 from evaluation.wording.messages import explain_refusal
 from review.forms.queue import QueueForm
 from review.models import ReviewQueue
-from review.pages.plan import expected_card, goal_rows
 from review.pages.queue_new import PreviewCard, impossible, preview_card, queue_new_page
-from review.planner.design import Design, expected_interval
-from review.planner.goals import Staff, goals
-from review.planner.several import designs, told
+from review.plans.design import Design, expected_interval
+from review.plans.goals import Staff, goals
+from review.plans.several import designs, told
+from review.plans.wording import expected_card, goal_rows
 from review.queues.making import make_queue
 from review.queues.picking import answers_to
 from review.queues.preview import queue_preview

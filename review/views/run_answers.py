@@ -21,8 +21,8 @@ from review.evidence.exposures import expose_answers
 from review.forms.decision import Decided, read_decision
 from review.forms.leading import ids_of
 from review.forms.selection import query_of, wanted_from
-from review.pages import numbers
 from review.pages.run_answers import ManyPage, answer_row, run_answers_page, title_of
+from review.plans import numbers
 from review.results.selection import Selection, narrowed, select
 from review.views.people import person
 

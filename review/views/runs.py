@@ -15,12 +15,12 @@ from evaluation.runs.progress import calls_of, progress
 from review.comparisons.summaries import ENDED, headlines
 from review.evidence.exposures import expose, expose_answers
 from review.forms.run_filter import RunFilter
-from review.pages.plan import planned_review
 from review.pages.progress import progress_page
 from review.pages.run import run_actions, run_page
 from review.pages.run_list import RunListPage, state_options
 from review.pages.run_rows import LISTED, run_rows
-from review.planner.ahead import next_review
+from review.plans.ahead import next_review
+from review.plans.wording import planned_review
 from review.reports.exporting import FORMATS, export
 from review.reports.gathering import gather
 from review.reports.making import report_of

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from review.management.asking import run_named
 from review.management.results_tables import short
 from review.management.tables import NOTHING, Sheet, number, write
-from review.pages.plan import guess_note, plan_json, plan_sentence
-from review.planner.ahead import next_review
+from review.plans.ahead import next_review
+from review.plans.wording import guess_note, plan_json, plan_sentence
 from review.reports.estimates import CorrectionSheet, ThreeWays, three_ways
 from review.reports.figure import Figure
 from review.reports.figure_notes import notes, why_withheld

@@ -29,7 +29,7 @@ from review.comparisons.gating import gate_of
 from review.management.asking import refusals
 from review.management.gate_options import add_gate_arguments, gate_asked
 from review.management.showing import show_results
-from review.pages.plan import planned_review
+from review.plans.wording import planned_review
 from review.reports.exporting import export_to, format_of
 from review.reports.pictures import agreement_pictures
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from review.comparisons.gating import gate_of
 from review.management.asking import refusals, run_named
 from review.management.gate_options import add_gate_arguments, gate_asked
-from review.pages.plan import planned_review
+from review.plans.wording import planned_review
 from review.reports.exporting import FORMATS, export_to
 from review.reports.pictures import agreement_pictures
 

@@ -16,11 +16,11 @@ from evaluation.models import MetricDefinition, Run, User
 from review.management.asking import refusals, run_named
 from review.management.queue_options import add_queue_options, reviewers_of, sharing_of
 from review.models import ReviewQueue
-from review.pages import numbers
-from review.planner.design import Design, expected_interval
-from review.planner.errors import GUESS
-from review.planner.goals import Goal, Staff, goals, size_for
-from review.planner.several import designs, told
+from review.plans import numbers
+from review.plans.design import Design, expected_interval
+from review.plans.errors import GUESS
+from review.plans.goals import Goal, Staff, goals, size_for
+from review.plans.several import designs, told
 from review.queues.draws import steering_metrics
 from review.queues.making import MOST_REVIEWS, make_queue, metrics_of
 from review.queues.picking import picked

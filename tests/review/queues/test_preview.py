@@ -12,7 +12,7 @@ from evaluation.judges.definitions import definitions
 from evaluation.models import Run, Score
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
-from review.planner.goals import Staff
+from review.plans.goals import Staff
 from review.queues.making import close, make_queue
 from review.queues.picking import picked
 from review.queues.preview import QueuePreview, queue_preview

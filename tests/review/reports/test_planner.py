@@ -17,11 +17,11 @@ from django.utils.translation import override
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.models import ReviewQueue
-from review.pages.plan import guess_note, plan_sentence
-from review.planner.ahead import ReviewPlan, next_review
-from review.planner.design import design, expected_interval
-from review.planner.errors import errors_of
-from review.planner.goals import Staff, goals
+from review.plans.ahead import ReviewPlan, next_review
+from review.plans.design import design, expected_interval
+from review.plans.errors import errors_of
+from review.plans.goals import Staff, goals
+from review.plans.wording import guess_note, plan_sentence
 from review.queues.preview import queue_preview
 from review.reports.gathering import gather
 from review.statistics.sampling.member import Strategy

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evaluation.models import MetricDefinition
-from review.planner.errors import GUESS, Errors, errors_of
+from review.plans.errors import GUESS, Errors, errors_of
 from review.queues.draws import earlier_answers, frame_of, steering_metrics
 from review.reports.gathering import Gathered
 from review.statistics.precision.width import PlannedStratum, expected_half_width, pilot_deviations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from review.planner.errors import Errors, errors_of
+from review.plans.errors import Errors, errors_of
 from review.queues.preview import reading_seconds, usual_seconds
 from review.reports.gathering import Gathered
 from review.reports.overall import FINISHED

@@ -9,10 +9,10 @@ from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
-from review.pages import numbers
-from review.planner.ahead import ReviewPlan, next_review
-from review.planner.design import Expected
-from review.planner.goals import Goal
+from review.plans import numbers
+from review.plans.ahead import ReviewPlan, next_review
+from review.plans.design import Expected
+from review.plans.goals import Goal
 from review.reports.figure_notes import stratum_in_words
 from review.reports.gathering import Gathered
 

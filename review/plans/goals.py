@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from review.planner.ahead import WANTED
-from review.planner.design import Design, strata_ahead
+from review.plans.ahead import WANTED
+from review.plans.design import Design, strata_ahead
 from review.statistics.precision.width import Plan, PlannedStratum, labels_for_difference, labels_for_width
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evaluation.models import MetricDefinition, Run
-from review.planner.design import Design, design
+from review.plans.design import Design, design
 from review.queues.making import shares
 from review.reports.gathering import gather
 from review.statistics.sampling.member import DrawParams
