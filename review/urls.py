@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from review.views import (
+from review.web.views import (
     adjudicating,
     again,
     agreement,

@@ -22,7 +22,6 @@ from evaluation.runs.exports import take_export, take_figures
 from review.api.figures import MOST_RESAMPLES
 from review.api.people import people_named
 from review.api.shapes import TOO_OFTEN, NothingBody, optional_text, row_id
-from review.forms.pairs import LARGEST, LONGEST_NAME
 from review.models import Pair, PairSet
 from review.pairing.exporting import FORMATS, export_pairs
 from review.pairing.figures import figures_for, refuse_early
@@ -30,6 +29,7 @@ from review.pairing.making import close_pairs, make_pairs, reopen_pairs
 from review.pairing.preferring import LEAST, MOST, Card, card_of, prefer
 from review.queues.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
 from review.statistics.agreement.bootstrap import Resampling
+from review.web.forms.pairs import LARGEST, LONGEST_NAME
 
 
 class PairSetBody(StrictSerializer):

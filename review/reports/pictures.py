@@ -10,11 +10,11 @@ from django.utils.translation import get_language
 
 from evaluation.models import Run
 from review.comparisons.trend import trends_of
-from review.pages.agreement import scorer_title
-from review.pages.agreement_plots import JudgePlots, judge_plots
-from review.pages.agreement_trend import trend_page
 from review.results.run_agreement import By, agreement_of
 from review.results.run_agreement_cache import agreement_if_kept
+from review.web.pages.agreement import scorer_title
+from review.web.pages.agreement_plots import JudgePlots, judge_plots
+from review.web.pages.agreement_trend import trend_page
 
 
 @dataclass(frozen=True, slots=True)

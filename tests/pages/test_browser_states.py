@@ -16,7 +16,7 @@ from evaluation.models import TakenExport, User
 from review.models import Rating
 from review.reports.exporting import export_to
 from review.reports.pictures import agreement_pictures
-from review.views import home, keys
+from review.web.views import home, keys
 from tests.evaluation.criteria.written import drafted
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
 from tests.pages.browser import VIEWS, Visit, visit, wrong_with

@@ -17,12 +17,12 @@ from evaluation.models import Endpoint, JudgeVersion, Preflight, Run
 from review.comparisons.judge_records import judge_records
 from review.evidence.rating_input import Given
 from review.imports.files import import_ratings
-from review.pages.judges import judge_card
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.results import run_agreement_cache
 from review.results.run_agreement import By
 from review.results.run_agreement_cache import agreement_if_kept, kept_agreement, kept_of
+from review.web.pages.judges import judge_card
 from tests.evaluation.criteria.written import drafted, in_force
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.world import make_world

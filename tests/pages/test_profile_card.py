@@ -7,8 +7,8 @@ from django.utils import translation
 
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
-from review.pages.profile_card import ProfileCard, profile_card
 from review.reports.making import make_report
+from review.web.pages.profile_card import ProfileCard, profile_card
 from tests.review.reports.builders import FAILED, answers_to, run_over, score_all
 from tests.review.reports.test_by_profile import ragas, regulation
 

@@ -13,8 +13,8 @@ from django.utils import translation
 
 from evaluation.models import Run, Score
 from review.demo.loading import HERE
-from review.pages.provenance import provenance_facts
 from review.reports.making import make_report
+from review.web.pages.provenance import provenance_facts
 from tests.evaluation.embedding.tiny import LAYERS, tiny_model
 from tests.evaluation.scoring.embedded import endpoint_of
 from tests.factories import make_project

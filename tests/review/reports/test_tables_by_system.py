@@ -17,8 +17,8 @@ from evaluation.models import Run
 from review.comparisons.whole import compare, comparison_json
 from review.management.results_tables import results_sheets
 from review.management.systems_tables import systems_sheets
-from review.pages.comparison_systems import systems_card
 from review.reports.making import make_report
+from review.web.pages.comparison_systems import systems_card
 from tests.factories import make_answer_set, make_judge, make_user
 from tests.review.reports.builders import answers_to, run_over, score_all
 

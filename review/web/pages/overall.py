@@ -1,0 +1,84 @@
+"""The three overall scores of a run, side by side, and what their difference says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.utils.translation import gettext, ngettext
+
+from review.charts.forest import Forest, Shape, forest
+from review.plans import numbers
+from review.reports.figure import Figure
+from review.reports.figure_notes import notes
+from review.reports.report import ThreeScores
+from review.web.pages.figures import row
+
+NOTICEABLE = 0.005  # a difference that does not show at two decimals is not put into words
+
+
+@dataclass(frozen=True, slots=True)
+class OverallCard:
+    """The card of the overall score. ``label`` names a figure that may not be called the overall score."""
+
+    chart: Forest
+    remarks: tuple[str, ...]
+    examples: bool
+
+
+def overall_card(scores: ThreeScores, titles: Mapping[str, str]) -> OverallCard:
+    """Corrected first, then reviewed, then judge-only; a figure of some parts only stands in a row of its own.
+    ``titles`` are the metrics' by name."""
+    rows = [
+        row(
+            gettext("Corrected"),
+            Shape.CORRECTED,
+            scores.corrected,
+            note=gettext("what experts would say of all"),
+            titles=titles,
+        ),
+        row(gettext("Reviewed"), Shape.EXPERT, scores.reviewed, note=gettext("experts where they rated")),
+        row(gettext("Judge only"), Shape.JUDGE, scores.judge_only, note=gettext("as it came")),
+    ]
+    if scores.part_only is not None:
+        note = gettext("weight %(weight)s of the profile") % {"weight": numbers.plain(scores.weight)}
+        title = gettext("Rules only") if scores.label == "rules_only" else gettext("Parts only")
+        rows = [row(title, Shape.PLAIN, scores.part_only, note=note)]
+    return OverallCard(forest(rows, tall=True), tuple(_remarks(scores, titles)), scores.examples)
+
+
+def _remarks(scores: ThreeScores, titles: Mapping[str, str]) -> list[str]:
+    found = []
+    corrected, judge = scores.corrected.value, scores.judge_only.value
+    if corrected is not None and judge is not None and abs(judge - corrected) >= NOTICEABLE:
+        found.append(_generosity(judge - corrected))
+    found += _labels(scores.corrected)
+    found += notes(scores.corrected, titles)
+    if scores.mean_shift is not None and abs(scores.mean_shift) >= NOTICEABLE:
+        shift = {"shift": numbers.signed(scores.mean_shift)}
+        found.append(gettext("After seeing the judge, experts moved by %(shift)s of the scale on average.") % shift)
+    if scores.unresolved:
+        found.append(
+            ngettext(
+                "Experts are tied on %(count)d value; a lead has to decide it.",
+                "Experts are tied on %(count)d values; a lead has to decide them.",
+                scores.unresolved,
+            )
+            % {"count": scores.unresolved}
+        )
+    return found
+
+
+def _generosity(difference: float) -> str:
+    by = {"difference": numbers.plain(abs(difference))}
+    if difference > 0:
+        return gettext("The judge is %(difference)s too generous here.") % by
+    return gettext("The judge is %(difference)s too strict here.") % by
+
+
+def _labels(corrected: Figure) -> list[str]:
+    labels, effective = corrected.extra.get("labels"), corrected.extra.get("effective_labels")
+    if corrected.value is None or not labels or not effective or round(effective) <= labels:
+        return []
+    counts = {"labels": labels, "effective": round(effective)}
+    return [gettext("%(labels)s expert ratings did the work of %(effective)s random ones.") % counts]

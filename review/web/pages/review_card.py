@@ -1,0 +1,218 @@
+"""The review screen: a card, the fields to rate it by, and the person's own progress. Nothing about the judge."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from django.utils import timezone
+from django.utils.html import escape
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.core.canonical import content_hash
+from evaluation.wording.categories import category_name
+from evaluation.wording.markdown import language_of, render
+from review.evidence.rating_input import FlagKind
+from review.plans import numbers
+from review.queues.progress import OwnProgress
+from review.ratings.card import Card, CardMetric
+from review.ratings.claims import CLAIM_METRIC
+from review.web.forms.rating import entered, entered_parts, entered_why
+from review.web.pages.choices import MetricField, metric_field, with_passages
+from review.web.pages.claims import ClaimView, claim_views, numbered_html, raw_pieces
+from review.web.pages.keys import Keys
+from review.web.pages.marked import Piece
+from review.web.pages.passages import PassageView, passages
+
+FLAGS = {
+    FlagKind.BAD_QUESTION: _("The question is bad"),
+    FlagKind.BAD_REFERENCE: _("The expected answer is wrong or outdated"),
+    FlagKind.UNREADABLE: _("The answer is unreadable"),
+    FlagKind.UNSAFE: _("The answer is unsafe"),
+    FlagKind.CONFLICT_OF_INTEREST: _("I have a conflict of interest"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A block of text with the language it is in; ``html`` is its safe rendering as Markdown."""
+
+    raw: str
+    html: SafeString
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The person's own part of the queue, and nobody else's."""
+
+    rated: int
+    items: int
+    passed_on: int
+    median: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPage:
+    """Everything on the review screen. ``form_key`` makes two submits of one form one decision; ``undo`` is the
+    assignment that can be taken back, ``None`` where there is none. ``draft_store`` names the browser's own copy of
+    the draft: item and rubric. ``form`` is the hash of what is asked for, the same on all cards of a queue, so that
+    what depends on nothing else is rendered once in a while. ``lease_seconds`` is how long the item stays reserved.
+    The guideline is open on the person's first item of the queue, the expected answer where any criterion is held
+    against it. ``contexts_in_parts``: the passages are read where they are decided, and not listed once more."""
+
+    assignment_id: int
+    queue_id: int
+    queue_name: str
+    guideline: Text
+    guideline_open: bool
+    category: str
+    history: tuple[Text, ...]
+    question: Text
+    answer: Text
+    raw: tuple[Piece, ...]
+    references: tuple[Text, ...]
+    references_open: bool
+    contexts: tuple[PassageView, ...] | None
+    contexts_in_parts: bool
+    claims: tuple[ClaimView, ...]
+    system: str
+    judge: tuple[JudgeLine, ...]
+    fields: tuple[MetricField, ...]
+    comment: str
+    suggestion: str
+    form_key: str
+    pace: Pace
+    stale: bool
+    undo: int | None
+    error: str
+    flags: tuple[tuple[str, str], ...]
+    keys: Keys
+    draft_store: str
+    form: str
+    lease_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeLine:
+    """What the judge said of a metric, in assisted mode."""
+
+    title: str
+    value: str
+    why: str
+    why_language: str
+
+
+def review_page(
+    card: Card,
+    own: OwnProgress,
+    *,
+    draft: Mapping[str, Any],
+    keys: Keys,
+    undo: int | None = None,
+    error: str = "",
+    form_key: str = "",
+    missing: Collection[str] = (),
+    ahead: bool = False,
+) -> ReviewPage:
+    """The screen with what was entered so far; after a refused submit with the error and the same ``form_key``. With
+    ``ahead`` it is the one that follows the item in hand."""
+    values, parts, why = entered(draft), entered_parts(draft), entered_why(draft)
+    contexts = passages(card)
+    fields = tuple(
+        metric_field(
+            metric,
+            values.get(metric.name, ""),
+            missing=metric.name in missing,
+            why_not=why.get(metric.name, ""),
+            decided=parts.get(metric.name, ()),
+        )
+        for metric in card.metrics
+    )
+    in_parts = next((field.name for field in fields if any(part.passage for part in field.parts)), "")
+    return ReviewPage(
+        assignment_id=card.id,
+        queue_id=card.queue_id,
+        queue_name=card.queue_name,
+        guideline=_guideline(card.guideline),
+        guideline_open=not (ahead or own.rated or own.skipped or own.flagged),
+        category=category_name(card.category),
+        history=tuple(plain(turn) for turn in card.history),
+        question=plain(card.question),
+        answer=numbered(card),
+        raw=raw_pieces(card.answer, card.claims),
+        references=tuple(plain(reference) for reference in card.references),
+        references_open=any(metric.by_reference for metric in card.metrics),
+        contexts=contexts,
+        contexts_in_parts=bool(in_parts),
+        claims=claim_views(card.claims) if card.judge is not None or not _asks_for_claims(card) else (),
+        system=card.system,
+        judge=judge_lines(card),
+        fields=tuple(with_passages(field, contexts or ()) if field.name == in_parts else field for field in fields),
+        comment=str(draft.get("comment", "")),
+        suggestion=str(draft.get("suggestion", "")),
+        form_key=form_key or uuid.uuid4().hex,
+        pace=pace(own),
+        stale=card.stale,
+        undo=undo,
+        error=error,
+        flags=tuple((kind.value, str(title)) for kind, title in FLAGS.items()),
+        keys=keys,
+        draft_store=f"concord.draft.{card.id}.{_hash_of(card.metrics)[:12]}",
+        form=_hash_of(tuple(replace(metric, parts=()) for metric in card.metrics)),
+        lease_seconds=max(0, int((card.lease_until - timezone.now()).total_seconds())),
+    )
+
+
+def _asks_for_claims(card: Card) -> bool:
+    """Whether the claims stand among the criteria already."""
+    return any(metric.name == CLAIM_METRIC and metric.verdicts for metric in card.metrics)
+
+
+def numbered(card: Card) -> Text:
+    """The answer with the numbers of its claims."""
+    return Text(card.answer, numbered_html(card.answer, card.claims), language_of(card.answer))
+
+
+def judge_lines(card: Card) -> tuple[JudgeLine, ...]:
+    """What the judge said of each metric; none while it is hidden."""
+    titles = {metric.name: metric.title for metric in card.metrics}
+    found = []
+    for one in card.judge or ():
+        said = one.said
+        value = None if said is None else (said.label if said.value is None else said.value)
+        shown = gettext("no value") if value is None else numbers.on_scale(value, one.metric.read_scale())
+        why = said.reason if said and value is not None else ""
+        found.append(JudgeLine(titles[one.metric.name], shown, why, language_of(why)))
+    return tuple(found)
+
+
+def text(raw: str) -> Text:
+    """A text with its rendering and language."""
+    return Text(raw, render(raw), language_of(raw))
+
+
+def plain(raw: str) -> Text:
+    """A text with its language that is shown as it is."""
+    return Text(raw, escape(raw), language_of(raw))
+
+
+@lru_cache(maxsize=64)
+def _guideline(raw: str) -> Text:
+    return text(raw)
+
+
+@lru_cache(maxsize=256)
+def _hash_of(metrics: tuple[CardMetric, ...]) -> str:
+    return content_hash([asdict(metric) for metric in metrics])
+
+
+def pace(own: OwnProgress) -> Pace:
+    """The person's own numbers as the head of the screen shows them."""
+    median = "" if own.median_seconds is None else numbers.about(own.median_seconds)
+    return Pace(own.rated, own.items, own.skipped + own.flagged, median)

@@ -1,0 +1,74 @@
+"""A reviewer's own past ratings, and rating one of them again."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import get_language, gettext
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evaluation.core.errors import Refused
+from evaluation.wording.messages import explain_refusal
+from review.models import Assignment
+from review.queues.access import own_assignment, own_rated
+from review.ratings.card import card
+from review.ratings.rerating import adjudicated_metrics, rate_again, standing_by_assignment, standing_ratings
+from review.ratings.submitting import metrics_of
+from review.web.forms.rating import held_fields, read_active_ms, read_changes
+from review.web.pages.again import MyRatingsPage, again_page, past_rating
+from review.web.pages.refusals import in_words
+from review.web.views.people import person
+
+MOST_LISTED = 50
+
+
+@login_required
+@require_safe
+def my_ratings(request: HttpRequest) -> HttpResponse:
+    """What I rated last, newest first."""
+    mine = list(own_rated(request.user)[:MOST_LISTED])
+    standing, closed = standing_by_assignment(mine)
+    language = get_language() or "en"
+    rows = [past_rating(one, standing.get(one.pk, {}), closed.get(one.item.answer_id, ()), language) for one in mine]
+    return render(request, "review/my_ratings.html", {"page": MyRatingsPage(tuple(rows))})
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def rate_item_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """The finished item as a form; what is changed there is stored beside what was said before."""
+    assignment = own_assignment(request.user, pk)
+    if assignment.state != Assignment.State.FINISHED:
+        return redirect("review-item", assignment.pk)
+    if request.method != "POST":
+        shown = card(assignment, get_language() or "en")
+        page = again_page(shown, standing_ratings(assignment), adjudicated_metrics(assignment))
+        return render(request, "review/again.html", {"page": page})
+    metrics = metrics_of(assignment.item.queue)
+    changes = read_changes(request.POST, metrics, keep=False)
+    key = request.POST.get("form_key", "")
+    try:
+        done = rate_again(
+            assignment, changes, by=person(request), idempotency_key=key, active_ms=read_active_ms(request.POST)
+        )
+    except Refused as refused:
+        if refused.code == "queue_closed":
+            messages.error(request, explain_refusal(refused))
+            return redirect("my-ratings")
+        page = again_page(
+            card(assignment, get_language() or "en"),
+            standing_ratings(assignment),
+            adjudicated_metrics(assignment),
+            entered=held_fields(request.POST, metrics),
+            decided={name: change.parts for name, change in changes.items() if change.parts},
+            form_key=key,
+            error=in_words(refused, [row.metric for row in metrics]),
+        )
+        return render(request, "review/again.html", {"page": page}, status=409)
+    said = (
+        gettext("Your new rating counts; the first one is kept.") if done.changed else gettext("Nothing was changed.")
+    )
+    messages.success(request, said)
+    return redirect("my-ratings")

@@ -1,0 +1,135 @@
+"""The page of an answer, and decisions about its scores."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST, require_safe
+
+from evaluation.accounts import access
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
+from evaluation.core.whole_numbers import whole_number
+from evaluation.models import Answer, Run, Score, User
+from evaluation.scoring.coverage import current
+from evaluation.wording.messages import explain_refusal
+from review.decisions.overrides import may_override, override, revert
+from review.evidence.effective import effective_values
+from review.evidence.exposures import expose
+from review.queues.access import answer_to_override
+from review.results.history import Event, EventKind, history
+from review.web.forms.decision import Decided, read_decision
+from review.web.pages.answer import AnswerFacts, Refusal, answer_page
+from review.web.pages.links import answer_href
+from review.web.views.people import person
+
+OTHERS_WORDS = {EventKind.INITIAL, EventKind.FINAL, EventKind.FLAG, EventKind.ESCALATE, EventKind.SKIP, EventKind.UNDO}
+
+
+@login_required
+@require_safe
+def answer(request: HttpRequest, pk: int) -> HttpResponse:
+    """An answer with everything said of it. Whoever may still have to rate it is recorded as having seen the judge."""
+    return _page(request, _fetch(request, pk), request.GET.get("run", ""))
+
+
+@login_required
+@require_POST
+def override_score(request: HttpRequest, pk: int) -> HttpResponse:
+    """Put a person's value above everything said before, with a reason."""
+    found = answer_to_override(request.user, pk)
+    decided = read_decision(request.POST)
+    try:
+        override(
+            found, decided.metric, value=decided.value, label=decided.label, reason=decided.reason, by=person(request)
+        )
+    except Refused as refused:
+        return _refused(request, found, decided, refused)
+    messages.success(request, gettext("Your value counts from now on; the others stay in the history."))
+    return redirect(answer_href(found.pk, _run(found, request.POST.get("run", "")).pk))
+
+
+@login_required
+@require_POST
+def revert_score(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take back the newest decision that stands."""
+    found = answer_to_override(request.user, pk)
+    decided = read_decision(request.POST)
+    try:
+        revert(found, decided.metric, reason=decided.reason, by=person(request))
+    except Refused as refused:
+        return _refused(request, found, decided, refused)
+    messages.success(request, gettext("Taken back; what stood before stands again."))
+    return redirect(answer_href(found.pk, _run(found, request.POST.get("run", "")).pk))
+
+
+def _fetch(request: HttpRequest, pk: int) -> Answer:
+    """The answer for who sees runs, and for the experts who have rated it."""
+    rows = Answer.objects.select_related("question", "answer_set__system_version__system")
+    try:
+        return access.fetch(rows, request.user, Action.VIEW, pk)
+    except PermissionDenied:
+        found = rows.get(pk=pk)
+        if may_override(person(request), found):
+            return found
+        raise Http404 from None
+
+
+def _run(found: Answer, wanted: str) -> Run:
+    """The run the page is seen from: the named one, else the newest over the answer set."""
+    runs = _over(found)
+    if wanted:
+        runs = runs.filter(pk=whole_number(wanted) or 0)
+    run = runs.first()
+    if run is None:
+        raise Http404
+    return run
+
+
+def _over(found: Answer) -> QuerySet[Run]:
+    """The runs over the answer set, newest first."""
+    return Run.objects.select_related(Run.NAMED_BY).filter(answer_set_id=found.answer_set_id).order_by("-pk")
+
+
+def _page(
+    request: HttpRequest, found: Answer, wanted: str, refusal: Refusal | None = None, status: int = 200
+) -> HttpResponse:
+    me, run = person(request), _run(found, wanted)
+    expose(me, found, "answer page")
+    may_view = access.may(me, found.answer_set.project_id, Action.VIEW)
+    facts = AnswerFacts(
+        answer=found,
+        run=run,
+        values=effective_values(run, {found.pk}),
+        scores=list(_scores(run, found)),
+        events=_events(me, found, may_view=may_view),
+        other_runs=list(_over(found).exclude(pk=run.pk)[:10]),
+    )
+    page = answer_page(facts, may_override=may_override(me, found), may_view=may_view, refusal=refusal)
+    return render(request, "review/answer.html", {"page": page}, status=status)
+
+
+def _scores(run: Run, found: Answer) -> QuerySet[Score]:
+    rows = current(Score.objects.filter(run=run, answer=found)).select_related(
+        "metric", "judge_version", "rubric_version"
+    )
+    return rows.prefetch_related("findings").order_by("metric__name", "pk")
+
+
+def _events(me: User, found: Answer, *, may_view: bool) -> list[Event]:
+    """The history; an expert without a right to runs sees nobody else's ratings."""
+    events = history(found)
+    if may_view:
+        return events
+    return [event for event in events if event.kind not in OTHERS_WORDS or event.user_id == me.pk]
+
+
+def _refused(request: HttpRequest, found: Answer, decided: Decided, refused: Refused) -> HttpResponse:
+    message = explain_refusal(refused)
+    refusal = Refusal(decided.metric.pk, message, decided.entered, decided.reason)
+    return _page(request, found, request.POST.get("run", ""), refusal, status=409)

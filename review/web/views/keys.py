@@ -1,0 +1,46 @@
+"""The person's own keys of the review screen."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evaluation.core.errors import Refused
+from evaluation.wording.messages import explain_refusal
+from review.ratings.keymap import checked_keys
+from review.web.forms.keys import read_keys
+from review.web.pages.keys import keys_page
+from review.web.views.people import person
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def keys(request: HttpRequest) -> HttpResponse:
+    """Choose the keys from a closed list, go back to the usual ones, or switch single keys off."""
+    me = person(request)
+    if request.method != "POST":
+        return render(request, "review/keys.html", {"page": keys_page(me)})
+    wanted = {} if "usual" in request.POST else read_keys(request.POST)
+    try:
+        me.keymap = checked_keys(wanted)
+    except Refused as refused:
+        page = keys_page(me, entered=wanted, error=explain_refusal(refused))
+        return render(request, "review/keys.html", {"page": page}, status=409)
+    me.keys_off = "off" in request.POST
+    me.save(update_fields=["keymap", "keys_off"])
+    messages.success(request, gettext("Your keys are kept."))
+    return redirect("review-keys")
+
+
+@login_required
+@require_POST
+def switch_keys(request: HttpRequest) -> HttpResponse:
+    """Switch single keys off or on again, from the help of the screen."""
+    me = person(request)
+    me.keys_off = request.POST.get("off") == "1"
+    me.save(update_fields=["keys_off"])
+    return HttpResponse(status=204)

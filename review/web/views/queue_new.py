@@ -1,0 +1,149 @@
+"""Making a review queue from a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Exists, OuterRef
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evaluation.accounts import access
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action, Role
+from evaluation.core.whole_numbers import whole_number
+from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
+from evaluation.wording.messages import explain_refusal
+from review.models import ReviewQueue
+from review.plans.design import Design, expected_interval
+from review.plans.goals import Staff, goals
+from review.plans.several import designs, told
+from review.plans.wording import expected_card, goal_rows
+from review.queues.making import make_queue
+from review.queues.picking import answers_to
+from review.queues.preview import queue_preview
+from review.statistics.sampling.member import DrawParams, Strategy
+from review.web.forms.queue import QueueForm
+from review.web.pages.queue_new import PreviewCard, impossible, preview_card, queue_new_page
+from review.web.views.people import person
+
+MOST_RUNS = 20
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def queue_new(request: HttpRequest) -> HttpResponse:
+    """The form, and the queue it makes."""
+    run = _run(request)
+    posted = request.method == "POST"
+    form = _form(run, request.POST if posted else None)
+    error = ""
+    if posted and form.is_valid():
+        try:
+            queue = _make(form, person(request))
+        except Refused as refused:
+            error = explain_refusal(refused)
+        else:
+            messages.success(request, gettext("The queue is open. Its members see it on their start page."))
+            return redirect("queue", queue.pk)
+    status = 409 if error else (400 if form.errors else 200)
+    return render(request, "review/queue_new.html", {"page": queue_new_page(run, form, error)}, status=status)
+
+
+@login_required
+@require_safe
+def preview(request: HttpRequest) -> HttpResponse:
+    """The preview fragment for the form as it stands."""
+    run = _run(request)
+    return render(request, "review/_queue_preview.html", {"preview": _preview(_form(run, request.GET))})
+
+
+def _preview(form: QueueForm) -> PreviewCard:
+    if not form.is_valid():
+        return impossible(gettext("Fill in the form to see how much work this is."))
+    said, runs = form.cleaned_data, form.chosen_runs
+    planned = designs(runs, form.chosen_metrics, said["size"], form.judge_off)
+    try:
+        found = queue_preview(
+            runs,
+            form.chosen_metrics,
+            strategy=said["strategy"],
+            size=said["size"],
+            reviewers=len(form.people),
+            reviews_needed=said["reviews_needed"],
+            sharing=form.sharing,
+            params=_told(form, planned),
+        )
+    except Refused as refused:
+        return impossible(explain_refusal(refused))
+    neyman = said["strategy"] == Strategy.STRATIFIED
+    cards = [
+        (str(run), expected_card(expected_interval(one, found.by_run[run.pk]), neyman=neyman and one.neyman))
+        for run, one in zip(runs, planned.values(), strict=True)
+    ]
+    staff = Staff(len(form.people), form.sharing.ratings_each(said["reviews_needed"]), found.pace)
+    alone = goal_rows(goals(planned[form.run.pk], staff, said["width"], said["difference"])) if len(runs) == 1 else ()
+    return preview_card(found, cards, alone)
+
+
+def _told(form: QueueForm, planned: Mapping[int, Design]) -> dict[int, DrawParams]:
+    said = form.cleaned_data
+    share = said["other_share"] / 100 if said["other_share"] else None
+    picked = said["strategy"] == Strategy.HAND_PICKED
+    keys = answers_to(form.chosen_runs, said["questions"]) if picked else None
+    return told(planned, fail_below=said["fail_below"], share=share, keys=keys)
+
+
+def _run(request: HttpRequest) -> Run:
+    named = whole_number(request.POST.get("run", "") or request.GET.get("run", ""))
+    if named is None:
+        raise Http404
+    return access.fetch(
+        Run.objects.select_related("answer_set__question_set", Run.NAMED_BY), request.user, Action.MANAGE_REVIEW, named
+    )
+
+
+def _form(run: Run, data: QueryDict | None) -> QueueForm:
+    scored = Score.objects.filter(run=run, metric=OuterRef("pk"))
+    metrics = MetricDefinition.objects.filter(Exists(scored)).exclude(scale="seconds").order_by("-kind", "name")
+    grants = RoleGrant.objects.filter(project_id=run.project_id, user__is_active=True)
+    people = User.objects.filter(pk__in=grants.values("user")).order_by("username")
+    experts = grants.filter(role=Role.REVIEWER).values_list("user_id", flat=True)
+    others = Run.objects.filter(project_id=run.project_id, answer_set__question_set_id=run.answer_set.question_set_id)
+    others = (
+        others.select_related(Run.NAMED_BY)
+        .filter(Exists(Score.objects.filter(run=OuterRef("pk"))))
+        .exclude(pk=run.pk)
+        .order_by("-pk")
+    )
+    return QueueForm(
+        data, run=run, others=list(others[:MOST_RUNS]), metrics=list(metrics), people=list(people), experts=set(experts)
+    )
+
+
+def _make(form: QueueForm, by: User) -> ReviewQueue:
+    said, runs = form.cleaned_data, form.chosen_runs
+    return make_queue(
+        runs,
+        name=said["name"],
+        metrics=said["metrics"],
+        strategy=said["strategy"],
+        size=said["size"],
+        reviewers=form.people,
+        reviews_needed=said["reviews_needed"],
+        mode=said["mode"],
+        reveal=said["reveal"],
+        reveal_threshold=said["reveal_threshold"],
+        reveal_share=said["reveal_percent"] / 100,
+        adjudicate_from=said["adjudicate_from"],
+        guideline=said["guideline"],
+        hide_system=not said["show_system"],
+        deadline=said["deadline"],
+        sharing=form.sharing,
+        params=_told(form, designs(runs, form.chosen_metrics, said["size"], form.judge_off)),
+        by=by,
+    )

@@ -1,0 +1,179 @@
+"""The reviewer's path: the next item, the item, and rating it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import get_language, gettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from evaluation.core.errors import Refused
+from evaluation.wording.messages import explain_refusal
+from review.models import Assignment, ReviewQueue
+from review.queues.access import own_assignment, queue_for_rating
+from review.queues.progress import own_progress, undoable
+from review.ratings.card import Card, card
+from review.ratings.drafts import save_draft
+from review.ratings.leases import assignment_ahead, next_assignment
+from review.ratings.submitting import metrics_of, submit, undo
+from review.web.forms.rating import draft_payload, read_active_ms, read_given
+from review.web.pages.keys import keys_of
+from review.web.pages.refusals import in_words, metrics_in
+from review.web.pages.review_card import review_page
+from review.web.pages.waiting import finished_page, passed_on_page, waiting_page
+from review.web.views.onward import onward, to_item
+from review.web.views.people import person
+from review.web.views.revealing import show_reveal
+
+State = Assignment.State
+
+
+@login_required
+@never_cache
+@require_safe
+def next_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """The item the person should rate now, without a second request for it (the screen's script puts its own address
+    into the address bar), or a page that says why there is none."""
+    queue = queue_for_rating(request.user, pk)
+    try:
+        assignment = next_assignment(queue, person(request))
+    except Refused as refused:
+        return render(request, "review/waiting.html", {"page": waiting_page(queue, None, explain_refusal(refused))})
+    if assignment is not None:
+        shown = card(assignment, get_language() or "en")
+        return _screen(request, shown, queue, draft=dict(shown.draft))
+    me = person(request)
+    own = own_progress(queue, me)
+    page = waiting_page(queue, own, undo=undoable(queue, me, own))
+    return render(request, "review/waiting.html", {"page": page})
+
+
+@login_required
+@never_cache
+@require_safe
+def item_ahead(request: HttpRequest, pk: int) -> HttpResponse:
+    """The card that follows the one in hand, reserved and ready to be shown; 204 where there is none."""
+    current = own_assignment(request.user, pk)
+    following = assignment_ahead(current.item.queue, person(request), current)
+    if following is None:
+        return HttpResponse(status=204)
+    found = own_assignment(request.user, following.pk, shown=True)
+    shown = card(found, get_language() or "en")
+    return _screen(request, shown, found.item.queue, draft=dict(shown.draft), ahead=True)
+
+
+@login_required
+@never_cache
+@require_safe
+def item(request: HttpRequest, pk: int) -> HttpResponse:
+    """The item as its state asks: to be rated, compared with the judge, or looked back at."""
+    assignment = own_assignment(request.user, pk, shown=True)
+    if assignment.state in {State.SUBMITTED, State.REVEALED}:
+        return show_reveal(request, assignment)
+    shown = card(assignment, get_language() or "en")
+    if assignment.state == State.FINISHED:
+        return render(request, "review/finished.html", {"page": finished_page(shown)})
+    if assignment.state in {State.SKIPPED, State.FLAGGED}:
+        return render(request, "review/passed_on.html", {"page": passed_on_page(assignment)})
+    return _screen(request, shown, assignment.item.queue, draft=dict(shown.draft))
+
+
+@login_required
+@require_POST
+def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Store the rating; on to the judge where it is to be shown, else to the next item."""
+    assignment = own_assignment(request.user, pk)
+    metrics = metrics_of(assignment.item.queue)
+    try:
+        submitted = submit(
+            assignment,
+            read_given(request.POST, metrics),
+            idempotency_key=request.POST.get("form_key", ""),
+            by=person(request),
+            active_ms=read_active_ms(request.POST),
+            comment=request.POST.get("comment", ""),
+            suggestion=request.POST.get("suggestion", ""),
+        )
+    except Refused as refused:
+        return _refused(request, assignment, refused)
+    if submitted.stale:
+        messages.warning(request, gettext("The item was withdrawn meanwhile. Your rating is kept for what you saw."))
+    if submitted.reveal:
+        return to_item(request, assignment.pk)
+    return onward(request, assignment.item.queue)
+
+
+@login_required
+@require_POST
+def save(request: HttpRequest, pk: int) -> HttpResponse:
+    """Keep the draft: 204, or 409 where the item was rated meanwhile."""
+    assignment = own_assignment(request.user, pk)
+    try:
+        save_draft(assignment, draft_payload(request.POST, metrics_of(assignment.item.queue)))
+    except Refused as refused:
+        return HttpResponse(explain_refusal(refused), status=409, content_type="text/plain; charset=utf-8")
+    return HttpResponse(status=204)
+
+
+@login_required
+@require_POST
+def undo_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Open the last item again."""
+    assignment = own_assignment(request.user, pk)
+    try:
+        undo(assignment, by=person(request))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+        return redirect("review-next", assignment.item.queue_id)
+    return redirect("review-item", assignment.pk)
+
+
+def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> HttpResponse:
+    """The screen again with the reason beside the fields and everything that was entered."""
+    if refused.code in {"already_rated", "not_held"}:
+        messages.error(request, explain_refusal(refused))
+        return to_item(request, assignment.pk, refused=True)
+    metrics = metrics_of(assignment.item.queue)
+    return _screen(
+        request,
+        card(assignment, get_language() or "en"),
+        assignment.item.queue,
+        draft=draft_payload(request.POST, metrics),
+        error=in_words(refused, [row.metric for row in metrics]),
+        form_key=request.POST.get("form_key", ""),
+        missing=metrics_in(refused),
+        status=409,
+    )
+
+
+def _screen(
+    request: HttpRequest,
+    shown: Card,
+    queue: ReviewQueue,
+    *,
+    draft: dict[str, object],
+    error: str = "",
+    form_key: str = "",
+    missing: Collection[str] = (),
+    status: int = 200,
+    ahead: bool = False,
+) -> HttpResponse:
+    me = person(request)
+    own = own_progress(queue, me)
+    page = review_page(
+        shown,
+        own,
+        draft=draft,
+        keys=keys_of(me),
+        undo=undoable(queue, me, own),
+        error=error,
+        form_key=form_key,
+        missing=missing,
+        ahead=ahead,
+    )
+    return render(request, "review/review.html", {"page": page}, status=status)
