@@ -10,8 +10,8 @@ from evaluation.accounts.access import fetch
 from evaluation.api.endpoints import Endpoint, person
 from evaluation.core.roles import Action
 from evaluation.models import Answer
-from review.api.shapes import AdjudicateBody, NothingBody, RulingBody
-from review.api.shown import OverrideShown
+from review.api.requests import AdjudicateBody, NothingBody, RulingBody
+from review.api.serializers import OverrideShown
 from review.api.shown_cases import CaseShown, RulingShown
 from review.decisions.cases import open_cases
 from review.decisions.deciding import adjudicate, rule_on

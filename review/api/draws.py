@@ -13,8 +13,8 @@ from evaluation.api.endpoints import Endpoint, person
 from evaluation.api.pages import Pages
 from evaluation.core.roles import Action
 from evaluation.models import Run
-from review.api.shapes import DrawBody, NothingBody, design_from
-from review.api.shown import DrawShown
+from review.api.requests import DrawBody, NothingBody, design_from
+from review.api.serializers import DrawShown
 from review.models import Draw
 from review.queues.access import draw_for_lead, draws_of
 from review.queues.draws import make_draw, strata_of

@@ -18,7 +18,7 @@ from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Action
 from evaluation.models import Run
 from evaluation.runs.exports import take_export, take_figures
-from review.api.shapes import TOO_OFTEN, NothingBody
+from review.api.requests import TOO_OFTEN, NothingBody
 from review.comparisons.choosing import MOST
 from review.comparisons.gating import GateAsked, gate_of, gates_of
 from review.comparisons.whole import compare, comparison_json

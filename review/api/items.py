@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.api.endpoints import Endpoint, person
-from review.api.shapes import (
+from review.api.requests import (
     CommentBody,
     DraftBody,
     FinaliseBody,
@@ -18,7 +18,7 @@ from review.api.shapes import (
     changes_from,
     given_from,
 )
-from review.api.shown import CardShown, FinalisedShown, JudgeSaidShown, SubmittedShown
+from review.api.serializers import CardShown, FinalisedShown, JudgeSaidShown, SubmittedShown
 from review.models import Assignment
 from review.queues.access import own_assignment
 from review.ratings.card import card

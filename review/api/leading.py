@@ -17,7 +17,7 @@ from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.core.errors import UnknownName
 from evaluation.models import User
 from evaluation.runs.exports import take_export, take_figures
-from review.api.shapes import TOO_OFTEN, NothingBody
+from review.api.requests import TOO_OFTEN, NothingBody
 from review.evidence.exposures import expose_queue
 from review.models import ReviewQueue
 from review.queues.access import leads, queue_for_lead, queue_for_reading

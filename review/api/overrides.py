@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.api.endpoints import Endpoint, person
-from review.api.shapes import ManyOverridesBody, OverrideBody
-from review.api.shown import OverrideShown
+from review.api.requests import ManyOverridesBody, OverrideBody
+from review.api.serializers import OverrideShown
 from review.decisions.overrides import effect_of, metric_of, metric_of_run, override, override_many, revert
 from review.queues.access import answer_to_override, run_to_override
 

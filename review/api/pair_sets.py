@@ -21,7 +21,7 @@ from evaluation.models import Run
 from evaluation.runs.exports import take_export, take_figures
 from review.api.figures import MOST_RESAMPLES
 from review.api.people import people_named
-from review.api.shapes import TOO_OFTEN, NothingBody, optional_text, row_id
+from review.api.requests import TOO_OFTEN, NothingBody, optional_text, row_id
 from review.models import Pair, PairSet
 from review.pairing.exporting import FORMATS, export_pairs
 from review.pairing.figures import figures_for, refuse_early

@@ -18,7 +18,7 @@ from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, U
 from evaluation.core.roles import Action
 from evaluation.models import Run
 from review.api.ratings import RatingListView
-from review.api.shapes import row_id
+from review.api.requests import row_id
 from review.imports.files import import_ratings
 from review.imports.ratings import Sampled
 

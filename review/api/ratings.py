@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from evaluation.accounts.access import LARGEST_ID
 from evaluation.api.endpoints import Endpoint
 from evaluation.api.pages import Pages
-from review.api.shown import RatingShown
+from review.api.serializers import RatingShown
 from review.models import Rating
 from review.queues.access import ratings_of
 

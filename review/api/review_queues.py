@@ -16,8 +16,8 @@ from evaluation.core.roles import Action
 from evaluation.models import Run
 from review.api.items import card_response
 from review.api.people import people_named
-from review.api.shapes import NothingBody, QueueBody
-from review.api.shown import CardShown, HeldShown, ItemShown, LedQueueShown, ProgressShown, QueueShown
+from review.api.requests import NothingBody, QueueBody
+from review.api.serializers import CardShown, HeldShown, ItemShown, LedQueueShown, ProgressShown, QueueShown
 from review.models import Assignment, ReviewQueue
 from review.plans.errors import GUESS
 from review.plans.several import designs, told
