@@ -14,7 +14,7 @@ from evaluation.profiles.derived import answer_overall
 from evaluation.profiles.derived.catalogue import DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 HEAD = """# Metrics
 
 This page is written from the registry (`python -m evaluation.management.documenting`) and a test fails when it is stale: change

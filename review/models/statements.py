@@ -14,7 +14,7 @@ from evaluation.core.roles import Action
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, Question, RubricVersion, Score
 from evaluation.scoring.coverage import COUNTING
 from evaluation.storage.statements import Some, Statement
-from review.models import Assignment, Draft, QueueMember, ReviewItem, ReviewQueue
+from review.models.queues import Assignment, Draft, QueueMember, ReviewItem, ReviewQueue
 
 _REACHED = reached_sql(Action.RATE, "q.project_id")
 _HELD = "review_assignment a JOIN review_reviewitem i ON i.id = a.item_id"

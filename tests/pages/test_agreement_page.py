@@ -17,7 +17,7 @@ from review.results.run_agreement import By
 from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
 from review.statistics.agreement import bootstrap
 from tests.factories import make_judge, make_user
-from tests.review.reports.builders import answer_rows, answers_to, imported_rating, metric, run_over, score_all
+from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over, score_all
 
 pytestmark = pytest.mark.django_db
 

@@ -13,8 +13,8 @@ from evaluation.models import Run
 from review.charts.differences import Difference, differences
 from review.models import Exposure
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user
-from tests.review.reports.builders import run_over
-from tests.review.reports.sampled import fill
+from tests.review.builders import run_over
+from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db
 

@@ -21,8 +21,8 @@ from review.reports.exporting import FORMATS
 from review.results.run_agreement_cache import kept_agreement
 from review.statistics.agreement.catalogue import NAMES
 from tests.factories import make_answer_set, make_user
-from tests.review.reports.builders import answer_rows, answers_to, imported_rating, metric, run_over, score
-from tests.review.reports.sampled import fill
+from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over, score
+from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db
 MEASURED = {"correctness", "kind", "yes"}

@@ -9,7 +9,7 @@ from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
 from review.reports.making import make_report
 from review.web.pages.profile_card import ProfileCard, profile_card
-from tests.review.reports.builders import FAILED, answers_to, run_over, score_all
+from tests.review.builders import FAILED, answers_to, run_over, score_all
 from tests.review.reports.test_by_profile import ragas, regulation
 
 pytestmark = pytest.mark.django_db

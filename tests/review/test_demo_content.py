@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
-import review.demo
+import review.management.demo
 from evaluation.core.registry import RuleSettings
 from evaluation.files.reading import read_answers, read_questions
 from evaluation.metrics.negative_detection import negative_detection
 
-DEMO = Path(review.demo.__file__).parent
+DEMO = Path(review.management.demo.__file__).parent
 SYSTEMS = {"demo-graph": "answers_graph.jsonl", "demo-vector": "answers_vector.jsonl"}
 CATEGORIES = ["single_hop", "multi_hop_2", "multi_hop_3", "aggregation", "inference", "negative"]
 FAULTS = {

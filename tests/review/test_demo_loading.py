@@ -8,9 +8,9 @@ import pytest
 
 from evaluation.models import User
 from review.comparisons.attention import attention
-from review.demo.comparing import NAME
-from review.demo.loading import demo_project, load_demo
-from review.demo.people import set_people
+from review.management.demo.comparing import NAME
+from review.management.demo.loading import demo_project, load_demo
+from review.management.demo.people import set_people
 from review.models import PairSet, Preference
 from review.pairing.figures import pair_figures
 

@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from evaluation.models import Run, Score
 from evaluation.profiles.spec import shipped_profiles
-from review.demo.loading import HERE
+from review.management.demo.loading import HERE
 from tests.factories import make_project
 
 pytestmark = pytest.mark.django_db

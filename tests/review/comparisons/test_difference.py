@@ -17,8 +17,8 @@ from review.comparisons.whole import compare
 from review.models import Exposure
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user
 from tests.review.api.clients import Caller
-from tests.review.reports.builders import FAILED, answer_rows, imported_rating, metric, run_over, score, score_all
-from tests.review.reports.sampled import fill
+from tests.review.builders import FAILED, answer_rows, imported_rating, metric, run_over, score, score_all
+from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db
 

@@ -13,8 +13,8 @@ from django.core.management.base import CommandError
 
 from evaluation.models import Run
 from tests.factories import make_answer_set
-from tests.review.reports.builders import answers_to, run_over
-from tests.review.reports.sampled import fill
+from tests.review.builders import answers_to, run_over
+from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db
 

@@ -19,9 +19,9 @@ from review.comparisons.whole import compare
 from review.statistics.paired_tests.gate import Resource, Verdict, verdict_of
 from tests.factories import make_user
 from tests.review.api.clients import Caller
+from tests.review.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate
 from tests.review.comparisons.test_difference import a_run, questions
-from tests.review.reports.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate
-from tests.review.reports.sampled import rate_half
+from tests.review.sampled import rate_half
 
 pytestmark = pytest.mark.django_db
 NAMES = {"run": "new", "baseline": "old"}

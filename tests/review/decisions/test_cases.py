@@ -7,16 +7,7 @@ import pytest
 from review.decisions.cases import Why, case_of, open_cases
 from review.models import ReviewItem
 from tests.factories import make_user
-from tests.review.reports.builders import (
-    answer_rows,
-    answers_to,
-    assignment_of,
-    decide,
-    metric,
-    queue_for,
-    rate,
-    run_over,
-)
+from tests.review.builders import answer_rows, answers_to, assignment_of, decide, metric, queue_for, rate, run_over
 
 pytestmark = pytest.mark.django_db
 

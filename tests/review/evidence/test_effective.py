@@ -10,7 +10,7 @@ from evaluation.models import Answer, MetricDefinition, Run
 from review.evidence.effective import NO_VALUE, Effective, Source, effective_values
 from review.evidence.judged import REPEATS_TIED
 from tests.factories import make_user
-from tests.review.reports.builders import (
+from tests.review.builders import (
     FAILED,
     NOT_APPLICABLE,
     answer_rows,

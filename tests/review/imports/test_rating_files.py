@@ -15,7 +15,7 @@ from review.imports.files import ImportedRatings, import_ratings
 from review.models import Rating
 from review.results.run_agreement import agreement_of
 from tests.factories import make_answer, make_user
-from tests.review.reports.builders import answer_rows, answers_to, metric, run_over, score_all
+from tests.review.builders import answer_rows, answers_to, metric, run_over, score_all
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ import pytest
 from evaluation.core.registry import Bilingual
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.wording.markdown import language_of
-from review.demo.loading import METRICS as DEMO_METRICS
+from review.management.demo.loading import METRICS as DEMO_METRICS
 from review.practice.feedback import Tally, tally, told
 from review.practice.items import FAMILY, METRICS, PracticeItem, practice_items
 

@@ -14,7 +14,7 @@ from evaluation.models import Finding, Run, Score
 from review.reports.by_profile.section import ProfileSection
 from review.reports.exporting import export
 from review.reports.making import make_report
-from tests.review.reports.builders import FAILED, NOT_APPLICABLE, answers_to, run_over, score_all
+from tests.review.builders import FAILED, NOT_APPLICABLE, answers_to, run_over, score_all
 
 pytestmark = pytest.mark.django_db
 CATEGORIES = ["single_hop", "single_hop", "multi_hop_2", "negative"]

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.utils import translation
 
 from evaluation.models import Run, Score
-from review.demo.loading import HERE
+from review.management.demo.loading import HERE
 from review.reports.making import make_report
 from review.web.pages.provenance import provenance_facts
 from tests.evaluation.embedding.tiny import LAYERS, tiny_model

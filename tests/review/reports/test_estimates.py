@@ -16,8 +16,8 @@ from review.reports.estimates import KEYS, three_ways
 from review.reports.gathering import gather
 from tests.factories import make_user
 from tests.review.api.clients import Caller
-from tests.review.reports.builders import answers_to, run_over
-from tests.review.reports.sampled import fill, rate_all, rate_half
+from tests.review.builders import answers_to, run_over
+from tests.review.sampled import fill, rate_all, rate_half
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from openpyxl import load_workbook
 
 from evaluation.models import Run
 from tests.factories import make_answer_set, make_project, make_question_set, question_spec
-from tests.review.reports.builders import (
+from tests.review.builders import (
     FAILED,
     NOT_APPLICABLE,
     answer_rows,

@@ -15,8 +15,8 @@ from review.reports.figure import Figure, withheld
 from review.reports.figure_notes import notes, why_withheld
 from review.reports.making import make_report
 from tests.factories import make_user
-from tests.review.reports.builders import answers_to, run_over
-from tests.review.reports.sampled import fill, rate_half
+from tests.review.builders import answers_to, run_over
+from tests.review.sampled import fill, rate_half
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from review.queues.making import make_queue as new_queue
 from review.queues.sharing import Sharing
 from review.reports.item_export import FORMATS, export_items
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
-from tests.review.reports.builders import assignment_of, rate
+from tests.review.builders import assignment_of, rate
 
 pytestmark = pytest.mark.django_db
 HOSTILE = ['=HYPERLINK("http://x")', "＝1+1", "\t=1", "+1", "-1+2", "@SUM(A1)", "줄\r\n바꿈", 'quote " and, comma']

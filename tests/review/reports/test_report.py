@@ -10,7 +10,7 @@ from evaluation.profiles.arithmetic import Label
 from review.reports.making import make_report
 from review.reports.report import MetricLine, Report
 from tests.factories import make_profile, make_user
-from tests.review.reports.builders import (
+from tests.review.builders import (
     FAILED,
     NOT_APPLICABLE,
     answer_rows,

@@ -17,8 +17,8 @@ from review.comparisons.gating import GateAsked, gate_of
 from review.reports.exporting import FORMATS, export
 from tests.factories import make_answer_set, make_project, make_question_set, make_user
 from tests.review.api.clients import Caller
-from tests.review.reports.builders import FAILED, answers_to, run_over
-from tests.review.reports.sampled import fill
+from tests.review.builders import FAILED, answers_to, run_over
+from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db
 #: What the schema of the Ant task asks of a suite (windyroad's JUnit.xsd); Jenkins' own asks for less.

@@ -13,7 +13,7 @@ from review.reports.figure import Figure
 from review.reports.gathering import gather
 from review.statistics.correction.outcome import Withheld
 from tests.factories import make_user
-from tests.review.reports.builders import (
+from tests.review.builders import (
     answer_rows,
     answers_to,
     assignment_of,
@@ -24,7 +24,7 @@ from tests.review.reports.builders import (
     rate,
     run_over,
 )
-from tests.review.reports.sampled import fill
+from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db
 

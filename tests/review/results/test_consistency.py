@@ -11,7 +11,7 @@ from review.queues.progress import paces
 from review.queues.questions import doubtful_questions
 from review.results.consistency import Consistency, consistency
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
-from tests.review.reports.builders import assignment_of, rate
+from tests.review.builders import assignment_of, rate
 
 pytestmark = pytest.mark.django_db
 

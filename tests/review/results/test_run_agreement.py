@@ -10,7 +10,7 @@ from review.models import ReviewQueue
 from review.results.run_agreement import Agreement, By, JudgeMeasure, agreement_of
 from review.statistics.agreement.bootstrap import Resampling
 from tests.factories import make_user
-from tests.review.reports.builders import (
+from tests.review.builders import (
     FAILED,
     OFF_SCALE,
     answer_rows,

@@ -21,7 +21,7 @@ from review.statistics.precision.spending import Spend
 from review.web.pages.variation import ADVICE, NEEDS, SOURCES, variation_cards
 from tests.factories import make_user
 from tests.review.api.clients import Caller
-from tests.review.reports.builders import (
+from tests.review.builders import (
     answer_rows,
     answers_to,
     assignment_of,

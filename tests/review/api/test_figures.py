@@ -14,7 +14,7 @@ from evaluation.models import Run
 from review.models import Exposure, Rating
 from tests.factories import make_user
 from tests.review.api.clients import Caller
-from tests.review.reports.builders import (
+from tests.review.builders import (
     answer_rows,
     answers_to,
     draw_into,

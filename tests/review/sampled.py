@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evaluation.models import Run, User
 from tests.factories import make_user
-from tests.review.reports.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate, score_all
+from tests.review.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate, score_all
 
 OTHERS = {"keyword_hit": 1.0, "keyword_coverage": 1.0, "negative_detection": 1.0, "faithfulness": 5, "completeness": 5}
 

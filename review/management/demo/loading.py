@@ -22,8 +22,8 @@ from evaluation.runs.answer_files import import_answer_file
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
-from review.demo.comparing import NAME, compare_side_by_side
 from review.evidence.rating_input import Given
+from review.management.demo.comparing import NAME, compare_side_by_side
 from review.models import Assignment, PairSet, ReviewItem, ReviewQueue
 from review.queues.making import close, make_queue
 from review.ratings.leases import lease_end, loaded

@@ -20,7 +20,7 @@ from review.management.systems_tables import systems_sheets
 from review.reports.making import make_report
 from review.web.pages.comparison_systems import systems_card
 from tests.factories import make_answer_set, make_judge, make_user
-from tests.review.reports.builders import answers_to, run_over, score_all
+from tests.review.builders import answers_to, run_over, score_all
 
 pytestmark = pytest.mark.django_db
 CLASSES = (["CORRECT", "WRONG", "CORRECT", "DONT_KNOW"], ["WRONG", "WRONG", "WRONG", "CORRECT"])

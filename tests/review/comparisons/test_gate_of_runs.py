@@ -23,8 +23,8 @@ from review.reports.gate import GateOn
 from review.statistics.paired_tests.gate import GateVerdict, Resource
 from tests.factories import make_answer_set, make_user
 from tests.review.api.clients import Caller
-from tests.review.reports.builders import answer_rows, answers_to, imported_rating, metric, run_over
-from tests.review.reports.sampled import fill, rate_half
+from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over
+from tests.review.sampled import fill, rate_half
 
 pytestmark = pytest.mark.django_db
 

@@ -27,17 +27,8 @@ from review.reports.gathering import gather
 from review.statistics.sampling.member import Strategy
 from tests.factories import make_user
 from tests.review.api.clients import Caller
-from tests.review.reports.builders import (
-    answer_rows,
-    answers_to,
-    assignment_of,
-    draw_into,
-    metric,
-    queue_for,
-    rate,
-    run_over,
-)
-from tests.review.reports.sampled import fill, rate_half
+from tests.review.builders import answer_rows, answers_to, assignment_of, draw_into, metric, queue_for, rate, run_over
+from tests.review.sampled import fill, rate_half
 
 pytestmark = pytest.mark.django_db
 
