@@ -1,4 +1,7 @@
-"""What people and programs are told while the database takes no writing: that it is so, not that something broke.
+"""What goes around every request: what is said when the database takes no writing or somebody asked too often, the way
+back after logging in, and texts without U+0000.
+
+What people and programs are told while the database takes no writing: that it is so, not that something broke.
 
 What people are told where they did something too often: how long to wait, on a page of its own.
 

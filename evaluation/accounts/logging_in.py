@@ -1,10 +1,10 @@
-"""Failed attempts to log in, and when somebody has to wait: kept in the database, so that every web process counts.
+"""Logging in by name and password, with a limit on failed attempts.
+
+Failed attempts to log in, and when somebody has to wait: kept in the database, so that every web process counts.
 
 Names and addresses are kept as keyed hashes only, for a day. Ten failures of one name from one address within fifteen
 minutes, or fifty of one name from anywhere, and the name has to wait until the oldest of them is that old. A right
 password does not help meanwhile; it is not even looked at.
-
-Logging in by name and password, with a limit on failed attempts.
 """
 
 from __future__ import annotations

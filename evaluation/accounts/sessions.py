@@ -1,6 +1,6 @@
-"""Who is asking: what every request looks up before anything else, in SQL (``evaluation/storage/statements.py`` says why).
+"""Who is asking: what every request looks up before anything else, by statements (``storage/statements.py`` says why).
 
-Django's sessions in the database, looked up by a statement of ours.
+The store is Django's, with sessions in the database.
 """
 
 from __future__ import annotations

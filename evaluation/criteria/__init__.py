@@ -1,0 +1,6 @@
+"""Criteria that a team writes itself: drafting, trying out, activating; each is a judge metric of the project.
+
+Above ``judges``.
+
+Door: ``services.draft``, ``activate`` and ``deactivate``; ``active_criteria.active``; ``trying.try_out``.
+"""

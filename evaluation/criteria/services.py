@@ -1,4 +1,6 @@
-"""Drafting a criterion: every edit is a version of its own, and content that was there before selects its version.
+"""A criterion's life: drafted, named, put in force and taken out again.
+
+Drafting a criterion: every edit is a version of its own, and content that was there before selects its version.
 
 Which names a profile may give to metrics: what the code declares, and the criteria of its project.
 

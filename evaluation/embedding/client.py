@@ -1,4 +1,6 @@
-"""The embeddings format: a request's body, and a response's body read with suspicion. Pure, no network.
+"""Embeddings of an OpenAI-compatible endpoint.
+
+The embeddings format: a request's body, and a response's body read with suspicion. Pure, no network.
 
 Embeddings of an OpenAI-compatible endpoint: one call is one HTTP request over the guarded transport.
 """

@@ -1,0 +1,7 @@
+"""Uploads: recognising, reading and writing of question, answer and rating files, with line and field of each error.
+
+Pure Python above ``core``. Everything is checked before anything is returned; nothing is half read.
+
+Door: ``reading.read_questions``, ``read_answers`` and ``read_ratings``; ``export`` for tables;
+``whole.write_whole`` for files that appear only when they are complete.
+"""

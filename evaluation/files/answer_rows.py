@@ -1,4 +1,6 @@
-"""The names under which answer files, here and elsewhere, hold what a system gave.
+"""Answer files: a tree to the answers of one system.
+
+The names under which answer files, here and elsewhere, hold what a system gave.
 
 Retrieved passages: texts, or objects in the spellings of several systems.
 

@@ -1,4 +1,6 @@
-"""What a file may cost before it is refused: caps that hold before anything is walked or built.
+"""Problems of a file: their codes, the caps behind some of them, and their collection.
+
+What a file may cost before it is refused: caps that hold before anything is walked or built.
 
 Every problem and remark the file readers can report, with the names of its parameters.
 

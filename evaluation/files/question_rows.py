@@ -1,4 +1,6 @@
-"""The shapes a question set may have, and where each of its rows gets category and difficulty from.
+"""Question files: a tree to a question set.
+
+The shapes a question set may have, and where each of its rows gets category and difficulty from.
 
 A tree to a question set: every row read, every problem listed, nothing given back unless there is none.
 """

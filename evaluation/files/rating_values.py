@@ -1,4 +1,6 @@
-"""Who gave a rating, when and how: the same fields for ratings and pairs.
+"""What the rows of rating files share: who rated, what a value may be, its parts, and why there may be none.
+
+Who gave a rating, when and how: the same fields for ratings and pairs.
 
 What becomes of a rating without a value on its scale.
 

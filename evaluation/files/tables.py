@@ -1,4 +1,6 @@
-"""A header and rows of cells to a tree; CSV and workbooks share it.
+"""Tables to a tree: CSV and Excel workbooks.
+
+A header and rows of cells to a tree; CSV and workbooks share it.
 
 CSV to a tree: strict about quotes and the number of cells, rows numbered as a spreadsheet shows them.
 

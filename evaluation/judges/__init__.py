@@ -1,0 +1,7 @@
+"""Judges as the site keeps them: endpoints, keys, prices, pinned versions, checks, shipped rubrics and profiles.
+
+Above ``work`` (a check is a single call with a share of the endpoint's limits).
+
+Door: ``clients.client_of``, ``prices.price_table``, ``shipping.profile_row``, ``definitions.definitions``,
+``pinning.pin``, ``checking``.
+"""

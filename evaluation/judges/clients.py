@@ -1,4 +1,6 @@
-"""The key of an endpoint: stored and sealed, or named by an environment variable.
+"""Clients of judge versions, and their endpoints' keys.
+
+The key of an endpoint: stored and sealed, or named by an environment variable.
 
 The client of a judge version: the offline baseline, or its endpoint under the operator's allow-list.
 """

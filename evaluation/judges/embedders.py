@@ -1,4 +1,6 @@
-"""Looking up and keeping embeddings by content hash.
+"""The embeddings a run uses, and those kept from before.
+
+Looking up and keeping embeddings by content hash.
 
 The embeddings a run uses: chosen once when it is made, opened when it works.
 """

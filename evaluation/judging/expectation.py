@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from evaluation.core.samples import Result
-from evaluation.judging.pricing import one_digit
 from evaluation.judging.rubric import RubricMetric
+from evaluation.judging.tokens import one_digit
 
 LEAST_MASS = 0.9  # of the probability at the place that has to lie on levels of the scale
 MOST_ALTERNATIVES = 20  # what OpenAI and vLLM tell at most

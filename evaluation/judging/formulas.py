@@ -1,4 +1,6 @@
-"""One call, one score or label per metric: the plain family, and the reading that all families with scores share.
+"""Figures of judged metrics: one score a call, or computed from verdicts on parts.
+
+One call, one score or label per metric: the plain family, and the reading that all families with scores share.
 
 Figures computed from verdicts on parts: the same formula whether a judge or an expert gave the verdicts.
 

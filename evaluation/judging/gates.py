@@ -1,4 +1,6 @@
-"""Which metrics of a rubric family apply to an answer: a metric without its input is not applicable, not zero.
+"""What is settled before a judge is asked: which metrics apply, and answers that say nothing.
+
+Which metrics of a rubric family apply to an answer: a metric without its input is not applicable, not zero.
 
 Gates before the judge: answers that say nothing are decided by rule, so that no judge can be fooled by them.
 

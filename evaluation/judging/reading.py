@@ -1,4 +1,6 @@
-"""Where a quote stands in a text: word for word, else as texts are compared, else the most alike sentence.
+"""Reading a judge's reply strictly, and finding where its quotes stand.
+
+Where a quote stands in a text: word for word, else as texts are compared, else the most alike sentence.
 
 The strict reading of a judge's reply: a verdict is taken only where it literally stands, on the scale, in one
 JSON object of exactly the shape asked for. Everything else is a failure with its reason.
@@ -14,8 +16,8 @@ from typing import Any
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import Ask, JudgeReply, Outcome, Rung
 from evaluation.judging.lexical.words import content_words, coverage
-from evaluation.judging.pricing import level_chances
 from evaluation.judging.shapes import conforms
+from evaluation.judging.tokens import level_chances
 from evaluation.judging.wire import VERDICT, storable
 from evaluation.metrics.normalise import fold, fold_with_lines, sentences
 

@@ -1,4 +1,6 @@
-"""Caps: what flags found by rule make of a judged score, as the profile says. The judge's own value stays beside it.
+"""The chat completion format, and the caps that flags put on what came back.
+
+Caps: what flags found by rule make of a judged score, as the profile says. The judge's own value stays beside it.
 
 The chat completion format: a request's body, and a response's body read with suspicion. Pure, no network.
 """

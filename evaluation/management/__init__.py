@@ -1,0 +1,1 @@
+"""Commands of the machine's half, and beside them the options and outputs that several commands share."""

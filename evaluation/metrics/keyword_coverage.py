@@ -1,4 +1,6 @@
-"""Keyword coverage (source 000, 2.1 B): the share of the expected keywords that occur in the answer.
+"""Metrics of expected keywords and required points.
+
+Keyword coverage (source 000, 2.1 B): the share of the expected keywords that occur in the answer.
 
 Keyword hit (source 000, 2.1 A): whether at least one expected keyword occurs in the answer.
 

@@ -1,4 +1,6 @@
-"""Korean particles and copula endings as a closed list, for installations without a morphological analyser.
+"""Korean morphology: particles and endings, and morphemes where an analyser is installed.
+
+Korean particles and copula endings as a closed list, for installations without a morphological analyser.
 
 A particle must agree with the syllable before it: 은, 이, 을, 과 follow a final consonant, 는, 가, 를, 와 a vowel,
 which keeps the list from eating the end of another noun.

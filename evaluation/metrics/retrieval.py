@@ -1,4 +1,6 @@
-"""What the retrieval metrics share: the top k retrieved passages against the relevant ones of the question.
+"""Retrieval metrics: the top k retrieved passages against the relevant ones.
+
+What the retrieval metrics share: the top k retrieved passages against the relevant ones of the question.
 
 Precision at k (source 002): the share of the top k places that hold distinct relevant passages.
 

@@ -19,7 +19,8 @@ from evaluation.storage.rows import AppendOnly, Authored, Row
 class Endpoint(Row, Authored):
     """An OpenAI-compatible server. Its origin must stand on the operator's allow-list to be called.
 
-    The key is named by an environment variable (``key_env``) or stored sealed; ``evaluation.judges.clients`` reads both.
+    The key is named by an environment variable (``key_env``) or stored sealed; ``evaluation.judges.clients`` reads
+    both.
     """
 
     name = models.CharField(_("name"), max_length=100, unique=True)

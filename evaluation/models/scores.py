@@ -95,7 +95,7 @@ class Score(AppendOnly):
 
 
 class Finding(AppendOnly):
-    """A claim, statement, context verdict, nugget, keyword or flag behind a score; see ``evaluation.core.samples.Finding``.
+    """A claim, statement, context verdict, nugget, keyword or flag behind a score (``core.samples.Finding``).
 
     ``start`` and ``end`` are offsets into the answer (``approximate`` where found by likeness), ``quote_start`` and
     ``quote_end`` of ``quote`` into the passage at position ``context``.

@@ -1,0 +1,7 @@
+"""Profiles: which metrics count with which weight, thresholds and arithmetic of the overall score; shipped as YAML.
+
+Pure Python above ``core``.
+
+Door: ``spec.ProfileSpec``, ``arithmetic``, ``per_answer.AnswerOverall``, ``thresholds.Passing``,
+``derived.catalogue.DERIVED_METRICS`` (metrics made of other metrics).
+"""

@@ -1,4 +1,6 @@
-"""Making a run from names: profile, judge and metrics, the way the command, the API and the pages ask for it.
+"""Making a run: finding what was named, then the run itself.
+
+Making a run from names: profile, judge and metrics, the way the command, the API and the pages ask for it.
 
 Finding what a command or a form names: the project, the question set, the answers, the questions.
 """

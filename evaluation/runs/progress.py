@@ -1,4 +1,6 @@
-"""How far a run is: units by state, calls, cost and pace, in three queries.
+"""How far a run is and what it is doing.
+
+How far a run is: units by state, calls, cost and pace, in three queries.
 
 What a running run's calls are doing right now.
 """

@@ -1,4 +1,6 @@
-"""The rules step: all rule metrics of a profile on an answer, in one unit.
+"""Scores that need no judge: rules, derived metrics, several judgements folded into one.
+
+The rules step: all rule metrics of a profile on an answer, in one unit.
 
 Which metrics a unit is to give, known before it has run.
 

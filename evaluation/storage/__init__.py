@@ -1,0 +1,6 @@
+"""How tables behave: append-only rows, rules over several rows as triggers, bulk writes, statements written in SQL.
+
+Imports ``core`` and Django, no table.
+
+Door: ``rows.AppendOnly``, ``append_only.install``, ``guards.Guard``, ``bulk``, ``statements.Statement``.
+"""

@@ -1,4 +1,6 @@
-"""What PostgreSQL believes of tables that grew at once.
+"""The database as a part that may be full, busy or away.
+
+What PostgreSQL believes of tables that grew at once.
 
 Room for what is written: a run is paused while there is still some, so that nothing is paid for and lost. And what
 it means when the database takes no writing at all.

@@ -1,4 +1,6 @@
-"""The frozen configuration of a run: the typed window on ``Run.config``.
+"""A run's frozen configuration and the units of work that follow from it.
+
+The frozen configuration of a run: the typed window on ``Run.config``.
 
 Which units of work a run consists of.
 """

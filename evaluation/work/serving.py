@@ -1,4 +1,6 @@
-"""The parent of web server and cluster: starts both, ends both, restarts a wedged cluster.
+"""What ``serve`` starts and watches: the web server and the cluster.
+
+The parent of web server and cluster: starts both, ends both, restarts a wedged cluster.
 
 django-q2 can wedge for good when a worker is killed while idle, and then does not even end on SIGTERM; a watchdog
 outside the cluster is the only cure. Each child leads a session of its own, so that its whole group can be killed,

@@ -28,9 +28,9 @@ from review.reports.estimates import three_ways
 from review.reports.exporting import FORMATS, export
 from review.reports.gate import GateOn
 from review.reports.gathering import gather
-from review.reports.pictures import agreement_pictures
 from review.results.run_agreement import By
 from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
+from review.web.pages.report_pictures import agreement_pictures
 
 MOST_RESAMPLES = 10_000
 OBJECT = OpenApiTypes.OBJECT

@@ -1,1 +1,4 @@
-"""Charts as plain values: where everything stands, in percent of the width. Templates draw them as SVG."""
+"""SVG pictures drawn on the server, each with a table beside it. Pure Python above ``evaluation.core``.
+
+Door: one function a picture: ``forest``, ``timeline``, ``confusion_grid`` and the others.
+"""

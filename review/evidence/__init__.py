@@ -1,0 +1,7 @@
+"""What is known of an answer: the judge's values, experts' ratings, decisions, the effective value, who has seen what.
+
+Above ``review.models``.
+
+Door: ``effective.Effective``, ``answers.run_answers``, ``rating_input.Given``, ``run_evidence.Said``,
+``exposures.expose``, ``experts.agreement_ratings``.
+"""

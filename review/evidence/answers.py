@@ -1,4 +1,6 @@
-"""The answers a run is about, as far as figures need them: where they belong, not what they say.
+"""The answers a run is about, and those taken out of its means.
+
+The answers a run is about, as far as figures need them: where they belong, not what they say.
 
 Answers that a lead took out of all means by upholding a flag of a bad question or reference.
 """

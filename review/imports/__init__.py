@@ -1,0 +1,4 @@
+"""Ratings and judges' scores that were made elsewhere. Above ``results``' neighbours and ``evidence``.
+
+Door: ``files.import_ratings``.
+"""

@@ -1,4 +1,6 @@
-"""The metrics a rating file may name: shipped ones, those of earlier imports, and those defined with it.
+"""A file's judge rows and the metrics it may name.
+
+The metrics a rating file may name: shipped ones, those of earlier imports, and those defined with it.
 
 A file's judge rows as scores of an imported judge, known by its label.
 """

@@ -1,4 +1,6 @@
-"""Rows of a rating file, each with the answer it is about.
+"""A file's human rows, placed with their answers and stored as ratings.
+
+Rows of a rating file, each with the answer it is about.
 
 A file's human rows as ratings.
 """

@@ -1,0 +1,1 @@
+"""Commands of the human half, the tables they print, and the demo's content."""

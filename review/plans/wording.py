@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
-from review.plans import numbers
+from evaluation.wording import numbers
 from review.plans.ahead import ReviewPlan, next_review
 from review.plans.design import Expected
 from review.plans.goals import Goal

@@ -1,1 +1,7 @@
-"""Review queues: making them, serving their items one person at a time, and how far they are."""
+"""Queues: drawing the sample, making, steering, sharing among people, progress, reminders, access of leads.
+
+Above ``decisions`` and ``results``.
+
+Door: ``making.make_queue``, ``draws``, ``access.queue_for_lead`` and ``own_assignment``, ``progress.own_progress``,
+``directing``.
+"""

@@ -62,7 +62,8 @@ def queue_preview(
     """Draw without keeping anything, and count what would get an item: of answers that ``params`` call certain, because
     they were drawn earlier, those that are left over.
 
-    :raises Refused: what :func:`review.statistics.sampling.draw.draw` refuses, ``nothing_picked`` and ``too_few_for_repeats``.
+    :raises Refused: what :func:`review.statistics.sampling.draw.draw` refuses, ``nothing_picked`` and
+        ``too_few_for_repeats``.
     """
     sharing = sharing or Sharing()
     asked = [metric.pk for metric in metrics]

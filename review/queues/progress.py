@@ -1,4 +1,6 @@
-"""How fast each reviewer of a queue is, for its lead; never ranked.
+"""How far a queue and its people are.
+
+How fast each reviewer of a queue is, for its lead; never ranked.
 
 How far a queue is: for its lead by item and reviewer, for a reviewer the own part alone.
 

@@ -1,4 +1,6 @@
-"""Which item a person may be given next: the first that fits on the ring of shuffle keys.
+"""Leases: who may be given which item, and who holds it.
+
+Which item a person may be given next: the first that fits on the ring of shuffle keys.
 
 Who holds which item: taken, prolonged, given back, and recovered when a lease lapses.
 

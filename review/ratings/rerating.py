@@ -64,8 +64,8 @@ def rate_again(
     """Store new final ratings where the value differs from what stands. Agreement still uses the first ones.
 
     :raises Refused: ``not_yours``, ``not_finished`` before the item was finished, ``queue_closed``,
-        ``metrics_unknown``, ``adjudicated_already``, ``bad_key``, or what :func:`review.ratings.reveals.finalise` refuses of
-        a change.
+        ``metrics_unknown``, ``adjudicated_already``, ``bad_key``, or what :func:`review.ratings.reveals.finalise`
+        refuses of a change.
     """
     if by.pk != assignment.reviewer_id:
         raise Refused("not_yours")

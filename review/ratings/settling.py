@@ -1,4 +1,6 @@
-"""When an item is finished, and when it needs a lead.
+"""When an item is finished, needs a lead, or comes again.
+
+When an item is finished, and when it needs a lead.
 
 Hidden repeats: the same item again to the same reviewer, much later and unmarked. They tell how far a person agrees
 with themselves and enter no other figure.

@@ -1,0 +1,6 @@
+"""The report of a run and every format it is written in, and exports of a queue's items.
+
+Above ``decisions`` and ``results``.
+
+Door: ``gathering.gather``, ``making.report_of``, ``exporting.FORMATS``, ``item_export``.
+"""

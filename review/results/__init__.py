@@ -1,0 +1,6 @@
+"""What follows from ratings: agreement of a run (and its cache), consistency, variation, an answer's history.
+
+Above ``ratings``.
+
+Door: ``run_agreement.agreement_of``, ``run_agreement_cache.kept_agreement``, ``history``, ``selection``.
+"""

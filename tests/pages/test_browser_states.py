@@ -15,7 +15,7 @@ from django.utils.translation import override
 from evaluation.models import TakenExport, User
 from review.models import Rating
 from review.reports.exporting import export_to
-from review.reports.pictures import agreement_pictures
+from review.web.pages.report_pictures import agreement_pictures
 from review.web.views import home, keys
 from tests.evaluation.criteria.written import drafted
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run

@@ -31,7 +31,7 @@ from review.management.gate_options import add_gate_arguments, gate_asked
 from review.management.showing import show_results
 from review.plans.wording import planned_review
 from review.reports.exporting import export_to, format_of
-from review.reports.pictures import agreement_pictures
+from review.web.pages.report_pictures import agreement_pictures
 
 
 class Command(BaseCommand):

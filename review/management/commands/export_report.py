@@ -12,7 +12,7 @@ from review.management.asking import refusals, run_named
 from review.management.gate_options import add_gate_arguments, gate_asked
 from review.plans.wording import planned_review
 from review.reports.exporting import FORMATS, export_to
-from review.reports.pictures import agreement_pictures
+from review.web.pages.report_pictures import agreement_pictures
 
 
 class Command(BaseCommand):

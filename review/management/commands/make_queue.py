@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 
 from evaluation.core.registry import JUDGED
 from evaluation.models import MetricDefinition, Run, User
+from evaluation.wording import numbers
 from review.management.asking import refusals, run_named
 from review.management.queue_options import add_queue_options, reviewers_of, sharing_of
 from review.models import ReviewQueue
-from review.plans import numbers
 from review.plans.design import Design, expected_interval
 from review.plans.errors import GUESS
 from review.plans.goals import Goal, Staff, goals, size_for

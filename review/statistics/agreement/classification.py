@@ -1,4 +1,6 @@
-"""True positive rate (sensitivity, recall).
+"""Yes or no: sensitivity, specificity, precision, F1, balanced accuracy.
+
+True positive rate (sensitivity, recall).
 
 True negative rate (specificity).
 

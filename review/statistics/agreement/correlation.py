@@ -1,4 +1,6 @@
-"""Pearson's correlation.
+"""Correlation of judge and expert.
+
+Pearson's correlation.
 
 Spearman's rank correlation.
 

@@ -1,4 +1,6 @@
-"""Bias: does the judge give more or less than the experts?
+"""How far judge and expert are apart: bias, absolute and squared error, exact agreement.
+
+Bias: does the judge give more or less than the experts?
 
 Mean absolute error.
 

@@ -1,4 +1,6 @@
-"""Cohen's kappa, plain and weighted.
+"""Chance-corrected agreement: the kappas of Cohen and Fleiss, Gwet's AC, Krippendorff's alpha.
+
+Cohen's kappa, plain and weighted.
 
 Ratings of units by any number of raters, with gaps, reduced to what alpha, AC and Fleiss' kappa need.
 

@@ -1,4 +1,6 @@
-"""The gate: does an interval settle the question?
+"""What an interval settles: a gate, or a verdict on a difference.
+
+The gate: does an interval settle the question?
 
 Better, worse, or cannot tell: what an interval of a difference says.
 """

@@ -1,4 +1,6 @@
-"""The difference of two corrected scores.
+"""Tests of paired differences.
+
+The difference of two corrected scores.
 
 Holm's correction for several tests.
 

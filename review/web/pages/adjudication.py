@@ -11,10 +11,10 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import User
+from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of
 from review.decisions.cases import Case, Why
 from review.models import ItemEvent, Override, Rating
-from review.plans import numbers
 from review.ratings.card import CardMetric, Passage
 from review.ratings.claims import Claim
 from review.ratings.reveals import JudgeSaid

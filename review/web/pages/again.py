@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
+from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of
 from review.evidence.rated_claims import parts_given
 from review.evidence.rating_input import PartGiven
 from review.models import Assignment, Rating, ReviewQueue
-from review.plans import numbers
 from review.ratings.card import Card
 from review.web.forms.rating import field_text
 from review.web.pages.choices import MetricField, metric_field

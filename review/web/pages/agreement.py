@@ -10,8 +10,8 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.core.scales import Scale
 from evaluation.models import Run
+from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
-from review.plans import numbers
 from review.web.pages.agreement_plots import JudgePlots, judge_plots
 from review.web.pages.ceiling_table import CeilingRow, ceiling_rows
 from review.web.pages.statistic_names import FIRST, STATISTICS

@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from evaluation.core.scales import Scale, ScaleKind
+from evaluation.wording import numbers
 from evaluation.wording.categories import category_name
 from evaluation.wording.messages import explain_reason
 from review.charts.confusion_grid import ConfusionGrid, confusion_grid
@@ -16,7 +17,6 @@ from review.charts.differences import Difference, Differences, differences
 from review.charts.judge_against_expert import JudgeAgainstExpert, judge_against_expert
 from review.charts.plane import Plane
 from review.charts.reliability_plot import ReliabilityPlot, reliability_plot
-from review.plans import numbers
 from review.web.pages.twin import Twin
 
 Figures = Mapping[str, Any]

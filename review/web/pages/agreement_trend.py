@@ -12,9 +12,9 @@ from django.utils import formats, timezone
 from django.utils.translation import get_language, gettext
 
 from evaluation.models import Run
+from evaluation.wording import numbers
 from review.charts.timeline import Moment, Timeline, timeline
 from review.comparisons.trend import Trend, TrendPoint
-from review.plans import numbers
 from review.web.pages.statistic_names import STATISTICS
 from review.web.pages.twin import Twin
 

@@ -13,11 +13,11 @@ from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.active_criteria import rubric_of
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Answer, Finding, MetricDefinition, Run, Score
+from evaluation.wording import numbers
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.evidence.effective import Effective, RunValues, Source
-from review.plans import numbers
 from review.ratings.card import CardMetric, card_metric
 from review.results.history import Event
 from review.web.pages import finding_names

@@ -10,8 +10,8 @@ from typing import Any
 from django.utils.translation import gettext
 
 from evaluation.core.scales import Scale
+from evaluation.wording import numbers
 from review.comparisons.trend import headline_statistic
-from review.plans import numbers
 from review.web.pages.statistic_names import STATISTICS
 
 

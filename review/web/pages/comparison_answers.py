@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from django.utils.translation import get_language
 
 from evaluation.models import Run
+from evaluation.wording import numbers
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from review.comparisons.answers import AnswerPair, Said
-from review.plans import numbers
 from review.statistics.paired_tests.text_difference import Stretch
 from review.web.pages.links import answer_href
 

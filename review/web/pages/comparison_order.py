@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext
 
+from evaluation.wording import numbers
 from review.comparisons.order import Order
-from review.plans import numbers
 
 MOST_TURNS = 3
 

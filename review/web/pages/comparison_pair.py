@@ -11,12 +11,12 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.wording import numbers
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from review.charts.differences import Difference, Differences, differences
 from review.comparisons.difference import MetricDifference, QuestionChange, RunDifference
 from review.comparisons.verdict_sentences import corrected_sentence, judge_only_sentence
-from review.plans import numbers
 from review.reports.figure import Figure
 from review.reports.figure_notes import why_withheld
 from review.statistics.paired_tests.paired import PairedDifference

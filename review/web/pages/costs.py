@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext, ngettext
 
 from evaluation.runs.costs import EMBEDDINGS, PREFLIGHT, Spending
-from review.plans import numbers
+from evaluation.wording import numbers
 
 
 def part_title(name: str) -> str:

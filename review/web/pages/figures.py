@@ -9,8 +9,8 @@ from types import MappingProxyType
 from django.utils.translation import gettext
 
 from evaluation.core.scales import Scale
+from evaluation.wording import numbers
 from review.charts import forest as charts
-from review.plans import numbers
 from review.reports.figure import Figure
 from review.reports.figure_notes import why_withheld
 

@@ -10,9 +10,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.judges.shipping import BASELINE
+from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.evidence.rating_input import FlagKind, OverrideReason
-from review.plans import numbers
 from review.results.history import Event, EventKind
 from review.web.pages.reveal import REASONS
 from review.web.pages.review_card import FLAGS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluation.models import Run
+from evaluation.wording import numbers
 from review.comparisons.attention import Attention
-from review.plans import numbers
 from review.web.pages.run_rows import RunRows
 
 

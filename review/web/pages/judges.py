@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from django.utils.translation import get_language, gettext
 
 from evaluation.models import CriterionEvent
+from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.comparisons.judge_records import Agreed, JudgeRecord, MetricRecord
-from review.plans import numbers
 from review.web.pages.judge_attacks import AttacksCard, attacks_card
 from review.web.pages.statistic_names import STATISTICS
 from review.web.pages.trust import FEW, WEAK

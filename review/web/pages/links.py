@@ -8,10 +8,10 @@ from django.urls import reverse
 from django.utils.translation import get_language
 
 from evaluation.core.scales import Scale
+from evaluation.wording import numbers
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from review.evidence.answers import RunAnswer
-from review.plans import numbers
 from review.reports.report import Disagreement, Report
 
 WORST, FURTHEST = 6, 8  # how many of each a run page shows

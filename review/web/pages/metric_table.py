@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import get_language
 
-from review.plans import numbers
+from evaluation.wording import numbers
 from review.reports.report import Coverage, MetricLine
 from review.web.pages.figures import Cell, cell
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext, ngettext
 
+from evaluation.wording import numbers
 from review.charts.forest import Forest, Shape, forest
-from review.plans import numbers
 from review.reports.figure import Figure
 from review.reports.figure_notes import notes
 from review.reports.report import ThreeScores

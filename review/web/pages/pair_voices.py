@@ -9,10 +9,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import User
+from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.models import Pair, Preference
-from review.plans import numbers
 
 PREFERRED = {
     -2.0: _("A much better"),

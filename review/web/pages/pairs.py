@@ -11,11 +11,11 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.judging.pairwise import METRIC
 from evaluation.runs.costs import Spending
+from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of, render
 from review.models import PairSet
 from review.pairing.figures import PairFigures, Preferred
 from review.pairing.preferring import Card
-from review.plans import numbers
 from review.web.pages.costs import cost_of_calls
 from review.web.pages.pair_voices import Done, PairVoices
 

@@ -9,8 +9,8 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.core.registry import Bilingual
 from evaluation.profiles.spec import OVERALL
+from evaluation.wording import numbers
 from evaluation.wording.categories import category_name
-from review.plans import numbers
 from review.reports.by_profile.classes import Abstention, ClassTable
 from review.reports.by_profile.passing import PassRate
 from review.reports.by_profile.section import Banded, Diagnosed

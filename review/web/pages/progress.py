@@ -13,8 +13,8 @@ from evaluation.models import Run
 from evaluation.runs.batches_out import BatchesOut
 from evaluation.runs.costs import Spending
 from evaluation.runs.progress import Calls, Progress
+from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
-from review.plans import numbers
 from review.web.pages.costs import saving
 from review.web.pages.state import StateChip, state_chip
 

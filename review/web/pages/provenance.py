@@ -11,7 +11,7 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.judging.calls import Rung
 from evaluation.runs.costs import Spending
-from review.plans import numbers
+from evaluation.wording import numbers
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
 from review.web.pages.costs import part_title, saving
 from review.web.pages.strategies import strategy_title

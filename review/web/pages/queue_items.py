@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from evaluation.models import User
+from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of
 from review.evidence.rating_input import FlagKind
 from review.models import ReviewItem, ReviewQueue
-from review.plans import numbers
 from review.queues.questions import DoubtfulQuestion
 from review.web.pages.links import answer_href
 from review.web.pages.review_card import FLAGS

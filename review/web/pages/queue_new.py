@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluation.models import Run
-from review.plans import numbers
+from evaluation.wording import numbers
 from review.plans.wording import ExpectedCard, GoalRow
 from review.queues.preview import QueuePreview
 from review.web.forms.queue import QueueForm

@@ -9,8 +9,8 @@ from datetime import datetime
 from django.utils.translation import get_language
 
 from evaluation.models import User
+from evaluation.wording import numbers
 from review.models import ReviewQueue
-from review.plans import numbers
 from review.queues.progress import Pace, QueueProgress, ReviewerProgress
 from review.results.consistency import Consistency
 from review.statistics.agreement.pair import PairAgreement

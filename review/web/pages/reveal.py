@@ -13,11 +13,11 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.scales import ScaleKind
 from evaluation.judging.baseline import DESCRIPTION
+from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.charts.scale_line import ScaleLine, scale_line
 from review.evidence.rating_input import MOVED, OverrideReason, PartGiven
-from review.plans import numbers
 from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 from review.ratings.reveals import JudgeSaid

@@ -15,10 +15,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.canonical import content_hash
+from evaluation.wording import numbers
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of, render
 from review.evidence.rating_input import FlagKind
-from review.plans import numbers
 from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 from review.ratings.claims import CLAIM_METRIC

@@ -9,12 +9,12 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import MetricDefinition, Run
+from evaluation.wording import numbers
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.decisions.overrides import Effect
 from review.evidence.effective import Source
-from review.plans import numbers
 from review.results.selection import Selected, Selection, Wanted
 from review.web.pages.answer import MARKS
 from review.web.pages.links import answer_href

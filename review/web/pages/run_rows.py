@@ -9,11 +9,11 @@ from datetime import datetime
 from django.utils.translation import gettext
 
 from evaluation.models import Run
+from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.charts.axis import Tick
 from review.charts.forest import Drawn, Figure, Forest, ForestRow, Shape, forest
 from review.comparisons.summaries import Headline
-from review.plans import numbers
 from review.web.pages.state import StateChip, state_chip
 
 LISTED = ("answer_set__question_set", Run.NAMED_BY)  # what rows of runs must come with

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.utils.translation import get_language, gettext
 
+from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
-from review.plans import numbers
 from review.reports.provenance import JudgeUsed
 from review.reports.report import MetricLine, Report
 

@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from review.plans import numbers
+from evaluation.wording import numbers
 from review.statistics.agreement.variance import Missing, Source
 from review.statistics.precision.spending import Spend
 

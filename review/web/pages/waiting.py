@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from django.utils.translation import gettext
 
 from evaluation.core.scales import Scale, ScaleKind
+from evaluation.wording import numbers
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
-from review.plans import numbers
 from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 from review.web.pages.review_card import Pace, Text, pace, text

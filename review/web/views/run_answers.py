@@ -15,10 +15,10 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.models import Run
+from evaluation.wording import numbers
 from evaluation.wording.messages import explain_refusal
 from review.decisions.overrides import effect_of, override_many
 from review.evidence.exposures import expose_answers
-from review.plans import numbers
 from review.results.selection import Selection, narrowed, select
 from review.web.forms.decision import Decided, read_decision
 from review.web.forms.leading import ids_of

@@ -19,9 +19,9 @@ from review.plans.wording import planned_review
 from review.reports.exporting import FORMATS, export
 from review.reports.gathering import gather
 from review.reports.making import report_of
-from review.reports.pictures import agreement_pictures
 from review.web.forms.run_filter import RunFilter
 from review.web.pages.progress import progress_page
+from review.web.pages.report_pictures import agreement_pictures
 from review.web.pages.run import run_actions, run_page
 from review.web.pages.run_list import RunListPage, state_options
 from review.web.pages.run_rows import LISTED, run_rows

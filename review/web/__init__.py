@@ -1,0 +1,1 @@
+"""Pages of the human half: views (thin), pages (typed contexts) and forms. Nothing below imports it."""
