@@ -71,7 +71,7 @@ def test_no_key_shows_in_logs_tracebacks_rows_or_messages_of_a_judged_run(tmp_pa
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from tests.faults.prepare import main
-from evaluation.judges.models import Endpoint
+from evaluation.models import Endpoint
 from evaluation.runs.draining import drain
 run = main(3, "http://127.0.0.1:9/v1", started=True)
 Endpoint.objects.update(key_env="JUDGE_KEY")

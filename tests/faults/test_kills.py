@@ -93,8 +93,8 @@ def test_the_same_doorbell_ten_times_at_once_doubles_nothing(site: Site, judge: 
         "--no-imports",
         "-c",
         f"""
-from evaluation.runs.models import Run
-from evaluation.runs.lifecycle import start
+from evaluation.models import Run
+from evaluation.work.lifecycle import start
 from evaluation.work.dispatch import ring
 start(Run.objects.get(pk={run}))
 [ring({run}) for _ in range(10)]

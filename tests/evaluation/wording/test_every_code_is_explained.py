@@ -11,7 +11,7 @@ import pytest
 
 from evaluation.wording import criteria, imports, problems, reasons, refusals
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SENTENCES = {
     "Refused": refusals.SENTENCES,
     "Problem": {**problems.SENTENCES, **imports.SENTENCES, **criteria.SENTENCES},
