@@ -33,11 +33,12 @@ test: setup-dev                ## all tests; PostgreSQL and the browser where th
 test-faults: setup-dev         ## kills, locks, lost connections, faults of judges with real processes (minutes)
 	$(BIN)/pytest -m faults -n 2 tests/faults
 
-lint: setup-dev                ## style, types, import contracts, missing migrations
+lint: setup-dev                ## style, types, import contracts, size, missing migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy config evaluation review
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.size
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
 test-endurance: setup-dev      ## thousands of faults, databases that are away, clocks that jump (half an hour)
