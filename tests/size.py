@@ -1,7 +1,7 @@
-"""How large the product is beside its limits in ``pyproject.toml``: ``python -m tests.size``; above one of them it fails.
+"""How large the product is beside its limits in ``pyproject.toml``: ``python -m tests.size`` fails above one of them.
 
-Counted are the Python files of ``config``, ``evaluation`` and ``review`` without migrations, with their blank lines, and
-the lines of the contract over packages.
+Counted are the Python files of ``config``, ``evaluation`` and ``review`` without migrations, with their blank lines,
+and the lines of the contract over packages.
 """
 
 from __future__ import annotations

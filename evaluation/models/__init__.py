@@ -1,4 +1,4 @@
-"""All tables of the machine's half, for Django alone; code imports the module that defines a table."""
+"""All tables of the machine's half, a file a domain; code imports them from here."""
 
 from evaluation.models.accounts import ApiToken, AuditEvent, FailedLogin, Project, RoleGrant, TakenExport, User
 from evaluation.models.criteria import Criterion, CriterionEvent, CriterionVersion

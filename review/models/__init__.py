@@ -1,4 +1,4 @@
-"""All tables of the human half, for Django alone; code imports the module that defines a table."""
+"""All tables of the human half, a file a domain, and the guards; code imports tables from here."""
 
 from review.models.draws import Draw, FrameMember
 from review.models.kept import KeptFigures
