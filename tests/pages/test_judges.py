@@ -22,6 +22,7 @@ from review.ratings.submitting import submit
 from review.results import run_agreement_cache
 from review.results.run_agreement import By
 from review.results.run_agreement_cache import agreement_if_kept, kept_agreement, kept_of
+from review.templatetags.figures import plain, signed
 from review.web.pages.judges import judge_card
 from tests.evaluation.criteria.written import drafted, in_force
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
@@ -54,25 +55,27 @@ def test_agreement_stands_there_once_somebody_has_looked_and_is_never_computed(m
     original = run_agreement_cache.agreement_of
     monkeypatch.setattr(run_agreement_cache, "agreement_of", lambda *a, **k: computed.append(1) or original(*a, **k))
     card = client.get(reverse("judge-list")).context["page"].judges[0]
-    assert (card.waiting, card.run_id, computed) == (run.pk, None, [])
-    assert {line.value for line in card.metrics} == {"–"}
+    assert (card.record.measured, card.record.kept, computed) == (run, False, [])
+    assert {line.record.agreed for line in card.metrics} == {None}
     kept_agreement(run, resamples=0)
     assert computed == [1]
     card = client.get(reverse("judge-list")).context["page"].judges[0]
-    assert (card.waiting, card.run_id, computed) == (None, run.pk, [1])
-    line = next(one for one in card.metrics if one.title in {"Correctness", "정확성"})
+    assert (card.record.measured, card.record.kept, computed) == (run, True, [1])
+    line = next(one for one in card.metrics if one.record.spec.name == "correctness")
     # three answers are 1 and 1, three 4 and 5: observed squared distance 3/6 = .5; expected from the margins
     # (1: .5, 4: .5) and (1: .5, 5: .5): (0 + 16 + 9 + 1) / 4 = 6.5; kappa = 1 - .5/6.5 = .923
-    assert (line.value, line.bias, line.n, line.few, line.weak) == ("0.92", "\N{MINUS SIGN}0.50", "6", True, False)
+    agreed = line.record.agreed
+    assert (plain(agreed.value), signed(agreed.bias)) == ("0.92", "\N{MINUS SIGN}0.50")
+    assert (agreed.n, line.few, line.weak) == (6, True, False)
 
 
 def test_an_earlier_run_is_shown_where_the_newest_has_nothing_at_hand() -> None:
     first = rated_run()
     again = make_scored_run(first.answer_set, judge=judge_of(first))
     kept_agreement(first, resamples=0)
-    assert judge_card(judge_records([judge_of(first)])[0]).run_id == first.pk
+    assert judge_card(judge_records([judge_of(first)])[0]).record.measured == first
     kept_agreement(again, resamples=0)
-    assert judge_card(judge_records([judge_of(first)])[0]).run_id == again.pk
+    assert judge_card(judge_records([judge_of(first)])[0]).record.measured == again
 
 
 def test_what_is_kept_of_several_runs_is_what_is_kept_of_each_and_intervals_come_first() -> None:
@@ -129,7 +132,8 @@ def test_weak_agreement_is_said_only_where_there_are_enough_answers() -> None:
     kept_agreement(run, resamples=0)
     card = judge_card(judge_records([judge_of(run)])[0])
     # 1 and 1 on half of the answers, 2 and 5 on the other: (9/2) / ((0 + 16 + 1 + 9) / 4) = .692; kappa = .308
-    assert {(line.value, line.weak) for line in card.metrics if line.n == "24"} == {("0.31", True)}
+    told = [(line.record.agreed, line.weak) for line in card.metrics if line.record.agreed is not None]
+    assert {(plain(agreed.value), weak) for agreed, weak in told if agreed.n == 24} == {("0.31", True)}
     assert any("agrees weakly" in warning for warning in card.warnings)
 
 
@@ -153,7 +157,7 @@ def test_criteria_in_force_stand_there_and_drafts_and_others_do_not() -> None:
     deactivate(out.criterion, by=None)
     foreign = in_force(make_project())
     page = world.client("evaluator").get(reverse("judge-list"))
-    assert [line.name for line in page.context["page"].criteria] == [shown.criterion.name]
+    assert [line.spec.name for line in page.context["page"].criteria] == [shown.criterion.name]
     text = page.content.decode()
     assert all(one.criterion.name not in text for one in (out, draft, foreign))
 
@@ -161,7 +165,7 @@ def test_criteria_in_force_stand_there_and_drafts_and_others_do_not() -> None:
 def test_judges_of_other_projects_are_not_there() -> None:
     world, foreign = make_world(), make_scored_run()
     client = world.client("lead")
-    shown = {card.judge_id for card in client.get(reverse("judge-list")).context["page"].judges}
+    shown = {card.record.judge.pk for card in client.get(reverse("judge-list")).context["page"].judges}
     assert shown == {judge_of(world.run).pk}
     assert client.get(reverse("judge", args=[judge_of(foreign).pk])).status_code == 404
 

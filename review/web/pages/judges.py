@@ -1,4 +1,5 @@
-"""Judges and criteria: what each judge gives by which rubric, how far experts agree, what it costs, what to mind."""
+"""Judges and criteria: what each judge gives by which rubric, how far experts agree, what it costs, what to mind, and
+how it took the shipped attacks."""
 
 from __future__ import annotations
 
@@ -6,69 +7,58 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_lazy as _
 
-from evaluation.models import CriterionEvent
-from evaluation.wording import numbers
+from evaluation.judging.attacks.spec import AttackKind, attack_sets, attacks_hash
+from evaluation.judging.criteria.spec import CriterionSpec
+from evaluation.models import AttackResult, CriterionEvent, CriterionVersion, JudgeCheck, JudgeVersion, Preflight
 from evaluation.wording.messages import explain_reason
 from review.comparisons.judge_records import Agreed, JudgeRecord, MetricRecord
-from review.web.pages.judge_attacks import AttacksCard, attacks_card
-from review.web.pages.statistic_names import STATISTICS
 from review.web.pages.trust import FEW, WEAK
+
+ATTACK_KINDS = {
+    AttackKind.CANARY: _("plain answer"),
+    AttackKind.INJECTION: _("instruction to the judge"),
+    AttackKind.BREAKOUT: _("leaving the data block"),
+    AttackKind.ZERO_WIDTH: _("invisible characters"),
+    AttackKind.BASE64: _("encoded instruction"),
+    AttackKind.EMPTY: _("nothing said"),
+    AttackKind.FLATTERY: _("flattery"),
+    AttackKind.PADDING: _("padding"),
+}
+INVISIBLE = str.maketrans(dict.fromkeys("\u200b\u2060\u202e", "␣"))
 
 
 @dataclass(frozen=True, slots=True)
 class MetricLine:
-    """A metric with its rubric and, where it is at hand, the agreement; texts are a dash where there is nothing.
-    ``weak``: agreement on enough answers is low; ``few``: there are too few to say."""
+    """A metric of a judge. ``newer`` tells of a newer version of its rubric; ``weak``: agreement on enough answers is
+    low; ``few``: there are too few to say."""
 
-    title: str
-    rubric: str
+    record: MetricRecord
     newer: str
-    statistic: str
-    meaning: str
-    value: str
-    interval: str
-    reason: str
-    experts: str
-    bias: str
-    n: str
     weak: bool
     few: bool
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeCard:
-    """A judge. ``run_id`` is the run whose agreement is shown, ``waiting`` the run whose agreement has to be looked at
-    first because none is at hand."""
+    """A judge with everything that is at hand. ``price`` is empty where it is not known."""
 
-    judge_id: int
+    record: JudgeRecord
     title: str
-    model: str
-    endpoint: str
-    language: str
-    levels: str
-    baseline: bool
     price: str
-    runs: int
-    last_id: int | None
-    last_name: str
-    run_id: int | None
-    run_name: str
-    waiting: int | None
     metrics: tuple[MetricLine, ...]
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionLine:
-    """A custom criterion in force."""
+    """A custom criterion in force, in the reader's language."""
 
-    version_id: int
-    name: str
+    version: CriterionVersion
+    spec: CriterionSpec
     title: str
     question: str
-    scale: str
-    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +69,29 @@ class JudgesPage:
     criteria: tuple[CriterionLine, ...]
     newer: str
     older: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttackRow:
+    """One attack: the text shown to the judge, what it gave, what was due where it broke a bound."""
+
+    result: AttackResult
+    kind: str
+    text: str
+    given: str
+    due: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttacksCard:
+    """The newest check of a judge, ``None`` where there was none; ``stale`` says that the attacks have changed since,
+    ``answers_now`` which model has answered since under the judge's name, where that is another."""
+
+    judge: JudgeVersion
+    check: JudgeCheck | None
+    stale: bool
+    answers_now: str
+    rows: tuple[AttackRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +120,12 @@ def judge_page(record: JudgeRecord, versions: Sequence[tuple[int, str]]) -> Judg
 
 
 def judge_card(record: JudgeRecord) -> JudgeCard:
-    """A judge with everything that is at hand."""
-    judge, measured = record.judge, record.measured
-    title = f"{judge.name} v{judge.version}"
+    """The card of a judge."""
+    judge = record.judge
     return JudgeCard(
-        judge_id=judge.pk,
-        title=gettext("offline baseline") if judge.is_baseline else title,
-        model=judge.model,
-        endpoint=judge.endpoint.name if judge.endpoint else "",
-        language=gettext("Korean") if judge.language.startswith("ko") else gettext("English"),
-        levels=judge.get_method_display() if judge.endpoint else "",
-        baseline=judge.is_baseline,
+        record=record,
+        title=gettext("offline baseline") if judge.is_baseline else f"{judge.name} v{judge.version}",
         price=_price(record),
-        runs=record.runs,
-        last_id=record.last.pk if record.last else None,
-        last_name=str(record.last) if record.last else "",
-        run_id=measured.pk if measured and record.kept else None,
-        run_name=str(measured) if measured and record.kept else "",
-        waiting=measured.pk if measured and not record.kept else None,
         metrics=tuple(_metric(one) for one in record.metrics),
         warnings=tuple(_warnings(record)),
     )
@@ -140,31 +141,12 @@ def _price(record: JudgeRecord) -> str:
 
 
 def _metric(one: MetricRecord) -> MetricLine:
-    agreed = one.agreed
     newer = gettext("version %(number)d is newer") % {"number": one.newer} if one.newer else ""
-    title, rubric = one.spec.title.in_language(get_language() or "en"), str(one.rubric)
-    if agreed is None:
-        return MetricLine(title, rubric, newer, "", "", "–", "", "", "–", "–", "–", weak=False, few=False)
-    statistic, meaning = STATISTICS[agreed.statistic]
-    return MetricLine(
-        title=title,
-        rubric=rubric,
-        newer=newer,
-        statistic=str(statistic),
-        meaning=str(meaning),
-        value=_number(agreed.value),
-        interval=numbers.interval(agreed.low, agreed.high),
-        reason=explain_reason(agreed.reason) if agreed.reason else "",
-        experts=_number(agreed.experts),
-        bias="–" if agreed.bias is None else numbers.signed(agreed.bias),
-        n=str(agreed.n),
-        weak=_is_weak(agreed),
-        few=agreed.n < FEW,
-    )
+    return MetricLine(one, newer, weak=_is_weak(one.agreed), few=one.agreed is not None and one.agreed.n < FEW)
 
 
-def _is_weak(agreed: Agreed) -> bool:
-    return agreed.value is not None and agreed.value < WEAK and agreed.n >= FEW
+def _is_weak(agreed: Agreed | None) -> bool:
+    return agreed is not None and agreed.value is not None and agreed.value < WEAK and agreed.n >= FEW
 
 
 def _warnings(record: JudgeRecord) -> Iterator[str]:
@@ -185,18 +167,47 @@ def _warnings(record: JudgeRecord) -> Iterator[str]:
         yield gettext("No run has used it yet.")
     elif record.measured is None:
         yield gettext("Nobody has rated an answer it judged, so nobody knows how far it can be trusted.")
-    if any(one.agreed and _is_weak(one.agreed) for one in record.metrics):
+    if any(_is_weak(one.agreed) for one in record.metrics):
         yield gettext("It agrees weakly with the experts on some metrics.")
 
 
 def _criterion(event: CriterionEvent) -> CriterionLine:
     spec, language = event.version.read(), get_language() or "en"
     title = spec.title_ko if language.startswith("ko") else spec.title_en
-    scale = numbers.scale_name(spec.scale)
-    return CriterionLine(
-        event.version_id, spec.name, title, spec.texts(language).question, scale, event.version.version
+    return CriterionLine(event.version, spec, title, spec.texts(language).question)
+
+
+def attacks_card(judge: JudgeVersion) -> AttacksCard:
+    """How a judge version took the attacks. Three queries."""
+    check = judge.checks.order_by("-id").first()
+    faced_by = check.model_returned if check else ""
+    later = Preflight.objects.filter(judge_version=judge, outcome="ok").exclude(model_returned="").order_by("-id")
+    now = later.filter(created_at__gt=check.created_at).first() if check and faced_by else None
+    results = list(check.results.order_by("-language", "id")) if check else []
+    texts = {(str(one.language), attack.id): attack.answer for one in attack_sets() for attack in one.attacks}
+    return AttacksCard(
+        judge=judge,
+        check=check,
+        stale=bool(check and check.attacks_hash != attacks_hash()),
+        answers_now=now.model_returned if now and now.model_returned != faced_by else "",
+        rows=tuple(_attack(one, texts.get((one.language, one.attack), "")) for one in results),
     )
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else numbers.plain(value)
+def _attack(one: AttackResult, text: str) -> AttackRow:
+    values = ", ".join(f"{name} {'–' if value is None else f'{value:g}'}" for name, value in one.values.items())
+    given = explain_reason(one.reason) if one.reason else values
+    return AttackRow(
+        result=one,
+        kind=str(ATTACK_KINDS[AttackKind(one.kind)]) if one.kind in set(AttackKind) else one.kind,
+        text=text.translate(INVISIBLE),
+        given=gettext("decided by rule, not sent") if one.gate else given,
+        due=", ".join(_due(bound) for bound in one.broken),
+    )
+
+
+def _due(bound: dict[str, object]) -> str:
+    figures = {"metric": bound["metric"], "level": f"{bound['bound']:g}"}
+    if bound["rule"] == "at_least":
+        return gettext("%(metric)s at least %(level)s") % figures
+    return gettext("%(metric)s at most %(level)s") % figures

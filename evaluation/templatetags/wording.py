@@ -1,0 +1,43 @@
+"""Words for what is stored as a code, in the reader's language."""
+
+from __future__ import annotations
+
+from django import template
+from django.utils.translation import get_language
+
+from evaluation.core.registry import Bilingual
+from evaluation.models import MetricDefinition
+from evaluation.wording import categories, markdown
+from evaluation.wording.messages import explain_reason
+
+register = template.Library()
+
+
+@register.filter
+def category_name(category: str) -> str:
+    """A category of questions by its name."""
+    return categories.category_name(category)
+
+
+@register.filter
+def reason_in_words(code: str) -> str:
+    """The sentence for the code of a reason; empty without one."""
+    return explain_reason(code) if code else ""
+
+
+@register.filter
+def in_language(text: Bilingual) -> str:
+    """A text of the shipped data as the reader reads it."""
+    return text.in_language(get_language() or "en")
+
+
+@register.filter
+def metric_title(metric: MetricDefinition) -> str:
+    """The metric's title; its name where it came without one, as imported ones do."""
+    return metric.title.get(get_language() or "en") or metric.name
+
+
+@register.filter
+def markdown_html(text: str) -> str:
+    """Markdown as safe HTML."""
+    return markdown.render(text)

@@ -1,0 +1,85 @@
+"""Numbers as pages write them. Where there is no number the text is empty, and the template says what stands there."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from django import template
+
+from evaluation.core.scales import Scale
+from evaluation.wording import numbers
+from review.web.pages.statistic_names import STATISTICS
+
+register = template.Library()
+
+
+class Ends(Protocol):
+    """Anything with the ends of an interval."""
+
+    @property
+    def low(self) -> float | None:
+        """The lower end."""
+
+    @property
+    def high(self) -> float | None:
+        """The upper end."""
+
+
+@register.filter
+def plain(value: float | None, decimals: int = 2) -> str:
+    """A number with so many decimals."""
+    return "" if value is None else numbers.plain(value, decimals)
+
+
+@register.filter
+def signed(value: float | None, decimals: int = 2) -> str:
+    """A difference with its sign."""
+    return "" if value is None else numbers.signed(value, decimals)
+
+
+@register.filter
+def share(value: float | None) -> str:
+    """A share from 0 to 1 as a percentage."""
+    return "" if value is None else numbers.share(value)
+
+
+@register.filter
+def interval(figure: Ends | None, decimals: int = 2) -> str:
+    """The interval of whatever has ends ``low`` and ``high``."""
+    return "" if figure is None else numbers.interval(figure.low, figure.high, decimals)
+
+
+@register.filter
+def on_scale(value: float | str | None, scale: Scale) -> str:
+    """A value of a metric with the given scale; a dash without one."""
+    return numbers.on_scale(value, scale)
+
+
+@register.filter
+def scale_name(scale: Scale) -> str:
+    """The range of a scale, its classes, or what its values are."""
+    return numbers.scale_name(scale)
+
+
+@register.filter
+def minutes(seconds: float) -> str:
+    """A duration in whole minutes."""
+    return numbers.minutes(seconds)
+
+
+@register.filter
+def about(seconds: float | None) -> str:
+    """A duration as a person would say it."""
+    return "" if seconds is None else numbers.about(seconds)
+
+
+@register.filter
+def statistic_title(name: str) -> str:
+    """What an agreement statistic is called."""
+    return str(STATISTICS[name][0])
+
+
+@register.filter
+def statistic_meaning(name: str) -> str:
+    """What an agreement statistic says, in one line."""
+    return str(STATISTICS[name][1])
