@@ -32,9 +32,9 @@ def in_language(text: Bilingual) -> str:
 
 
 @register.filter
-def metric_title(metric: MetricDefinition) -> str:
-    """The metric's title; its name where it came without one, as imported ones do."""
-    return metric.title.get(get_language() or "en") or metric.name
+def metric_title(metric: MetricDefinition | None) -> str:
+    """The metric's title; its name where it came without one, as imported ones do. Empty without a metric."""
+    return "" if metric is None else metric.title.get(get_language() or "en") or metric.name
 
 
 @register.filter

@@ -60,8 +60,7 @@ def attention(user: User) -> Attention:
 
 
 def _waiting(queue: ReviewQueue, own: OwnProgress) -> WaitingQueue:
-    left = max(0, own.items - own.rated - own.skipped - own.flagged)
-    return WaitingQueue(queue, left, left * (own.median_seconds or USUAL_SECONDS))
+    return WaitingQueue(queue, own.left, own.left * (own.median_seconds or USUAL_SECONDS))
 
 
 def _comparisons(user: User) -> Sequence[tuple[PairSet, int]]:

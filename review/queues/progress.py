@@ -76,6 +76,16 @@ class OwnProgress:
     flagged: int
     median_seconds: float | None
 
+    @property
+    def passed_on(self) -> int:
+        """How many items were put down without a rating."""
+        return self.skipped + self.flagged
+
+    @property
+    def left(self) -> int:
+        """How many items may still come to the person."""
+        return max(0, self.items - self.rated - self.passed_on)
+
 
 @dataclass(frozen=True, slots=True)
 class ReviewerProgress:

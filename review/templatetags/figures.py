@@ -8,6 +8,9 @@ from django import template
 
 from evaluation.core.scales import Scale
 from evaluation.wording import numbers
+from review.reports import figure_notes
+from review.reports.figure import Figure
+from review.statistics.agreement.pair import PairAgreement
 from review.web.pages.statistic_names import STATISTICS
 
 register = template.Library()
@@ -71,6 +74,32 @@ def minutes(seconds: float) -> str:
 def about(seconds: float | None) -> str:
     """A duration as a person would say it."""
     return "" if seconds is None else numbers.about(seconds)
+
+
+@register.filter
+def p_value(p: float | None) -> str:
+    """``p = 0.042``, and no more digits than are meant."""
+    if p is None:
+        return ""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+@register.filter
+def lost(count: int) -> str:
+    """A count of what was lost, with its minus."""
+    return numbers.plain(-count, 0)
+
+
+@register.filter
+def why_withheld(figure: Figure) -> str:
+    """Why there is no figure, and how much of what would give one."""
+    return figure_notes.why_withheld(figure)
+
+
+@register.filter
+def statistic(found: PairAgreement | None, name: str) -> float | None:
+    """An agreement statistic by its name, ``None`` where nothing was compared or it is not defined."""
+    return found.statistics[name].value if found else None
 
 
 @register.filter

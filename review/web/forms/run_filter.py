@@ -43,6 +43,10 @@ class RunFilter:
         """Whether anything but the page was asked for."""
         return bool(self.state or self.words or self.question_set)
 
+    def states(self) -> tuple[Option, ...]:
+        """The states a run can have."""
+        return tuple(Option(state.value, str(state.label), state.value == self.state) for state in Run.State)
+
     def question_set_options(self) -> tuple[Option, ...]:
         """The question sets that have a run, newest first."""
         used = self._visible.order_by().values("answer_set__question_set")

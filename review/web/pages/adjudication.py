@@ -1,28 +1,30 @@
-"""The list of what waits for a lead, and a case: what the reviewers said without their names, nothing of the judge."""
+"""What waits for a lead, a case (what the reviewers said without their names, nothing of the judge), and the forms in
+which its cause is amended: the question or the rubric."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
+from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.models import User
+from evaluation.core.samples import QuestionSpec
+from evaluation.judging.rubric import RubricMetric
+from evaluation.models import RubricVersion, User
 from evaluation.wording import numbers
-from evaluation.wording.markdown import language_of
 from review.decisions.cases import Case, Why
-from review.models import ItemEvent, Override, Rating
-from review.ratings.card import CardMetric, Passage
-from review.ratings.claims import Claim
+from review.decisions.showing import CaseShown
+from review.evidence.answers import REMOVING
+from review.models import ItemEvent, Override, Rating, ReviewItem
+from review.ratings.card import CardMetric
 from review.ratings.reveals import JudgeSaid
-from review.web.pages.again import value_text
 from review.web.pages.choices import WHY_NOT, MetricField, metric_field
-from review.web.pages.claims import numbered_html
-from review.web.pages.passages import PassageView
-from review.web.pages.review_card import FLAGS, Text, text
+from review.web.pages.passages import PassageView, numbered_html, passages
+from review.web.pages.review_card import FLAGS
+from review.web.pages.values import said, value_text
 
 WHY = {
     Why.ESCALATION: _("escalated"),
@@ -32,16 +34,15 @@ WHY = {
     Why.PASSED_ON: _("passed on, too few ratings"),
 }
 EVENTS = {"flag": _("Flag"), "escalate": _("Escalation")}
+Entered = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """A case in the list. ``apart`` are titles of metrics and how far apart the ratings lie."""
+    """A case in the list. ``apart`` are titles of metrics and how far apart the ratings lie; ``own``: the reader rated
+    it."""
 
-    item_id: int
-    question: str
-    language: str
-    queue_name: str
+    item: ReviewItem
     why: tuple[str, ...]
     apart: tuple[tuple[str, str], ...]
     own: bool
@@ -61,20 +62,18 @@ class Voice:
     who: str
     value: str
     comment: str
-    language: str
 
 
 @dataclass(frozen=True, slots=True)
 class MetricCase:
-    """A metric of the case. ``seen`` is the number of the newest decision; ``standing`` what a lead decided, empty
-    before; ``judge`` is shown after that alone. ``own``: the lead rated it. ``apart``: it is in dispute."""
+    """A metric of the case. ``seen`` is the number of the newest decision; ``standing`` what a lead decided, ``None``
+    before; ``judge`` is shown after that alone. ``own``: the lead rated it. ``apart``: it is in dispute. ``reason`` is
+    what a refused form held."""
 
     field: MetricField
     voices: tuple[Voice, ...]
     seen: int
-    standing: str
-    standing_by: str
-    standing_why: str
+    standing: Override | None
     judge: str
     apart: bool
     own: bool
@@ -83,38 +82,49 @@ class MetricCase:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """A flag or an escalation (``asks``) that nobody has ruled on. ``removes``: upheld, it takes the
+    """A flag or an escalation that nobody has ruled on. ``own``: the lead raised it. ``removes``: upheld, it takes the
     answer out of all means."""
 
-    event_id: int
+    event: ItemEvent
     kind: str
-    comment: str
-    language: str
     own: bool
-    asks: bool
     removes: bool
 
 
 @dataclass(frozen=True, slots=True)
 class CasePage:
-    """A case."""
+    """A case. ``answer`` has the neutral numbers of its claims."""
 
-    item_id: int
-    answer_id: int
-    run_id: int
-    queue_name: str
-    why: tuple[str, ...]
-    category: str
-    question: Text
-    answer: Text
-    references: tuple[Text, ...]
+    item: ReviewItem
+    shown: CaseShown
+    question: QuestionSpec
+    answer: SafeString
     contexts: tuple[PassageView, ...] | None
-    suggestions: tuple[Text, ...]
+    why: tuple[str, ...]
     metrics: tuple[MetricCase, ...]
     raised: tuple[Raised, ...]
-    is_open: bool
-    to_rate: bool
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class AmendQuestionPage:
+    """A question with its references, one of them blank; or what a refused form held."""
+
+    item: ReviewItem
+    question: str
+    references: tuple[str, ...]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AmendRubricPage:
+    """A metric's question and levels (name and text) in a version of a rubric; or what a refused form held."""
+
+    item: ReviewItem
+    version: RubricVersion
+    question: str
+    lines: tuple[tuple[str, str], ...]
+    error: str = ""
 
 
 def case_rows(cases: Sequence[Case], reader: User) -> tuple[CaseRow, ...]:
@@ -125,108 +135,100 @@ def case_rows(cases: Sequence[Case], reader: User) -> tuple[CaseRow, ...]:
 
 def _row(case: Case, own: bool, language: str) -> CaseRow:
     titles = {row.metric_id: str(row.metric.title.get(language) or row.metric.name) for row in case.ratings}
-    question = case.item.answer.question.text
-    return CaseRow(
-        item_id=case.item.pk,
-        question=question,
-        language=language_of(question),
-        queue_name=case.item.queue.name,
-        why=tuple(str(WHY[reason]) for reason in case.why),
-        apart=tuple((titles[metric], _distance(apart)) for metric, apart in case.apart.items()),
-        own=own,
+    apart = tuple((titles[metric], _distance(apart)) for metric, apart in case.apart.items())
+    return CaseRow(case.item, _why(case), apart, own)
+
+
+def _why(case: Case) -> tuple[str, ...]:
+    return tuple(str(WHY[reason]) for reason in case.why)
+
+
+def _distance(apart: float) -> str:
+    return gettext("different") if math.isinf(apart) else numbers.plain(apart, 1)
+
+
+def case_page(item: ReviewItem, shown: CaseShown, reader: User, entered: Entered, error: str) -> CasePage:
+    """The page of a case for a lead; ``entered`` keeps what a refused form held: metric -> ``value``, ``reason``."""
+    return CasePage(
+        item=item,
+        shown=shown,
+        question=item.answer.question.read(),
+        answer=numbered_html(item.answer.text, shown.claims),
+        contexts=passages(shown.passages),
+        why=_why(shown.case),
+        metrics=tuple(
+            _metric(metric_id, metric, shown, reader, entered.get(metric.name, {}))
+            for metric_id, metric in shown.metrics
+        ),
+        raised=tuple(_raised(event, reader) for event in shown.case.events),
+        error=error,
     )
 
 
-def letters(ratings: Sequence[Rating]) -> dict[int, str]:
+def _metric(
+    metric_id: int, metric: CardMetric, shown: CaseShown, reader: User, entered: Mapping[str, str]
+) -> MetricCase:
+    rows = [row for row in shown.case.ratings if row.metric_id == metric_id]
+    names = _letters(shown.case.ratings)
+    decisions = shown.decisions.get(metric_id, ())
+    asked = replace(metric, verdicts=(), parts=())  # a lead gives the figure itself
+    return MetricCase(
+        field=metric_field(asked, entered.get("value", "")),
+        voices=tuple(_voice(row, names, named=shown.over) for row in rows),
+        seen=decisions[-1].seq if decisions else 0,
+        standing=shown.adjudicated.get(metric_id),
+        judge=_judge(shown.said.get(metric_id)),
+        apart=metric_id in shown.case.apart,
+        own=any(row.reviewer_id == reader.pk for row in rows),
+        reason=entered.get("reason", ""),
+    )
+
+
+def _letters(ratings: Sequence[Rating]) -> dict[int, str]:
     """A letter for each reviewer, in the order of their assignments; nothing in it tells who they are."""
     people = dict.fromkeys(row.reviewer_id or 0 for row in sorted(ratings, key=lambda row: row.assignment_id or 0))
     return {person: chr(ord("A") + place % 26) for place, person in enumerate(people)}
 
 
-def metric_case(
-    metric: CardMetric,
-    metric_id: int,
-    case: Case,
-    decisions: Sequence[Override],
-    standing: Override | None,
-    said: JudgeSaid | None,
-    user_id: int,
-    named: bool,
-    entered: Mapping[str, str] = MappingProxyType({}),
-) -> MetricCase:
-    """A metric of the case; ``said`` is given, and reviewers are ``named``, only once all of it was decided."""
-    rows = [row for row in case.ratings if row.metric_id == metric_id]
-    names = letters(case.ratings)
-    asked = replace(metric, verdicts=(), parts=())  # a lead gives the figure itself
-    return MetricCase(
-        field=metric_field(asked, entered.get("value", "")),
-        voices=tuple(_voice(row, names, named=named) for row in rows),
-        seen=decisions[-1].seq if decisions else 0,
-        standing=_decided(standing),
-        standing_by=standing.by.known_as if standing else "",
-        standing_why=standing.reason if standing else "",
-        judge=_judge(said),
-        apart=metric_id in case.apart,
-        own=any(row.reviewer_id == user_id for row in rows),
-        reason=entered.get("reason", ""),
-    )
-
-
-def raised(event: ItemEvent, user_id: int, removing: frozenset[str]) -> Raised:
-    """A flag or an escalation as the case shows it."""
-    flags = {kind.value: str(title) for kind, title in FLAGS.items()}
-    named = flags.get(event.kind, "") if event.verb == "flag" else ""
-    return Raised(
-        event_id=event.pk,
-        kind=f"{EVENTS[event.verb]}: {named}" if named else str(EVENTS[event.verb]),
-        comment=event.comment,
-        language=language_of(event.comment),
-        own=event.assignment.reviewer_id == user_id,
-        asks=event.verb == "escalate",
-        removes=event.verb == "flag" and event.kind in removing,
-    )
-
-
-def case_texts(answer: str, claims: Sequence[Claim]) -> Text:
-    """The answer with the neutral numbers of its claims."""
-    return Text(answer, numbered_html(answer, claims), language_of(answer))
-
-
-def case_passages(passages: Sequence[Passage] | None) -> tuple[PassageView, ...] | None:
-    """The passages, plain."""
-    if passages is None:
-        return None
-    return tuple(PassageView(p.number, p.source, p.text, language_of(p.text), p.link, ()) for p in passages)
-
-
-def texts(values: Sequence[str]) -> tuple[Text, ...]:
-    """Several texts with their languages."""
-    return tuple(text(value) for value in values)
-
-
 def _voice(row: Rating, names: Mapping[int, str], *, named: bool) -> Voice:
     letter = gettext("Reviewer %(letter)s") % {"letter": names[row.reviewer_id or 0]}
     person = row.reviewer.known_as if named and row.reviewer else letter
+    if not row.cannot_judge:
+        return Voice(person, value_text(row, row.metric.read_scale()), row.comment)
     why = next((str(title) for code, title in WHY_NOT.items() if code.value == row.reason_code), "")
-    value = gettext("cannot judge") if row.cannot_judge else value_text(row)
-    return Voice(
-        person, f"{value} ({why})" if row.cannot_judge and why else value, row.comment, language_of(row.comment)
+    value = gettext("cannot judge")
+    return Voice(person, f"{value} ({why})" if why else value, row.comment)
+
+
+def _judge(found: JudgeSaid | None) -> str:
+    if found is None:
+        return ""
+    value = said(found.said)
+    return gettext("no value") if value is None else numbers.on_scale(value, found.metric.read_scale())
+
+
+def _raised(event: ItemEvent, reader: User) -> Raised:
+    flags = {kind.value: str(title) for kind, title in FLAGS.items()}
+    named = flags.get(event.kind, "") if event.verb == "flag" else ""
+    return Raised(
+        event=event,
+        kind=f"{EVENTS[event.verb]}: {named}" if named else str(EVENTS[event.verb]),
+        own=event.assignment.reviewer_id == reader.pk,
+        removes=event.verb == "flag" and event.kind in REMOVING,
     )
 
 
-def _decided(standing: Override | None) -> str:
-    if standing is None:
-        return ""
-    said = standing.label if standing.value is None else standing.value
-    return numbers.on_scale(said or 0.0, standing.metric.read_scale())
-
-
-def _judge(said: JudgeSaid | None) -> str:
-    if said is None:
-        return ""
-    value = None if said.said is None else (said.said.label if said.said.value is None else said.said.value)
-    return gettext("no value") if value is None else numbers.on_scale(value, said.metric.read_scale())
-
-
-def _distance(apart: float) -> str:
-    return gettext("different") if math.isinf(apart) else numbers.plain(apart, 1)
+def rubric_page(
+    item: ReviewItem,
+    version: RubricVersion,
+    metric: RubricMetric,
+    question: str | None = None,
+    texts: Mapping[str, str] | None = None,
+    error: str = "",
+) -> AmendRubricPage:
+    """The form with the rubric as it is, or with what a refused form held."""
+    stored = {f"{level.value:g}": level.text for level in metric.levels}
+    stored |= {label.label: label.text for label in metric.labels}
+    held = {**stored, **(texts or {})}
+    words = metric.question.strip() if question is None else question
+    return AmendRubricPage(item, version, words, tuple((name, held[name]) for name in stored), error)

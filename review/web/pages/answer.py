@@ -2,69 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.active_criteria import rubric_of
+from evaluation.judges.shipping import BASELINE
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Answer, Finding, MetricDefinition, Run, Score
 from evaluation.wording import numbers
-from evaluation.wording.categories import category_name
-from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.evidence.effective import Effective, RunValues, Source
-from review.ratings.card import CardMetric, card_metric
-from review.results.history import Event
-from review.web.pages import finding_names
+from review.evidence.rating_input import FlagKind, OverrideReason
+from review.ratings.card import CardMetric, Passage, card_metric
+from review.results.history import Event, EventKind
+from review.web.forms.decision import Decided
 from review.web.pages.choices import MetricField, metric_field
-from review.web.pages.history import Line, history_lines
-from review.web.pages.marked import Piece, Span, pieces
-from review.web.pages.passages import PassageView
-from review.web.pages.review_card import Text, text
+from review.web.pages.passages import PassageView, Piece, Span, passages, pieces
+from review.web.pages.reveal import REASONS
+from review.web.pages.review_card import FLAGS
+from review.web.pages.values import said, value_text
 
 STATUS = {"failed": _("failed"), "not_applicable": _("not applicable")}
 MARKS = {Source.OVERRIDE: "expert", Source.REVIEW: "expert", Source.JUDGE: "judge", Source.RULE: "rule"}
-
-
-@dataclass(frozen=True, slots=True)
-class FindingView:
-    """A part of a score: a keyword, claim or flag, with its verdict."""
-
-    kind: str
-    text: str
-    verdict: str
-    context: int | None
-    reason: str
+SOURCES = {
+    Source.JUDGE: _("judge"),
+    Source.RULE: _("rule"),
+    Source.REVIEW: _("experts"),
+    Source.OVERRIDE: _("decided by a lead or assigned expert"),
+    Source.NONE: _("no value"),
+}
+EVENTS: Mapping[EventKind, tuple[str, str | Promise]] = {
+    EventKind.SCORE: ("judge", _("score")),
+    EventKind.INITIAL: ("expert", _("first rating")),
+    EventKind.FINAL: ("expert", _("rating after the judge was shown")),
+    EventKind.OVERRIDE: ("expert", _("override")),
+    EventKind.ADJUDICATION: ("expert", _("adjudication")),
+    EventKind.REVERT: ("expert", _("decision taken back")),
+    EventKind.FLAG: ("", _("flag")),
+    EventKind.ESCALATE: ("", _("handed to a lead")),
+    EventKind.SKIP: ("", _("skipped")),
+    EventKind.UNDO: ("", _("taken back")),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreView:
     """What one scorer said of one metric; ``note`` says how the value came about where the scorer did not say it."""
 
+    score: Score
     by: str
     value: str
     note: str
-    rubric: str
     reason: str
-    findings: tuple[FindingView, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MetricView:
-    """A metric of the answer: the value that counts (with the mark of who gave it) and what was said. ``field`` asks
-    for an override; ``overridden`` tells that a decision stands, which can be taken back."""
+    """A metric of the answer: the value that counts (with the mark of who gave it), whose it is or why there is none,
+    and what was said. ``field`` asks for an override; ``overridden`` tells that a decision stands, which can be taken
+    back."""
 
-    metric_id: int
-    title: str
+    metric: MetricDefinition
     mark: str
     value: str
-    why_none: str
-    source: str
+    told: str
     unresolved: bool
     scores: tuple[ScoreView, ...]
     field: MetricField
@@ -72,39 +79,24 @@ class MetricView:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A refused override, so that the form comes back with what was typed."""
+class Line:
+    """One event of the history. ``mark`` is the shape of who said it; ``run`` is told where there are several."""
 
-    metric_id: int
-    message: str
+    event: Event
+    mark: str
+    what: str
+    run: str
+    who: str
     value: str
-    reason: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerPage:
-    """An answer as seen from a run. ``marked`` is the raw text with what rules found in it; ``contexts`` is ``None``
-    where the system does not retrieve; ``failed`` says why there is no answer."""
+class Refusal:
+    """A refused override, so that the form comes back with what was typed."""
 
-    answer_id: int
-    run_id: int
-    run_name: str
-    system: str
-    question_id: str
-    category: str
-    question: Text
-    answer: Text
-    failed: str
-    marked: tuple[Piece, ...]
-    references: tuple[Text, ...]
-    keywords: tuple[str, ...]
-    contexts: tuple[PassageView, ...] | None
-    metrics: tuple[MetricView, ...]
-    history: tuple[Line, ...]
-    may_override: bool
-    may_view: bool
-    other_runs: tuple[tuple[int, str], ...]
-    refusal: Refusal | None
+    decided: Decided
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,90 +111,70 @@ class AnswerFacts:
     other_runs: Sequence[Run]
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerPage:
+    """An answer as seen from a run. ``marked`` is the raw text with what rules found in it; ``contexts`` is ``None``
+    where the system does not retrieve; ``may_view``: the reader may open the run."""
+
+    facts: AnswerFacts
+    question: QuestionSpec
+    marked: tuple[Piece, ...]
+    contexts: tuple[PassageView, ...] | None
+    metrics: tuple[MetricView, ...]
+    history: tuple[Line, ...]
+    may_override: bool
+    may_view: bool
+    refusal: Refusal | None
+
+
 def answer_page(
     facts: AnswerFacts, *, may_override: bool, may_view: bool = True, refusal: Refusal | None = None
 ) -> AnswerPage:
-    """The page of an answer; ``may_view``: the reader may open its run."""
-    answer, run = facts.answer, facts.run
-    question = answer.question.read()
-    language = get_language() or "en"
+    """The page of an answer."""
+    answer, language = facts.answer, get_language() or "en"
     findings = [finding for score in facts.scores for finding in score.findings.all()]
-    runs = {one.pk: str(one) for one in (run, *facts.other_runs)} if facts.other_runs else {}
+    runs = {one.pk: str(one) for one in (facts.run, *facts.other_runs)} if facts.other_runs else {}
     return AnswerPage(
-        answer_id=answer.pk,
-        run_id=run.pk,
-        run_name=str(run),
-        system=str(answer.answer_set.system_version),
-        question_id=question.id,
-        category=category_name(question.category),
-        question=text(question.text),
-        answer=text(answer.text),
-        failed=explain_reason(answer.reason) if answer.status == "failed" else "",
+        facts=facts,
+        question=answer.question.read(),
         marked=pieces(answer.text, _spans(findings)) if any(f.start is not None for f in findings) else (),
-        references=tuple(text(reference) for reference in question.references),
-        keywords=_keywords(question),
         contexts=_contexts(answer) if answer.retrieves else None,
         metrics=tuple(_metric(one, facts, language, refusal) for one in facts.values.values.values()),
-        history=history_lines(facts.events, runs, language),
+        history=tuple(reversed([_line(event, runs.get(event.run_id or 0, "")) for event in facts.events])),
         may_override=may_override,
         may_view=may_view,
-        other_runs=tuple((one.pk, str(one)) for one in facts.other_runs),
         refusal=refusal,
     )
 
 
 def _metric(one: Effective, facts: AnswerFacts, language: str, refusal: Refusal | None) -> MetricView:
     metric = facts.values.metrics[one.metric_id]
-    scale = metric.read_scale()
-    said = one.label if one.value is None else one.value
-    held = refusal.value if refusal and refusal.metric_id == metric.pk else ""
+    told = "" if one.source is Source.NONE else str(SOURCES[one.source])
     return MetricView(
-        metric_id=metric.pk,
-        title=metric.title.get(language) or metric.name,
+        metric=metric,
         mark=MARKS.get(one.source, ""),
-        value="" if said is None else numbers.on_scale(said, scale),
-        why_none=explain_reason(one.reason) if said is None and one.reason else "",
-        source=_source(one),
+        value=value_text(one, metric.read_scale()),
+        told=told + (explain_reason(one.reason) if said(one) is None and one.reason else ""),
         unresolved=one.unresolved,
         scores=tuple(_score(row, metric) for row in facts.scores if row.metric_id == metric.pk),
-        field=metric_field(as_asked(metric, language), held),
+        field=metric_field(
+            as_asked(metric, language), refusal.decided.entered if refusal and refusal.decided.metric == metric else ""
+        ),
         overridden=one.source is Source.OVERRIDE,
     )
 
 
-def _source(one: Effective) -> str:
-    return {
-        Source.OVERRIDE: gettext("decided by a lead or assigned expert"),
-        Source.REVIEW: gettext("experts"),
-        Source.JUDGE: gettext("judge"),
-        Source.RULE: gettext("rule"),
-        Source.NONE: "",
-    }[one.source]
-
-
 def _score(row: Score, metric: MetricDefinition) -> ScoreView:
-    said = row.label if row.value is None else row.value
     judge = row.judge_version
     by = gettext("rule") if judge is None else str(judge)
     if judge is not None and judge.is_baseline:
         by = gettext("offline baseline")
-    rubric = row.rubric_version
     return ScoreView(
+        score=row,
         by=row.author or by,
-        value=numbers.on_scale(said, metric.read_scale()) if said is not None else str(STATUS[row.status]),
+        value=str(STATUS[row.status]) if said(row) is None else value_text(row, metric.read_scale()),
         note=_note(row, metric),
-        rubric=str(rubric) if rubric else "",
         reason=row.reason if row.status == "scored" else explain_reason(row.reason),
-        findings=tuple(
-            FindingView(
-                finding_names.kind_title(f.kind),
-                f.text,
-                finding_names.verdict_title(f.verdict),
-                None if f.context is None else f.context + 1,
-                finding_names.reason_text(f.reason),
-            )
-            for f in row.findings.all()
-        ),
     )
 
 
@@ -237,12 +209,35 @@ def _spans(findings: Iterable[Finding]) -> list[Span]:
     ]
 
 
-def _keywords(question: QuestionSpec) -> tuple[str, ...]:
-    return tuple(" / ".join(alternatives) for alternatives in question.keywords)
+def _contexts(answer: Answer) -> tuple[PassageView, ...] | None:
+    rows = answer.contexts.all()
+    return passages([Passage(row.position + 1, row.source or row.chunk_id, row.text, "") for row in rows])
 
 
-def _contexts(answer: Answer) -> tuple[PassageView, ...]:
-    return tuple(
-        PassageView(row.position + 1, row.source or row.chunk_id, row.text, language_of(row.text), "", ())
-        for row in answer.contexts.all()
-    )
+def _line(event: Event, run: str) -> Line:
+    mark, what = EVENTS[event.kind]
+    if event.kind is EventKind.SCORE and not event.who:
+        mark = "rule"
+    return Line(event, mark, str(what), run, _who(event), _value(event), _why(event))
+
+
+def _value(event: Event) -> str:
+    if event.status == "cannot_judge":
+        return gettext("cannot judge")
+    if said(event) is None:
+        return ""
+    return value_text(event, event.metric.read_scale()) if event.metric else str(said(event))
+
+
+def _why(event: Event) -> str:
+    if event.code in set(OverrideReason):
+        return str(REASONS[OverrideReason(event.code)])
+    if event.code in set(FlagKind):
+        return str(FLAGS[FlagKind(event.code)])
+    return explain_reason(event.code) if event.code else ""
+
+
+def _who(event: Event) -> str:
+    if event.kind is EventKind.SCORE and event.who.partition("@")[0] == BASELINE:
+        return str(_("offline baseline"))
+    return event.who or str(_("rule"))

@@ -9,10 +9,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.scales import Scale, ScaleKind
+from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.wording.markdown import language_of
+from review.evidence.rated_claims import CITED, MISSING, PRESENT, UNCITED
 from review.evidence.rating_input import PartGiven, WhyNot
 from review.ratings.card import CardMetric
-from review.web.pages.claims import verdict_title
 from review.web.pages.passages import PassageView
 
 WHY_NOT = {
@@ -22,6 +23,18 @@ WHY_NOT = {
     WhyNot.ANSWER_UNCLEAR: _("answer unclear"),
     WhyNot.NOTHING_TO_JUDGE: _("nothing to judge here"),
     WhyNot.OTHER: _("another reason"),
+}
+VERDICTS = {
+    SUPPORTED: _("supported"),
+    PARTIAL: _("partly"),
+    UNSUPPORTED: _("not supported"),
+    CONTRADICTED: _("contradicted"),
+    RELEVANT: _("relevant"),
+    IRRELEVANT: _("not relevant"),
+    PRESENT: _("present"),
+    MISSING: _("missing"),
+    CITED: _("used"),
+    UNCITED: _("not used"),
 }
 MOST_LEVELS = 11  # a scale with more levels is asked for as a number
 
@@ -78,6 +91,11 @@ class MetricField:
     def filled(self) -> str:
         """What the person entered: without it the field is the same on every card of a queue."""
         return repr((self.entered, self.missing, [why for why, _, chosen in self.why_not if chosen]))
+
+
+def verdict_title(verdict: str) -> str:
+    """The verdict in the reader's language."""
+    return str(VERDICTS.get(verdict, verdict))
 
 
 def metric_field(

@@ -1,37 +1,33 @@
-"""The list of queues and the page of one: for leads everybody's progress, for reviewers their own alone."""
+"""Queues: the list and the page of one (for leads everybody's progress, for reviewers their own alone), and for leads
+its people, its items and the questions in doubt."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from django.utils.safestring import SafeString
-from django.utils.translation import get_language
-
-from evaluation.wording.markdown import render
-from review.models import QueueMetric, ReviewQueue
-from review.queues.progress import OwnProgress, QueueProgress
+from evaluation.models import User
+from review.models import QueueMetric, ReviewItem, ReviewQueue
+from review.queues.progress import OwnProgress, Pace, QueueProgress, ReviewerProgress
+from review.queues.questions import DoubtfulQuestion
+from review.results.consistency import Consistency
 from review.web.pages.adjudication import CaseRow
-from review.web.pages.review_card import Pace, pace
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A queue in the list. ``own`` is the person's part, ``None`` for who only leads it; ``share`` (0 to 100) and
-    ``ratings`` are of the whole queue, for leads."""
+    """A queue in the list. ``own`` is the person's part, ``None`` for who only leads it; ``ratings`` are those given
+    and needed in the whole queue, ``None`` for who does not lead it."""
 
-    pk: int
-    name: str
-    open: bool
-    example: bool
-    assisted: bool
-    leads: bool
-    own: Pace | None
-    left: int
-    share: int
-    ratings: str
-    deadline: datetime | None
+    queue: ReviewQueue
+    own: OwnProgress | None
+    ratings: tuple[int, int] | None
+
+    @property
+    def share(self) -> int:
+        """Ratings given of those needed, 0 to 100."""
+        given, needed = self.ratings or (0, 0)
+        return min(100, round(100 * given / needed)) if needed else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +39,11 @@ class QueueListPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A reviewer of the queue with their part, for leads."""
-
-    name: str
-    rated: int
-    open: int
-    skipped: int
-    flagged: int
-
-
-@dataclass(frozen=True, slots=True)
 class LeadView:
-    """What only leads see of a queue. ``disputes`` wait for a decision; nothing in them tells who said what."""
+    """What only leads see of a queue. ``disputes`` wait for a decision; nothing in them tells who said what. ``runs``
+    are key and name of what the answers were drawn from, ``draws`` say how."""
 
     progress: QueueProgress
-    share: int
-    members: tuple[Member, ...]
     disputes: tuple[CaseRow, ...]
     runs: tuple[tuple[int, str], ...]
     draws: tuple[str, ...]
@@ -69,80 +53,41 @@ class LeadView:
 class QueuePage:
     """A queue. ``own`` is the person's part, ``None`` for who only leads it; ``lead`` is ``None`` for reviewers."""
 
-    pk: int
-    name: str
-    open: bool
-    example: bool
-    mode: str
-    reveal: str
-    reviews_needed: int
-    guideline: SafeString
-    deadline: datetime | None
-    metrics: tuple[str, ...]
-    own: Pace | None
-    left: int
+    queue: ReviewQueue
+    metrics: Sequence[QueueMetric]
+    own: OwnProgress | None
     lead: LeadView | None
 
 
-def left_of(own: OwnProgress | None) -> int:
-    """How many items may still come to the person."""
-    return 0 if own is None else max(0, own.items - own.rated - own.skipped - own.flagged)
+@dataclass(frozen=True, slots=True)
+class QueuePeoplePage:
+    """The people of a queue in the order of their names and never by a figure: how far and how fast each is (no pace
+    for who has rated nothing), and by name how far they agree. ``newcomers`` may be added."""
+
+    queue: ReviewQueue
+    people: tuple[tuple[ReviewerProgress, Pace | None], ...]
+    agreement: tuple[tuple[str, Consistency], ...]
+    newcomers: Sequence[User]
+    error: str
 
 
-def queue_row(queue: ReviewQueue, own: OwnProgress | None, ratings: tuple[int, int] | None) -> QueueRow:
-    """A queue as a row; ``ratings`` given and needed are for who leads it."""
-    given, needed = ratings or (0, 0)
-    return QueueRow(
-        pk=queue.pk,
-        name=queue.name,
-        open=queue.state == ReviewQueue.State.OPEN,
-        example=queue.example,
-        assisted=queue.mode == ReviewQueue.Mode.ASSISTED,
-        leads=ratings is not None,
-        own=pace(own) if own else None,
-        left=left_of(own),
-        share=min(100, round(100 * given / needed)) if needed else 0,
-        ratings=f"{given} / {needed}",
-        deadline=queue.deadline,
-    )
+@dataclass(frozen=True, slots=True)
+class QueueItemsPage:
+    """One page of a queue's items, with those who may be named for them; ``waiting``: only those that are for nobody
+    yet. ``back`` and ``on`` are addresses of the pages beside, empty at the ends."""
+
+    queue: ReviewQueue
+    rows: Sequence[ReviewItem]
+    people: Sequence[User]
+    waiting: bool
+    back: str
+    on: str
+    error: str
 
 
-def queue_page(
-    queue: ReviewQueue, metrics: Sequence[QueueMetric], own: OwnProgress | None, lead: LeadView | None
-) -> QueuePage:
-    """The page of a queue for this person."""
-    language = get_language() or "en"
-    return QueuePage(
-        pk=queue.pk,
-        name=queue.name,
-        open=queue.state == ReviewQueue.State.OPEN,
-        example=queue.example,
-        mode=str(queue.get_mode_display()),
-        reveal=str(queue.get_reveal_display()),
-        reviews_needed=queue.reviews_needed,
-        guideline=render(queue.guideline),
-        deadline=queue.deadline,
-        metrics=tuple(row.metric.title.get(language) or row.metric.name for row in metrics),
-        own=pace(own) if own else None,
-        left=left_of(own),
-        lead=lead,
-    )
+@dataclass(frozen=True, slots=True)
+class QueueQuestionsPage:
+    """The questions of a queue that may be at fault themselves."""
 
-
-def lead_view(
-    progress: QueueProgress,
-    disputes: Sequence[CaseRow],
-    runs: Sequence[tuple[int, str]],
-    draws: Sequence[str],
-) -> LeadView:
-    """The lead's part of the page."""
-    return LeadView(
-        progress=progress,
-        share=round(100 * progress.share),
-        members=tuple(
-            Member(one.reviewer.known_as, one.rated, one.open, one.skipped, one.flagged) for one in progress.reviewers
-        ),
-        disputes=tuple(disputes),
-        runs=tuple(runs),
-        draws=tuple(draws),
-    )
+    queue: ReviewQueue
+    rows: Sequence[DoubtfulQuestion]

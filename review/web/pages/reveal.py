@@ -1,13 +1,15 @@
-"""After the rating: expert and judge side by side, and whether the expert keeps or changes the value."""
+"""After the rating: expert and judge side by side, and whether the expert keeps or changes the value; and a person's
+own past ratings, the list of them and the form that rates one again."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
+from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -17,16 +19,18 @@ from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.charts.scale_line import ScaleLine, scale_line
-from review.evidence.rating_input import MOVED, OverrideReason, PartGiven
+from review.evidence.rated_claims import parts_given
+from review.evidence.rating_input import OverrideReason, PartGiven
+from review.models import Assignment, Rating, ReviewQueue
 from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 from review.ratings.reveals import JudgeSaid
 from review.web.forms.rating import field_text
-from review.web.pages.choices import MetricField, metric_field
-from review.web.pages.claims import ClaimView, claim_views, verdict_title
+from review.web.pages.choices import MetricField, metric_field, verdict_title
 from review.web.pages.keys import Keys
-from review.web.pages.passages import PassageView, passages
-from review.web.pages.review_card import Pace, Text, numbered, pace, text
+from review.web.pages.passages import PassageView, numbered_html, passages
+from review.web.pages.values import said as value_said
+from review.web.pages.values import value_text
 
 REASONS = {
     OverrideReason.JUDGE_MISSED_CLAIM: _("Judge missed a claim"),
@@ -40,16 +44,18 @@ REASONS = {
     OverrideReason.MANIPULATION: _("Manipulation suspected"),
     OverrideReason.POLICY: _("Policy"),
 }
+Entered = Mapping[str, Mapping[str, str]]
+Decided = Mapping[str, Sequence[PartGiven]]
+Reasons = tuple[tuple[str, str, bool], ...]  # of the closed list: value, title and whether chosen
 
 
 @dataclass(frozen=True, slots=True)
 class PartCompared:
-    """A part with both verdicts; empty where one of the two did not judge it. ``passage`` is the number of the passage
+    """A part with both verdicts; a dash where one of the two did not judge it. ``passage`` is the number of the passage
     that it is, told by its source rather than by the system's own key."""
 
     number: int
     text: str
-    language: str
     own: str
     judge: str
     same: bool
@@ -58,24 +64,19 @@ class PartCompared:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One metric: what the expert said first and what the judge said. ``differs`` tells whether they do; ``chart`` is
-    ``None`` where the scale has no order or a value is missing. ``field`` holds the levels to change to; ``reasons``
-    are value, title and whether chosen."""
+    """One metric: what the expert said first and what the judge said. ``chart`` is ``None`` where the scale has no
+    order or a value is missing. ``field`` holds the levels to change to."""
 
-    name: str
-    title: str
+    found: JudgeSaid
     own: str
     judge: str
     judge_title: str
-    rubric: str
     why: str
     why_language: str
-    differs: bool
-    far: bool
     chart: ScaleLine | None
     field: MetricField
     parts: tuple[PartCompared, ...]
-    reasons: tuple[tuple[str, str, bool], ...]
+    reasons: Reasons
     comment: str
 
 
@@ -84,24 +85,58 @@ class RevealPage:
     """The reveal screen. ``differences`` come first, the metrics on which both agree after them. ``about_judge`` says
     what the offline baseline is, and nothing of other judges."""
 
-    assignment_id: int
-    queue_id: int
-    queue_name: str
-    question: Text
-    answer: Text
-    references: tuple[Text, ...]
+    card: Card
+    own: OwnProgress
+    answer: SafeString
     contexts: tuple[PassageView, ...] | None
-    claims: tuple[ClaimView, ...]
     differences: tuple[Comparison, ...]
     others: tuple[Comparison, ...]
     about_judge: str
-    pace: Pace
     keys: Keys
     error: str
 
 
-Entered = Mapping[str, Mapping[str, str]]
-Decided = Mapping[str, Sequence[PartGiven]]
+@dataclass(frozen=True, slots=True)
+class PastRating:
+    """A line of the list of own ratings: the values as they stand, whether a lead has decided all of them, and what the
+    person may still do: rate again, or override once the queue is closed."""
+
+    assignment: Assignment
+    standing: tuple[Rating, ...]
+    decided: bool
+    may_reopen: bool
+    may_override: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MyRatingsPage:
+    """The person's recent ratings, newest first."""
+
+    ratings: tuple[PastRating, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgainField:
+    """A metric to be rated again; ``closed`` where a lead has decided."""
+
+    field: MetricField
+    standing: Rating
+    reasons: Reasons
+    comment: str
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AgainPage:
+    """The form. ``form_key`` makes two submits of it one decision; ``stands`` is the newest rating it begins with."""
+
+    card: Card
+    answer: SafeString
+    contexts: tuple[PassageView, ...] | None
+    fields: tuple[AgainField, ...]
+    form_key: str
+    stands: int
+    error: str
 
 
 def reveal_page(
@@ -123,26 +158,77 @@ def reveal_page(
     furthest = sorted(said, key=lambda one: -one.distance)
     compared = [compare(one, metrics[one.metric.name]) for one in furthest]
     return RevealPage(
-        assignment_id=card.id,
-        queue_id=card.queue_id,
-        queue_name=card.queue_name,
-        question=text(card.question),
-        answer=numbered(card),
-        references=tuple(text(reference) for reference in card.references),
-        contexts=passages(card),
-        claims=claim_views(card.claims),
-        differences=tuple(one for one in compared if one.differs),
-        others=tuple(one for one in compared if not one.differs),
+        card=card,
+        own=own,
+        answer=numbered_html(card.answer, card.claims),
+        contexts=passages(card.contexts, card.claims),
+        differences=tuple(one for one in compared if one.found.distance > 0),
+        others=tuple(one for one in compared if not one.found.distance > 0),
         about_judge=_about_judge(said),
-        pace=pace(own),
         keys=keys,
         error=error,
     )
 
 
-def reason_choices(chosen: str) -> tuple[tuple[str, str, bool], ...]:
-    """The closed list of reasons: value, title and whether chosen."""
+def past_rating(assignment: Assignment, standing: Sequence[Rating], closed: Collection[int]) -> PastRating:
+    """A line of the list; ``closed`` are the metrics on which a lead has decided."""
+    decided = bool(standing) and all(one.metric_id in closed for one in standing)
+    is_open = assignment.item.queue.state == ReviewQueue.State.OPEN
+    may_reopen = assignment.state == Assignment.State.FINISHED and is_open and not decided
+    return PastRating(assignment, tuple(standing), decided, may_reopen, may_override=not (is_open or decided))
+
+
+def again_page(
+    card: Card,
+    standing: Mapping[str, Rating],
+    closed: Collection[int],
+    *,
+    entered: Entered = MappingProxyType({}),
+    decided: Decided = MappingProxyType({}),
+    form_key: str = "",
+    error: str = "",
+) -> AgainPage:
+    """The form with what stands, or with what a refused form held."""
+    return AgainPage(
+        card=card,
+        answer=numbered_html(card.answer, card.claims),
+        contexts=passages(card.contexts, card.claims),
+        fields=tuple(
+            _again_field(metric, standing[metric.name], closed, entered.get(metric.name, {}), decided.get(metric.name))
+            for metric in card.metrics
+        ),
+        form_key=form_key or uuid.uuid4().hex,
+        stands=max(rating.pk for rating in standing.values()),
+        error=error,
+    )
+
+
+def _again_field(
+    metric: CardMetric,
+    standing: Rating,
+    closed: Collection[int],
+    held: Mapping[str, str],
+    decided: Sequence[PartGiven] | None,
+) -> AgainField:
+    entered = held.get("value", "") or _entered_of(standing)
+    return AgainField(
+        field=metric_field(metric, entered, decided=decided or parts_given(standing), blank=0),
+        standing=standing,
+        reasons=_reasons(held.get("reason", "")),
+        comment=held.get("comment", ""),
+        closed=standing.metric_id in closed,
+    )
+
+
+def _reasons(chosen: str) -> Reasons:
     return tuple((reason.value, str(title), reason.value == chosen) for reason, title in REASONS.items())
+
+
+def _entered_of(rating: Rating | None) -> str:
+    """A rating as it stands in a form field."""
+    if rating is None:
+        return ""
+    return field_text({"value": rating.value, "label": rating.label, "cannot_judge": rating.cannot_judge})
 
 
 def _parts(
@@ -163,7 +249,6 @@ def _parts(
         PartCompared(
             number,
             what,
-            language_of(what),
             verdict_title(mine) if mine else "–",
             verdict_title(judge) if judge else "–",
             mine == judge,
@@ -176,27 +261,19 @@ def _parts(
 def _comparison(
     one: JudgeSaid, metric: CardMetric, entered: Entered, decided: Decided, sources: Mapping[int, str]
 ) -> Comparison:
-    scale, said, own = one.metric.read_scale(), one.said, one.own
-    first = (
-        "" if own is None else field_text({"value": own.value, "label": own.label, "cannot_judge": own.cannot_judge})
-    )
-    kept = entered.get(metric.name, {})
-    judge_value = None if said is None else (said.label if said.value is None else said.value)
+    kept, parts = entered.get(metric.name, {}), decided.get(metric.name, ())
+    judge, why = value_said(one.said), _why(one)
     return Comparison(
-        name=metric.name,
-        title=metric.title,
-        own=_own_text(one, first),
-        judge=numbers.on_scale(judge_value, scale) if judge_value is not None else gettext("no value"),
+        found=one,
+        own=_own_text(one),
+        judge=gettext("no value") if judge is None else numbers.on_scale(judge, one.metric.read_scale()),
         judge_title=_judge_title(one),
-        rubric=said.rubric if said else "",
-        why=_why(one),
-        why_language=(get_language() or "en") if judge_value is None else text(_why(one)).language,
-        differs=one.distance > 0,
-        far=one.distance >= MOVED or math.isinf(one.distance),
+        why=why,
+        why_language=(get_language() or "en") if judge is None else language_of(why),
         chart=_chart(one),
-        field=metric_field(metric, kept.get("value", "") or first, decided=decided.get(metric.name, ()), blank=0),
-        parts=_parts(one, metric, decided.get(metric.name, ()), sources) if metric.verdicts else (),
-        reasons=reason_choices(kept.get("reason", "")),
+        field=metric_field(metric, kept.get("value", "") or _entered_of(one.own), decided=parts, blank=0),
+        parts=_parts(one, metric, parts, sources) if metric.verdicts else (),
+        reasons=_reasons(kept.get("reason", "")),
         comment=kept.get("comment", ""),
     )
 
@@ -210,12 +287,10 @@ def _chart(one: JudgeSaid) -> ScaleLine | None:
     return scale_line(scale, expert=expert, judge=judge)
 
 
-def _own_text(one: JudgeSaid, first: str) -> str:
-    if one.own is None:
-        return "–"
-    if one.own.cannot_judge:
+def _own_text(one: JudgeSaid) -> str:
+    if one.own is not None and one.own.cannot_judge:
         return gettext("cannot judge")
-    return numbers.on_scale(one.own.label if one.own.value is None else one.own.value, one.metric.read_scale())
+    return value_text(one.own, one.metric.read_scale())
 
 
 def _judge_title(one: JudgeSaid) -> str:
@@ -235,6 +310,4 @@ def _about_judge(said: Sequence[JudgeSaid]) -> str:
 def _why(one: JudgeSaid) -> str:
     if one.said is None:
         return explain_reason("no_value")
-    if one.said.value is None and one.said.label is None:
-        return explain_reason(one.said.reason)
-    return one.said.reason
+    return explain_reason(one.said.reason) if value_said(one.said) is None else one.said.reason

@@ -1,4 +1,5 @@
-"""The review screen: a card, the fields to rate it by, and the person's own progress. Nothing about the judge."""
+"""The review screen (a card, the fields to rate it by, and the person's own progress, nothing about the judge), and the
+pages between items: nothing to rate now, an item that is finished, an item that was passed on."""
 
 from __future__ import annotations
 
@@ -9,25 +10,25 @@ from functools import lru_cache
 from typing import Any
 
 from django.utils import timezone
-from django.utils.html import escape
+from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.canonical import content_hash
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.wording import numbers
-from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of, render
-from review.evidence.rating_input import FlagKind
+from review.evidence.rating_input import FlagKind, Given
+from review.models import Assignment, ReviewQueue
 from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
-from review.ratings.claims import CLAIM_METRIC
+from review.ratings.claims import CLAIM_METRIC, Claim
 from review.web.forms.rating import entered, entered_parts, entered_why
 from review.web.pages.choices import MetricField, metric_field, with_passages
-from review.web.pages.claims import ClaimView, claim_views, numbered_html, raw_pieces
 from review.web.pages.keys import Keys
-from review.web.pages.marked import Piece
-from review.web.pages.passages import PassageView, passages
+from review.web.pages.passages import PassageView, Piece, numbered_html, passages, raw_pieces
+from review.web.pages.values import said, value_text
 
 FLAGS = {
     FlagKind.BAD_QUESTION: _("The question is bad"),
@@ -48,13 +49,12 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """The person's own part of the queue, and nobody else's."""
+class JudgeLine:
+    """What the judge said of a metric, in assisted mode."""
 
-    rated: int
-    items: int
-    passed_on: int
-    median: str
+    title: str
+    value: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,32 +66,24 @@ class ReviewPage:
     The guideline is open on the person's first item of the queue, the expected answer where any criterion is held
     against it. ``contexts_in_parts``: the passages are read where they are decided, and not listed once more."""
 
-    assignment_id: int
-    queue_id: int
-    queue_name: str
+    card: Card
+    own: OwnProgress
     guideline: Text
     guideline_open: bool
-    category: str
-    history: tuple[Text, ...]
-    question: Text
-    answer: Text
+    answer: SafeString
     raw: tuple[Piece, ...]
-    references: tuple[Text, ...]
     references_open: bool
     contexts: tuple[PassageView, ...] | None
     contexts_in_parts: bool
-    claims: tuple[ClaimView, ...]
-    system: str
+    claims: tuple[Claim, ...]
     judge: tuple[JudgeLine, ...]
     fields: tuple[MetricField, ...]
     comment: str
     suggestion: str
     form_key: str
-    pace: Pace
-    stale: bool
     undo: int | None
     error: str
-    flags: tuple[tuple[str, str], ...]
+    flags: tuple[tuple[FlagKind, str | Promise], ...]
     keys: Keys
     draft_store: str
     form: str
@@ -99,13 +91,35 @@ class ReviewPage:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeLine:
-    """What the judge said of a metric, in assisted mode."""
+class WaitingPage:
+    """Nothing to rate in the queue now. ``reason`` is a refusal, such as a closed queue; then the person's own part is
+    not known."""
 
-    title: str
-    value: str
-    why: str
-    why_language: str
+    queue: ReviewQueue
+    own: OwnProgress | None = None
+    undo: int | None = None
+    reason: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the person has been through all of it."""
+        return self.own is not None and self.own.rated + self.own.passed_on >= self.own.items
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedPage:
+    """An item the person has rated, to be looked back at: title, first and, where there is one, final value of each
+    metric."""
+
+    card: Card
+    ratings: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOnPage:
+    """An item the person has skipped, which can be taken back, or flagged."""
+
+    assignment: Assignment
 
 
 def review_page(
@@ -123,7 +137,7 @@ def review_page(
     """The screen with what was entered so far; after a refused submit with the error and the same ``form_key``. With
     ``ahead`` it is the one that follows the item in hand."""
     values, parts, why = entered(draft), entered_parts(draft), entered_why(draft)
-    contexts = passages(card)
+    contexts = passages(card.contexts, card.claims)
     fields = tuple(
         metric_field(
             metric,
@@ -136,32 +150,24 @@ def review_page(
     )
     in_parts = next((field.name for field in fields if any(part.passage for part in field.parts)), "")
     return ReviewPage(
-        assignment_id=card.id,
-        queue_id=card.queue_id,
-        queue_name=card.queue_name,
+        card=card,
+        own=own,
         guideline=_guideline(card.guideline),
-        guideline_open=not (ahead or own.rated or own.skipped or own.flagged),
-        category=category_name(card.category),
-        history=tuple(plain(turn) for turn in card.history),
-        question=plain(card.question),
-        answer=numbered(card),
+        guideline_open=not (ahead or own.rated or own.passed_on),
+        answer=numbered_html(card.answer, card.claims),
         raw=raw_pieces(card.answer, card.claims),
-        references=tuple(plain(reference) for reference in card.references),
         references_open=any(metric.by_reference for metric in card.metrics),
         contexts=contexts,
         contexts_in_parts=bool(in_parts),
-        claims=claim_views(card.claims) if card.judge is not None or not _asks_for_claims(card) else (),
-        system=card.system,
-        judge=judge_lines(card),
+        claims=card.claims if card.judge is not None or not _asks_for_claims(card) else (),
+        judge=_judge_lines(card),
         fields=tuple(with_passages(field, contexts or ()) if field.name == in_parts else field for field in fields),
         comment=str(draft.get("comment", "")),
         suggestion=str(draft.get("suggestion", "")),
         form_key=form_key or uuid.uuid4().hex,
-        pace=pace(own),
-        stale=card.stale,
         undo=undo,
         error=error,
-        flags=tuple((kind.value, str(title)) for kind, title in FLAGS.items()),
+        flags=tuple(FLAGS.items()),
         keys=keys,
         draft_store=f"concord.draft.{card.id}.{_hash_of(card.metrics)[:12]}",
         form=_hash_of(tuple(replace(metric, parts=()) for metric in card.metrics)),
@@ -169,27 +175,15 @@ def review_page(
     )
 
 
-def _asks_for_claims(card: Card) -> bool:
-    """Whether the claims stand among the criteria already."""
-    return any(metric.name == CLAIM_METRIC and metric.verdicts for metric in card.metrics)
-
-
-def numbered(card: Card) -> Text:
-    """The answer with the numbers of its claims."""
-    return Text(card.answer, numbered_html(card.answer, card.claims), language_of(card.answer))
-
-
-def judge_lines(card: Card) -> tuple[JudgeLine, ...]:
-    """What the judge said of each metric; none while it is hidden."""
-    titles = {metric.name: metric.title for metric in card.metrics}
-    found = []
-    for one in card.judge or ():
-        said = one.said
-        value = None if said is None else (said.label if said.value is None else said.value)
-        shown = gettext("no value") if value is None else numbers.on_scale(value, one.metric.read_scale())
-        why = said.reason if said and value is not None else ""
-        found.append(JudgeLine(titles[one.metric.name], shown, why, language_of(why)))
-    return tuple(found)
+def finished_page(card: Card) -> FinishedPage:
+    """The person's own ratings of a finished item."""
+    return FinishedPage(
+        card,
+        tuple(
+            (metric.title, _value(card.given.get(metric.name), metric), _value(card.final.get(metric.name), metric))
+            for metric in card.metrics
+        ),
+    )
 
 
 def text(raw: str) -> Text:
@@ -197,9 +191,29 @@ def text(raw: str) -> Text:
     return Text(raw, render(raw), language_of(raw))
 
 
-def plain(raw: str) -> Text:
-    """A text with its language that is shown as it is."""
-    return Text(raw, escape(raw), language_of(raw))
+def _asks_for_claims(card: Card) -> bool:
+    """Whether the claims stand among the criteria already."""
+    return any(metric.name == CLAIM_METRIC and metric.verdicts for metric in card.metrics)
+
+
+def _judge_lines(card: Card) -> tuple[JudgeLine, ...]:
+    """What the judge said of each metric; none while it is hidden."""
+    titles = {metric.name: metric.title for metric in card.metrics}
+    found = []
+    for one in card.judge or ():
+        value = said(one.said)
+        shown = gettext("no value") if value is None else numbers.on_scale(value, one.metric.read_scale())
+        why = one.said.reason if one.said and value is not None else ""
+        found.append(JudgeLine(titles[one.metric.name], shown, why))
+    return tuple(found)
+
+
+def _value(given: Given | None, metric: CardMetric) -> str:
+    if given is None:
+        return ""
+    if given.cannot_judge:
+        return gettext("cannot judge")
+    return value_text(given, Scale(ScaleKind(metric.kind), metric.low, metric.high, metric.labels))
 
 
 @lru_cache(maxsize=64)
@@ -210,9 +224,3 @@ def _guideline(raw: str) -> Text:
 @lru_cache(maxsize=256)
 def _hash_of(metrics: tuple[CardMetric, ...]) -> str:
     return content_hash([asdict(metric) for metric in metrics])
-
-
-def pace(own: OwnProgress) -> Pace:
-    """The person's own numbers as the head of the screen shows them."""
-    median = "" if own.median_seconds is None else numbers.about(own.median_seconds)
-    return Pace(own.rated, own.items, own.skipped + own.flagged, median)

@@ -1,28 +1,77 @@
-"""The list of runs with its filters and pages."""
+"""Runs as rows of a list: the headline with its interval, trust, reviews, state; and the page of the list."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext
 
 from evaluation.models import Run
-from review.web.forms.run_filter import Option
-from review.web.pages.run_rows import RunRows
+from evaluation.wording import numbers
+from review.charts.axis import Tick
+from review.charts.forest import Drawn, Figure, ForestRow, Shape, forest
+from review.comparisons.summaries import Headline
+from review.web.forms.run_filter import RunFilter
+from review.web.pages.state import StateChip, state_chip
+
+LISTED = ("answer_set__question_set", Run.NAMED_BY)  # what rows of runs must come with
+KINDS = {"corrected": Shape.CORRECTED, "expert": Shape.EXPERT, "judge": Shape.JUDGE, "plain-mark": Shape.PLAIN}
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run in a list. ``drawn`` is its headline over the list's common axis, ``None`` where there is no figure.
+    ``says`` names which score it is."""
+
+    run: Run
+    headline: Headline | None
+    drawn: Drawn | None
+    says: str
+    chip: StateChip
+
+    @property
+    def at(self) -> datetime:
+        """When the run got where it is."""
+        return self.run.finished_at or self.run.started_at or self.run.created_at
+
+
+@dataclass(frozen=True, slots=True)
+class RunRows:
+    """The rows with the ticks of the axis that their headlines share."""
+
+    rows: tuple[RunRow, ...]
+    ticks: tuple[Tick, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RunListPage:
-    """Runs that match the filters, newest first. ``older`` and ``newer`` are query strings of the neighbouring pages,
-    empty where there are none."""
+    """Runs that match the filters, newest first."""
 
     runs: RunRows
-    states: tuple[Option, ...]
-    question_sets: tuple[Option, ...]
-    words: str
-    filtered: bool
-    older: str
-    newer: str
+    asked: RunFilter
 
 
-def state_options(chosen: str) -> tuple[Option, ...]:
-    """The states a run can have."""
-    return tuple(Option(state.value, str(state.label), state.value == chosen) for state in Run.State)
+def run_rows(runs: Sequence[Run], headlines: Mapping[int, Headline]) -> RunRows:
+    """The rows of a list; figures are drawn over 0 to 1, so that rows can be compared by eye."""
+    shown = {pk: one for pk, one in headlines.items() if one.value is not None}
+    chart = forest(
+        [ForestRow(str(pk), KINDS[one.kind], Figure(one.value or 0.0, one.low, one.high)) for pk, one in shown.items()]
+    )
+    drawn = dict(zip(shown, chart.rows, strict=True))
+    return RunRows(tuple(_row(run, headlines.get(run.pk), drawn.get(run.pk)) for run in runs), chart.ticks)
+
+
+def _row(run: Run, headline: Headline | None, drawn: Drawn | None) -> RunRow:
+    return RunRow(run, headline, drawn, _says(headline) if headline and drawn else "", state_chip(run.state))
+
+
+def _says(headline: Headline) -> str:
+    if headline.label != "overall_score":
+        return gettext("parts only, weight %(weight)s") % {"weight": numbers.plain(headline.weight)}
+    return {
+        "corrected": gettext("corrected"),
+        "expert": gettext("reviewed"),
+        "judge": gettext("judge only"),
+    }.get(headline.kind, "")

@@ -13,9 +13,8 @@ from evaluation.models import Run
 from review.comparisons.answers import answer_pairs
 from review.comparisons.whole import compare
 from review.evidence.exposures import expose, expose_answers
-from review.web.pages.comparison import compare_page
-from review.web.pages.comparison_answers import compare_answers_page
-from review.web.pages.run_rows import LISTED
+from review.web.pages.comparison import compare_answers_page, compare_page
+from review.web.pages.run_list import LISTED
 
 MOST_ON_A_PAGE = 10
 OFFERED = 30

@@ -13,8 +13,8 @@ from evaluation.core.roles import Action, allowed
 from evaluation.models import Project, Run
 from review.comparisons.attention import attention
 from review.comparisons.summaries import headlines
-from review.web.pages.home import home_page
-from review.web.pages.run_rows import LISTED, run_rows
+from review.web.pages.home import HomePage
+from review.web.pages.run_list import LISTED, run_rows
 from review.web.views.people import person
 
 NEWEST = 6
@@ -32,5 +32,5 @@ def home(request: HttpRequest) -> HttpResponse:
         runs = run_rows(list(rows), headlines(list(rows)))
     fresh = me.is_superuser and not (runs and runs.rows) and not Project.objects.exists()
     evaluates = allowed(roles, Action.EVALUATE)
-    page = home_page(attention(me), runs, member=bool(roles), evaluates=evaluates, fresh=fresh)
+    page = HomePage(attention(me), runs, member=bool(roles), evaluates=evaluates, fresh=fresh)
     return render(request, "review/home.html", {"page": page})

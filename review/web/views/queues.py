@@ -1,30 +1,54 @@
-"""The list of queues, the page of one, and closing and opening it."""
+"""Queues: the list, the page of one, closing and opening it; and what a lead does with one under way: its people, its
+items one by one, and the questions in doubt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import gettext
-from django.views.decorators.http import require_POST, require_safe
+from django.utils.translation import gettext, ngettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation.accounts import access
+from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.models import Run, User
+from evaluation.core.whole_numbers import whole_number
+from evaluation.models import RoleGrant, Run, User
+from evaluation.runs.exports import take_export
+from evaluation.wording.messages import explain_refusal
 from review.decisions.cases import open_cases
+from review.evidence.exposures import expose_queue
 from review.models import QueueMember, ReviewQueue
+from review.models.queues import FIRST_OCCASION
 from review.queues.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of
+from review.queues.directing import extend_all, invite, name_people, reassign, release_all, set_deadline
 from review.queues.making import close, reopen
-from review.queues.progress import OwnProgress, own_progress, own_progresses, queue_progress, ratings_given
+from review.queues.progress import OwnProgress, own_progress, own_progresses, paces, queue_progress, ratings_given
+from review.queues.questions import doubtful_questions
 from review.ratings.submitting import metrics_of
+from review.reports.item_export import FORMATS, export_items
+from review.results.consistency import consistency
+from review.web.forms.leading import ids_of, moment_of
 from review.web.pages.adjudication import case_rows
-from review.web.pages.queues import LeadView, QueueListPage, lead_view, queue_page, queue_row
+from review.web.pages.queues import (
+    LeadView,
+    QueueItemsPage,
+    QueueListPage,
+    QueuePage,
+    QueuePeoplePage,
+    QueueQuestionsPage,
+    QueueRow,
+)
 from review.web.pages.strategies import strategy_title
 from review.web.views.people import person
 
 MOST_LISTED = 50
+ITEMS_ON_A_PAGE = 50
+Step = Callable[[ReviewQueue], str]
 
 
 @login_required
@@ -37,7 +61,7 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     members = set(QueueMember.objects.filter(reviewer=me, queue__in=queues).values_list("queue_id", flat=True))
     own = own_progresses([queue for queue in queues if queue.pk in members], me)
     given = ratings_given([queue for queue in queues if queue.project_id in led])
-    rows = [queue_row(queue, own.get(queue.pk), given.get(queue.pk)) for queue in queues]
+    rows = [QueueRow(queue, own.get(queue.pk), given.get(queue.pk)) for queue in queues]
     return render(request, "review/queue_list.html", {"page": QueueListPage(tuple(rows), bool(led))})
 
 
@@ -48,7 +72,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
     found = queue_for_reading(request.user, pk)
     me = person(request)
     lead = _lead(found, me) if leads(me, found) else None
-    page = queue_page(found, metrics_of(found), _own(found, me), lead)
+    page = QueuePage(found, metrics_of(found), _own(found, me), lead)
     return render(request, "review/queue.html", {"page": page})
 
 
@@ -66,6 +90,120 @@ def queue_reopen(request: HttpRequest, pk: int) -> HttpResponse:
     return _set(request, pk, reopen)
 
 
+@login_required
+@require_safe
+def queue_people(request: HttpRequest, pk: int) -> HttpResponse:
+    """Everybody's progress, pace and agreement."""
+    return _people(request, queue_for_lead(request.user, pk))
+
+
+@login_required
+@require_POST
+def queue_reassign(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give what a person has not rated yet to another."""
+
+    def step(queue: ReviewQueue) -> str:
+        count = reassign(queue, _named(request, "giver"), _named(request, "taker"), by=person(request)).moved
+        return ngettext("%(count)d answer changed hands.", "%(count)d answers changed hands.", count) % {"count": count}
+
+    return _done(request, pk, step)
+
+
+@login_required
+@require_POST
+def queue_release(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give back what a person has in hand."""
+
+    def step(queue: ReviewQueue) -> str:
+        count = release_all(queue, _named(request, "giver"), by=person(request))
+        return ngettext("%(count)d answer given back.", "%(count)d answers given back.", count) % {"count": count}
+
+    return _done(request, pk, step)
+
+
+@login_required
+@require_POST
+def queue_extend(request: HttpRequest, pk: int) -> HttpResponse:
+    """Prolong what a person has in hand."""
+
+    def step(queue: ReviewQueue) -> str:
+        count = extend_all(queue, _named(request, "giver"), by=person(request))
+        said = ngettext("%(count)d reservation prolonged.", "%(count)d reservations prolonged.", count)
+        return said % {"count": count}
+
+    return _done(request, pk, step)
+
+
+@login_required
+@require_POST
+def queue_deadline(request: HttpRequest, pk: int) -> HttpResponse:
+    """Move the deadline, or take it away."""
+
+    def step(queue: ReviewQueue) -> str:
+        set_deadline(queue, moment_of(request.POST.get("deadline", "")), by=person(request))
+        return gettext("The deadline was changed.")
+
+    return _done(request, pk, step)
+
+
+@login_required
+@require_POST
+def queue_invite(request: HttpRequest, pk: int) -> HttpResponse:
+    """Let more people rate."""
+
+    def step(queue: ReviewQueue) -> str:
+        chosen = list(_newcomers(queue).filter(pk__in=ids_of(request.POST, "people")))
+        invite(queue, chosen, by=person(request))
+        return gettext("They see the queue on their start page from now on.")
+
+    return _done(request, pk, step)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def queue_items(request: HttpRequest, pk: int) -> HttpResponse:
+    """Who has which answer; people can be named for some."""
+    queue = queue_for_lead(request.user, pk)
+    error = ""
+    if request.method == "POST":
+        people = [one for one in _members(queue) if one.pk in ids_of(request.POST, "people")]
+        try:
+            count = name_people(queue, ids_of(request.POST, "items"), people, by=person(request))
+        except Refused as refused:
+            error = explain_refusal(refused)
+        else:
+            said = ngettext("%(count)d answer is kept for them.", "%(count)d answers are kept for them.", count)
+            messages.success(request, said % {"count": count})
+            return redirect(request.get_full_path())
+    return _items(request, queue, error)
+
+
+@login_required
+@require_safe
+def queue_questions(request: HttpRequest, pk: int) -> HttpResponse:
+    """The questions that may be at fault themselves."""
+    queue = queue_for_lead(request.user, pk)
+    page = QueueQuestionsPage(queue, doubtful_questions(queue))
+    return render(request, "review/queue/questions.html", {"page": page})
+
+
+@login_required
+@require_safe
+def queue_export(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+    """The items as a file: for leads all that was said, for members the own ratings of own items."""
+    queue, me = queue_for_reading(request.user, pk), person(request)
+    lead = leads(me, queue)
+    if request.GET.get("format", "csv") not in FORMATS:
+        raise Http404
+    take_export(me)
+    made = export_items(queue, request.GET.get("format", "csv"), None if lead else me)
+    if lead:
+        expose_queue(me, queue)
+    response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
+    response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
+    return response
+
+
 def _set(request: HttpRequest, pk: int, step: Callable[..., None]) -> HttpResponse:
     found = queue_for_lead(request.user, pk)
     step(found, by=person(request))
@@ -79,13 +217,78 @@ def _own(found: ReviewQueue, me: User) -> OwnProgress | None:
 
 def _lead(found: ReviewQueue, me: User) -> LeadView:
     draws = list(found.draws.select_related(f"run__{Run.NAMED_BY}").order_by("pk"))
-    runs = dict.fromkeys((one.run_id, str(one.run)) for one in draws)
-    return lead_view(
-        queue_progress(found),
-        case_rows(open_cases(cases_for_lead(me).filter(queue=found)), me),
-        list(runs),
-        [
+    return LeadView(
+        progress=queue_progress(found),
+        disputes=case_rows(open_cases(cases_for_lead(me).filter(queue=found)), me),
+        runs=tuple(dict.fromkeys((one.run_id, str(one.run)) for one in draws)),
+        draws=tuple(
             gettext("%(strategy)s, seed %(seed)s") % {"strategy": strategy_title(one.strategy), "seed": one.seed}
             for one in draws
-        ],
+        ),
     )
+
+
+def _people(request: HttpRequest, queue: ReviewQueue, error: str = "") -> HttpResponse:
+    members, pace = queue_progress(queue).reviewers, paces(queue)
+    names = {one.reviewer.pk: one.reviewer.known_as for one in members}
+    page = QueuePeoplePage(
+        queue=queue,
+        people=tuple((one, pace.get(one.reviewer.pk)) for one in members),
+        agreement=tuple((names.get(one.reviewer_id, "–"), one) for one in consistency(queue)),
+        newcomers=list(_newcomers(queue)),
+        error=error,
+    )
+    return render(request, "review/queue/people.html", {"page": page}, status=409 if error else 200)
+
+
+def _items(request: HttpRequest, queue: ReviewQueue, error: str) -> HttpResponse:
+    waiting = request.GET.get("waiting", "") == "1"
+    rows = queue.items.filter(occasion=FIRST_OCCASION).select_related("answer__question").order_by("shuffle_key")
+    if waiting:
+        rows = rows.filter(reserved=True, reservations__isnull=True)
+    number = whole_number(request.GET.get("page", "1"), 6) or 1
+    start = (number - 1) * ITEMS_ON_A_PAGE
+    people = rows.prefetch_related("reservations__reviewer", "assignments__reviewer")
+    found = list(people[start : start + ITEMS_ON_A_PAGE + 1])
+    kept = "&waiting=1" if waiting else ""
+    page = QueueItemsPage(
+        queue=queue,
+        rows=found[:ITEMS_ON_A_PAGE],
+        people=_members(queue),
+        waiting=waiting,
+        back=f"?page={number - 1}{kept}" if number > 1 else "",
+        on=f"?page={number + 1}{kept}" if len(found) > ITEMS_ON_A_PAGE else "",
+        error=error,
+    )
+    return render(request, "review/queue/items.html", {"page": page}, status=409 if error else 200)
+
+
+def _done(request: HttpRequest, pk: int, step: Step) -> HttpResponse:
+    """Do a step and go back to the people, or say on their page why it is refused."""
+    queue = queue_for_lead(request.user, pk)
+    try:
+        said = step(queue)
+    except Refused as refused:
+        return _people(request, queue, explain_refusal(refused))
+    messages.success(request, said)
+    return redirect("queue-people", queue.pk)
+
+
+def _members(queue: ReviewQueue) -> list[User]:
+    return list(User.objects.filter(queue_memberships__queue=queue).order_by("username"))
+
+
+def _newcomers(queue: ReviewQueue) -> QuerySet[User]:
+    granted = RoleGrant.objects.filter(project_id=queue.project_id, user__is_active=True).values("user")
+    return User.objects.filter(pk__in=granted).exclude(queue_memberships__queue=queue).order_by("username")
+
+
+def _named(request: HttpRequest, field: str) -> User:
+    """The person a form names.
+
+    :raises Refused: ``nobody_named``.
+    """
+    found = User.objects.filter(pk__in=ids_of(request.POST, field)).first()
+    if found is None:
+        raise Refused("nobody_named")
+    return found

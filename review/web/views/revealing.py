@@ -1,33 +1,36 @@
-"""After the rating: the judge beside it, and the expert's last word."""
+"""After the rating: the judge beside it, and the expert's last word; and a reviewer's own past ratings, which may be
+given again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import get_language
-from django.views.decorators.http import require_POST
+from django.utils.translation import get_language, gettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain_refusal
-from review.evidence.rating_input import PartGiven
+from review.evidence.rating_input import Change
 from review.models import Assignment
-from review.queues.access import own_assignment
+from review.queues.access import own_assignment, own_rated
 from review.queues.progress import own_progress
 from review.ratings.card import card
+from review.ratings.rerating import adjudicated_metrics, rate_again, standing_by_assignment, standing_ratings
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import metrics_of
 from review.web.forms.rating import held_fields, read_active_ms, read_changes
 from review.web.pages.keys import keys_of
 from review.web.pages.refusals import in_words
-from review.web.pages.reveal import reveal_page
+from review.web.pages.reveal import Decided, Entered, MyRatingsPage, again_page, past_rating, reveal_page
 from review.web.views.people import person
 
-NOTHING: Mapping[str, Mapping[str, str]] = {}
-NO_PARTS: Mapping[str, Sequence[PartGiven]] = {}
+MOST_LISTED = 50
+NOTHING: Entered = {}
+NO_PARTS: Decided = {}
 SHOWN_IN_PLACE = {
     *("reason_needed", "unknown_reason", "off_scale", "one_value", "comment_too_long"),
     *("parts_undecided", "unknown_verdict", "no_parts", "too_many_parts"),
@@ -38,8 +41,8 @@ def show_reveal(
     request: HttpRequest,
     assignment: Assignment,
     *,
-    entered: Mapping[str, Mapping[str, str]] = NOTHING,
-    decided: Mapping[str, Sequence[PartGiven]] = NO_PARTS,
+    entered: Entered = NOTHING,
+    decided: Decided = NO_PARTS,
     error: str = "",
     status: int = 200,
 ) -> HttpResponse:
@@ -67,6 +70,61 @@ def finalise_item(request: HttpRequest, pk: int) -> HttpResponse:
             return redirect("review-item", assignment.pk)
         error = in_words(refused, [row.metric for row in metrics])
         held = held_fields(request.POST, metrics)
-        decided = {name: change.parts for name, change in changes.items() if change.parts}
-        return show_reveal(request, assignment, entered=held, decided=decided, error=error, status=409)
+        return show_reveal(request, assignment, entered=held, decided=_parts(changes), error=error, status=409)
     return redirect("review-next", assignment.item.queue_id)
+
+
+@login_required
+@require_safe
+def my_ratings(request: HttpRequest) -> HttpResponse:
+    """What I rated last, newest first."""
+    mine = list(own_rated(request.user)[:MOST_LISTED])
+    standing, closed = standing_by_assignment(mine)
+    rows = [
+        past_rating(one, list(standing.get(one.pk, {}).values()), closed.get(one.item.answer_id, ())) for one in mine
+    ]
+    return render(request, "review/my_ratings.html", {"page": MyRatingsPage(tuple(rows))})
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def rate_item_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """The finished item as a form; what is changed there is stored beside what was said before."""
+    assignment = own_assignment(request.user, pk)
+    if assignment.state != Assignment.State.FINISHED:
+        return redirect("review-item", assignment.pk)
+    if request.method != "POST":
+        shown = card(assignment, get_language() or "en")
+        page = again_page(shown, standing_ratings(assignment), adjudicated_metrics(assignment))
+        return render(request, "review/again.html", {"page": page})
+    metrics = metrics_of(assignment.item.queue)
+    changes = read_changes(request.POST, metrics, keep=False)
+    key = request.POST.get("form_key", "")
+    try:
+        done = rate_again(
+            assignment, changes, by=person(request), idempotency_key=key, active_ms=read_active_ms(request.POST)
+        )
+    except Refused as refused:
+        if refused.code == "queue_closed":
+            messages.error(request, explain_refusal(refused))
+            return redirect("my-ratings")
+        page = again_page(
+            card(assignment, get_language() or "en"),
+            standing_ratings(assignment),
+            adjudicated_metrics(assignment),
+            entered=held_fields(request.POST, metrics),
+            decided=_parts(changes),
+            form_key=key,
+            error=in_words(refused, [row.metric for row in metrics]),
+        )
+        return render(request, "review/again.html", {"page": page}, status=409)
+    said = (
+        gettext("Your new rating counts; the first one is kept.") if done.changed else gettext("Nothing was changed.")
+    )
+    messages.success(request, said)
+    return redirect("my-ratings")
+
+
+def _parts(changes: Mapping[str, Change]) -> Decided:
+    """The verdicts on parts that a refused form held."""
+    return {name: change.parts for name, change in changes.items() if change.parts}

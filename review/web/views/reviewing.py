@@ -1,32 +1,37 @@
-"""The reviewer's path: the next item, the item, and rating it."""
+"""The reviewer's path: the next item, the item, rating it or putting it down without a rating, and on to the next.
+
+The screen's own script has the next card already; the answer to it tells which one it is and what to say, so that
+nothing is shown that is not held.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.translation import get_language, gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.wording.messages import explain_refusal
 from review.models import Assignment, ReviewQueue
 from review.queues.access import own_assignment, queue_for_rating
 from review.queues.progress import own_progress, undoable
 from review.ratings.card import Card, card
 from review.ratings.drafts import save_draft
-from review.ratings.leases import assignment_ahead, next_assignment
+from review.ratings.leases import assignment_ahead, extend, next_assignment
+from review.ratings.leaving import escalate, flag, skip
 from review.ratings.submitting import metrics_of, submit, undo
 from review.web.forms.rating import draft_payload, read_active_ms, read_given
 from review.web.pages.keys import keys_of
 from review.web.pages.refusals import in_words, metrics_in
-from review.web.pages.review_card import review_page
-from review.web.pages.waiting import finished_page, passed_on_page, waiting_page
-from review.web.views.onward import onward, to_item
+from review.web.pages.review_card import PassedOnPage, WaitingPage, finished_page, review_page
 from review.web.views.people import person
 from review.web.views.revealing import show_reveal
 
@@ -43,13 +48,14 @@ def next_item(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         assignment = next_assignment(queue, person(request))
     except Refused as refused:
-        return render(request, "review/waiting.html", {"page": waiting_page(queue, None, explain_refusal(refused))})
+        page = WaitingPage(queue, reason=explain_refusal(refused))
+        return render(request, "review/waiting.html", {"page": page})
     if assignment is not None:
         shown = card(assignment, get_language() or "en")
         return _screen(request, shown, queue, draft=dict(shown.draft))
     me = person(request)
     own = own_progress(queue, me)
-    page = waiting_page(queue, own, undo=undoable(queue, me, own))
+    page = WaitingPage(queue, own, undo=undoable(queue, me, own))
     return render(request, "review/waiting.html", {"page": page})
 
 
@@ -79,7 +85,7 @@ def item(request: HttpRequest, pk: int) -> HttpResponse:
     if assignment.state == State.FINISHED:
         return render(request, "review/finished.html", {"page": finished_page(shown)})
     if assignment.state in {State.SKIPPED, State.FLAGGED}:
-        return render(request, "review/passed_on.html", {"page": passed_on_page(assignment)})
+        return render(request, "review/passed_on.html", {"page": PassedOnPage(assignment)})
     return _screen(request, shown, assignment.item.queue, draft=dict(shown.draft))
 
 
@@ -104,8 +110,8 @@ def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
     if submitted.stale:
         messages.warning(request, gettext("The item was withdrawn meanwhile. Your rating is kept for what you saw."))
     if submitted.reveal:
-        return to_item(request, assignment.pk)
-    return onward(request, assignment.item.queue)
+        return _to_item(request, assignment.pk)
+    return _onward(request, assignment.item.queue)
 
 
 @login_required
@@ -113,11 +119,56 @@ def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
 def save(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep the draft: 204, or 409 where the item was rated meanwhile."""
     assignment = own_assignment(request.user, pk)
+    return _kept(lambda: save_draft(assignment, draft_payload(request.POST, metrics_of(assignment.item.queue))))
+
+
+@login_required
+@require_POST
+def skip_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Pass the item on to somebody else."""
+    assignment = own_assignment(request.user, pk)
     try:
-        save_draft(assignment, draft_payload(request.POST, metrics_of(assignment.item.queue)))
+        skip(assignment)
     except Refused as refused:
-        return HttpResponse(explain_refusal(refused), status=409, content_type="text/plain; charset=utf-8")
-    return HttpResponse(status=204)
+        messages.error(request, explain_refusal(refused))
+    return _onward(request, assignment.item.queue)
+
+
+@login_required
+@require_POST
+def flag_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Say that something is wrong with the item itself."""
+    assignment = own_assignment(request.user, pk)
+    try:
+        flag(assignment, request.POST.get("kind", ""), request.POST.get("flag_comment", ""))
+        messages.success(request, gettext("Flagged. A lead will look at it."))
+    except UnknownName:
+        messages.error(request, gettext("Choose what is wrong with the item."))
+        return _to_item(request, assignment.pk)
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    return _onward(request, assignment.item.queue)
+
+
+@login_required
+@require_POST
+def escalate_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Hand the item to a lead."""
+    assignment = own_assignment(request.user, pk)
+    try:
+        escalate(assignment, request.POST.get("escalate_comment", ""))
+        messages.success(request, gettext("A lead has your question and will decide."))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    return _onward(request, assignment.item.queue)
+
+
+@login_required
+@require_POST
+def extend_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Keep the item for the queue's time from now: 204, or 409 where somebody else has taken it."""
+    assignment = own_assignment(request.user, pk)
+    return _kept(lambda: extend(assignment))
 
 
 @login_required
@@ -137,7 +188,7 @@ def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> 
     """The screen again with the reason beside the fields and everything that was entered."""
     if refused.code in {"already_rated", "not_held"}:
         messages.error(request, explain_refusal(refused))
-        return to_item(request, assignment.pk, refused=True)
+        return _to_item(request, assignment.pk, refused=True)
     metrics = metrics_of(assignment.item.queue)
     return _screen(
         request,
@@ -177,3 +228,50 @@ def _screen(
         ahead=ahead,
     )
     return render(request, "review/review.html", {"page": page}, status=status)
+
+
+def _kept(step: Callable[[], object]) -> HttpResponse:
+    """204 once the step is done, 409 with the reason where it is refused."""
+    try:
+        step()
+    except Refused as refused:
+        return HttpResponse(explain_refusal(refused), status=409, content_type="text/plain; charset=utf-8")
+    return HttpResponse(status=204)
+
+
+def _onward(request: HttpRequest, queue: ReviewQueue) -> HttpResponse:
+    """On to the next item of the queue."""
+    if not _wants_json(request):
+        return redirect("review-next", queue.pk)
+    me = person(request)
+    try:
+        following = next_assignment(queue, me)
+    except Refused:
+        following = None
+    path = reverse("review-item", args=[following.pk]) if following else reverse("review-next", args=[queue.pk])
+    own = own_progress(queue, me)
+    last = undoable(queue, me, own)
+    head = {"queue_id": queue.pk, "queue_name": queue.name, "own": own, "help": True}
+    return JsonResponse(
+        {
+            "next": path,
+            "undo": reverse("review-undo", args=[last]) if last else "",
+            "head": render_to_string("review/item/_header.html", head, request),
+            "says": [str(message) for message in messages.get_messages(request)] if following else [],
+        }
+    )
+
+
+def _to_item(request: HttpRequest, pk: int, *, refused: bool = False) -> HttpResponse:
+    """To an item of the person's own: to the reveal, or back to one that was opened again. Where what they sent was
+    ``refused``, as of a second window, the browser goes on keeping it: it is there when the item is brought back."""
+    if not _wants_json(request):
+        return redirect("review-item", pk)
+    return JsonResponse(
+        {"next": reverse("review-item", args=[pk]), "undo": "", "head": "", "says": [], "refused": refused}
+    )
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    """Whether the screen's script asks."""
+    return request.get_preferred_type(["text/html", "application/json"]) == "application/json"

@@ -23,8 +23,7 @@ from review.web.forms.run_filter import RunFilter
 from review.web.pages.progress import progress_page
 from review.web.pages.report_pictures import agreement_pictures
 from review.web.pages.run import run_actions, run_page
-from review.web.pages.run_list import RunListPage, state_options
-from review.web.pages.run_rows import LISTED, run_rows
+from review.web.pages.run_list import LISTED, RunListPage, run_rows
 from review.web.views.people import person
 
 
@@ -34,15 +33,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
     """The runs of the person's projects, filtered."""
     visible = access.visible(Run.objects.select_related(*LISTED), request.user)
     asked = RunFilter(request.GET, visible)
-    page = RunListPage(
-        runs=run_rows(asked.rows, headlines(asked.rows)),
-        states=state_options(asked.state),
-        question_sets=asked.question_set_options(),
-        words=asked.words,
-        filtered=asked.filtered,
-        older=asked.older,
-        newer=asked.newer,
-    )
+    page = RunListPage(run_rows(asked.rows, headlines(asked.rows)), asked)
     return render(request, "review/run_list.html", {"page": page})
 
 

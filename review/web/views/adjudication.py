@@ -1,4 +1,5 @@
-"""A lead's list of disputes, a case, and what is decided there."""
+"""A lead's list of disputes, a case, what is decided there, and from a dispute to its cause: a new version of the
+rubric, or of the question set."""
 
 from __future__ import annotations
 
@@ -8,39 +9,33 @@ from types import MappingProxyType
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation.core.errors import Refused
 from evaluation.models import User
-from evaluation.wording.categories import category_name
-from evaluation.wording.messages import explain_refusal
+from evaluation.wording.messages import explain, explain_refusal
+from review.decisions.amending import amend_question, amend_rubric
 from review.decisions.cases import open_cases
 from review.decisions.deciding import adjudicate, rule_on
 from review.decisions.showing import show_case
-from review.evidence.answers import REMOVING
 from review.models import QueueMetric, ReviewItem
 from review.queues.access import case_item, cases_for_lead, event_for_lead
 from review.ratings.submitting import metrics_of
-from review.web.forms.adjudication import Verdict, read_verdicts
+from review.web.forms.adjudication import Verdict, read_anchors, read_references, read_verdicts
 from review.web.pages.adjudication import (
-    WHY,
     AdjudicationPage,
-    CasePage,
-    case_passages,
+    AmendQuestionPage,
+    Entered,
+    case_page,
     case_rows,
-    case_texts,
-    metric_case,
-    raised,
-    texts,
+    rubric_page,
 )
 from review.web.pages.refusals import in_words
-from review.web.pages.review_card import text
 from review.web.views.people import person
 
-Entered = Mapping[str, Mapping[str, str]]
 NOTHING: Entered = MappingProxyType({})
 
 
@@ -111,37 +106,53 @@ def _page(
     request: HttpRequest, item: ReviewItem, *, entered: Entered = NOTHING, error: str = "", status: int = 200
 ) -> HttpResponse:
     me = person(request)
-    shown = show_case(item, me, get_language() or "en")
-    question = item.answer.question.read()
-    page = CasePage(
-        item_id=item.pk,
-        answer_id=item.answer_id,
-        run_id=item.run_id,
-        queue_name=item.queue.name,
-        why=tuple(str(WHY[reason]) for reason in shown.case.why),
-        category=category_name(question.category),
-        question=text(question.text),
-        answer=case_texts(item.answer.text, shown.claims),
-        references=texts(question.references),
-        contexts=case_passages(shown.passages),
-        suggestions=texts(shown.suggestions),
-        metrics=tuple(
-            metric_case(
-                metric,
-                metric_id,
-                shown.case,
-                shown.decisions.get(metric_id, ()),
-                shown.adjudicated.get(metric_id),
-                shown.said.get(metric_id),
-                me.pk,
-                shown.over,
-                entered.get(metric.name, {}),
-            )
-            for metric_id, metric in shown.metrics
-        ),
-        raised=tuple(raised(event, me.pk, REMOVING) for event in shown.case.events),
-        is_open=shown.case.is_open,
-        to_rate=shown.to_rate,
-        error=error,
-    )
+    page = case_page(item, show_case(item, me, get_language() or "en"), me, entered, error)
     return render(request, "review/case.html", {"page": page}, status=status)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def question(request: HttpRequest, pk: int) -> HttpResponse:
+    """Better words or references for the question, as the next version of its set."""
+    item = case_item(request.user, pk)
+    asked = item.answer.question
+    if request.method != "POST":
+        stored = asked.read()
+        page = AmendQuestionPage(item, stored.text, (*stored.references, ""))
+        return render(request, "review/amend_question.html", {"page": page})
+    words, references = request.POST.get("question", ""), read_references(request.POST)
+    try:
+        made = amend_question(asked, text=words, references=references, by=person(request))
+    except Refused as refused:
+        page = AmendQuestionPage(item, words, (*references, ""), explain_refusal(refused))
+        return render(request, "review/amend_question.html", {"page": page}, status=409)
+    messages.success(request, explain(made.note))
+    return redirect("adjudication-case", item.pk)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def rubric(request: HttpRequest, pk: int, metric: str) -> HttpResponse:
+    """Better words for a metric's question and levels, as the next version of the rubric."""
+    item = case_item(request.user, pk)
+    row = next((one for one in metrics_of(item.queue) if one.metric.name == metric), None)
+    if row is None or row.rubric_version is None:
+        raise Http404
+    pinned = row.rubric_version
+    asked = pinned.rubric.metric(metric)
+    page = rubric_page(item, pinned, asked)
+    if request.method != "POST":
+        return render(request, "review/amend_rubric.html", {"page": page})
+    texts = read_anchors(request.POST, [name for name, _text in page.lines])
+    words = request.POST.get("question", "")
+    try:
+        made = amend_rubric(pinned, metric, question=words, texts=texts, by=person(request))
+    except Refused as refused:
+        page = rubric_page(item, pinned, asked, words, texts, explain_refusal(refused))
+        return render(request, "review/amend_rubric.html", {"page": page}, status=409)
+    if made.created:
+        text = gettext("%(version)s is kept. What was decided before stays as it is.") % {"version": made.version}
+    else:
+        text = gettext("%(version)s has these words already.") % {"version": made.version}
+    messages.success(request, text)
+    return redirect("adjudication-case", item.pk)

@@ -3,10 +3,12 @@ the label of an imported file, stand as they are."""
 
 from __future__ import annotations
 
+from django import template
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.wording.messages import explain_reason
 
+register = template.Library()
 KINDS = {
     "keyword": _("keyword"),
     "claim": _("claim"),
@@ -60,17 +62,20 @@ TIERS = {
 }
 
 
-def kind_title(kind: str) -> str:
+@register.filter
+def finding_kind(kind: str) -> str:
     """The word for a kind of part."""
     return str(KINDS.get(kind, kind))
 
 
-def verdict_title(verdict: str) -> str:
+@register.filter
+def finding_verdict(verdict: str) -> str:
     """The word for a verdict, or for the way something was found."""
     return str(VERDICTS.get(verdict) or TIERS.get(verdict) or verdict)
 
 
-def reason_text(reason: str) -> str:
+@register.filter
+def finding_reason(reason: str) -> str:
     """A judge's own words as they are; a code in words."""
     named = TIERS.get(reason) or VERDICTS.get(reason)
     return str(named) if named else explain_reason(reason)
