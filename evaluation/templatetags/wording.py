@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django import template
 from django.utils.translation import get_language
 
@@ -26,9 +28,10 @@ def reason_in_words(code: str) -> str:
 
 
 @register.filter
-def in_language(text: Bilingual) -> str:
-    """A text of the shipped data as the reader reads it."""
-    return text.in_language(get_language() or "en")
+def in_language(text: Bilingual | Mapping[str, str]) -> str:
+    """A text in both languages, also in its JSON form, as the reader reads it."""
+    both = text if isinstance(text, Bilingual) else Bilingual(text["en"], text["ko"])
+    return both.in_language(get_language() or "en")
 
 
 @register.filter

@@ -17,8 +17,7 @@ from evaluation.core.whole_numbers import whole_number
 from evaluation.models import ImportBatch, QuestionSet, User
 from evaluation.questions.uploads import QUESTIONS, confirm_upload, preview, store_upload
 from evaluation.web.forms.upload import UploadForm
-from evaluation.web.pages.question_sets import ProblemList, SetListPage, preview_page, problem_list, set_page, set_rows
-from evaluation.web.pages.upload import UploadPage
+from evaluation.web.pages.question_sets import PreviewPage, ProblemList, SetListPage, SetPage, UploadPage, problem_list
 from evaluation.wording.messages import explain, explain_refusal
 
 SIZE = 50
@@ -34,8 +33,8 @@ def question_set_list(request: HttpRequest) -> HttpResponse:
         project=OuterRef("project"), name=OuterRef("name"), version__gt=OuterRef("version")
     )
     newest = rows.filter(~Exists(newer)).select_related("project").order_by("-created_at", "-pk")[:MOST_LISTED]
-    shown = set_rows((one, one.count) for one in newest)
-    several = len({row.project for row in shown}) > 1
+    shown = [(one, one.count) for one in newest]
+    several = len({one.project.name for one, _count in shown}) > 1
     imports = access.projects_with(request.user, Action.EVALUATE).exists()
     return render(request, "evaluation/question_set_list.html", {"page": SetListPage(shown, several, imports)})
 
@@ -50,11 +49,11 @@ def question_set(request: HttpRequest, pk: int) -> HttpResponse:
     start = (number - 1) * SIZE
     questions = list(found.questions.order_by("position")[start : start + SIZE + 1])
     counts = found.questions.order_by().values_list("category").annotate(n=Count("pk")).order_by("category")
-    page = set_page(
+    page = SetPage(
         found,
         list(QuestionSet.objects.filter(project=found.project_id, name=found.name).order_by("-version")),
         list(counts),
-        questions[:SIZE],
+        [question.read() for question in questions[:SIZE]],
         back=f"?page={number - 1}" if number > 1 else "",
         on=f"?page={number + 1}" if len(questions) > SIZE else "",
         imports=access.may(request.user, found.project_id, Action.EVALUATE),
@@ -97,7 +96,7 @@ def upload_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
         return redirect("question-set", batch.result_id)
     try:
-        page = preview_page(batch, preview(batch))
+        page = PreviewPage(batch, preview(batch))
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
         return redirect("question-set-upload")

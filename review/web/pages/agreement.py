@@ -1,8 +1,9 @@
-"""Agreement in detail: for each metric every statistic of every judge, beside the experts and a constant guess."""
+"""Agreement in detail: for each metric every statistic of every judge, beside the experts and a constant guess; and
+what experts reach who are compared with their colleagues as the judge is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,8 @@ from evaluation.core.scales import Scale
 from evaluation.models import Run
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
+from review.comparisons.trend import headline_statistic
 from review.web.pages.agreement_plots import JudgePlots, judge_plots
-from review.web.pages.ceiling_table import CeilingRow, ceiling_rows
 from review.web.pages.statistic_names import FIRST, STATISTICS
 from review.web.pages.variation import VariationCard, variation_cards
 
@@ -55,6 +56,17 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class CeilingRow:
+    """One judge and statistic: the left-out experts' figure and the judge's, both against the mean of the others;
+    ``test`` is the outcome of the alternative-annotator test in words, on the first row of a judge."""
+
+    judge: str
+    statistic: str
+    values: tuple[Value, Value]
+    test: str
+
+
+@dataclass(frozen=True, slots=True)
 class MetricAgreement:
     """One metric: columns and rows (``turned`` where there are too many columns), what the experts themselves reach,
     and plots for each judge."""
@@ -68,32 +80,16 @@ class MetricAgreement:
 
 
 @dataclass(frozen=True, slots=True)
-class AnchoringRow:
-    """What became of a metric's first ratings after the judge was shown: counts, mean values and distances."""
-
-    title: str
-    n: int
-    kept: int
-    towards: int
-    away: int
-    initial: str
-    final: str
-    judge: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
 class AgreementPage:
-    """All metrics of a run that experts have rated. ``waiting``: intervals are still to be fetched."""
+    """All metrics of a run that experts have rated. ``waiting``: intervals are still to be fetched. ``anchoring`` tells
+    what became of first ratings after the judge was shown, by metric."""
 
-    run_id: int
-    name: str
+    run: Run
     metrics: tuple[MetricAgreement, ...]
     examples: bool
     waiting: bool
     variation: tuple[VariationCard, ...]
-    anchoring: tuple[AnchoringRow, ...]
+    anchoring: Sequence[Figures]
 
 
 def agreement_page(run: Run, found: Figures, *, examples: bool, waiting: bool) -> AgreementPage:
@@ -103,14 +99,7 @@ def agreement_page(run: Run, found: Figures, *, examples: bool, waiting: bool) -
         for name, experts in found["experts"].items()
     )
     variation = variation_cards(found.get("variance", {}))
-    moved = tuple(_anchoring(one) for one in found.get("anchoring", {}).values())
-    return AgreementPage(run.pk, str(run), metrics, examples, waiting, variation, moved)
-
-
-def _anchoring(one: Figures) -> AnchoringRow:
-    title = one["title"]["ko" if get_language() == "ko" else "en"]
-    means = (numbers.plain(one[name]) for name in ("initial", "final", "judge", "before", "after"))
-    return AnchoringRow(title, one["n"], one["kept"], one["towards"], one["away"], *means)
+    return AgreementPage(run, metrics, examples, waiting, variation, list(found.get("anchoring", {}).values()))
 
 
 def scorer_title(author: str, *, baseline: bool) -> str:
@@ -137,7 +126,7 @@ def _metric(experts: Figures, judges: list[tuple[str, Figures]]) -> MetricAgreem
     )
     title = experts["title"]["ko" if get_language() == "ko" else "en"]
     plots = tuple(judge_plots(who, of, unfolded=at == 0) for at, (who, of) in enumerate(titled))
-    return MetricAgreement(title, columns, tuple(rows), len(columns) > MOST_COLUMNS, tuple(ceiling_rows(titled)), plots)
+    return MetricAgreement(title, columns, tuple(rows), len(columns) > MOST_COLUMNS, tuple(_ceiling(titled)), plots)
 
 
 def _notes(of: Figures) -> Iterator[str]:
@@ -169,3 +158,28 @@ def _value(name: str, side: Figures) -> Value:
         return Value(numbers.share(value), ends, "")
     text = numbers.signed(value) if name == "bias" else numbers.plain(value)
     return Value(text, numbers.interval(low, high), "")
+
+
+def _ceiling(judges: Sequence[tuple[str, Figures]]) -> Iterator[CeilingRow]:
+    """The rows of every judge whose answers several experts rated."""
+    for title, of in judges:
+        beside = of["ceiling"]
+        if beside is None:
+            continue
+        expert, judge = beside["expert"], beside["judge"]
+        names = [headline_statistic(Scale.parse(of["scale"])), "mae", "exact"]
+        defined = [name for name in names if None not in (expert[name], judge.get(name))]
+        for at, name in enumerate(defined):
+            test = _test(of["alternative_annotator"]) if at == 0 else ""
+            yield CeilingRow(title, name, (_value(name, expert), _value(name, judge)), test)
+
+
+def _test(found: Figures | None) -> str:
+    if found is None:
+        return ""
+    if found["passed"] is None:
+        return gettext("not tested: it needs three experts with 30 answers each")
+    shown = {"share": numbers.share(found["winning_rate"])}
+    if found["passed"]:
+        return gettext("passed: it could stand in for %(share)s of the experts") % shown
+    return gettext("not passed: shown for %(share)s of the experts") % shown

@@ -1,12 +1,14 @@
-"""The plots of one judge against the experts, each with the same figures as a table."""
+"""The plots of one judge against the experts, and its agreement over time, each with the same figures as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from django.utils.translation import gettext
+from django.utils import formats, timezone
+from django.utils.translation import get_language, gettext
 
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.wording import numbers
@@ -17,9 +19,22 @@ from review.charts.differences import Difference, Differences, differences
 from review.charts.judge_against_expert import JudgeAgainstExpert, judge_against_expert
 from review.charts.plane import Plane
 from review.charts.reliability_plot import ReliabilityPlot, reliability_plot
-from review.web.pages.twin import Twin
+from review.charts.timeline import Moment, Timeline, timeline
+from review.comparisons.trend import Trend, TrendPoint
+from review.web.pages.statistic_names import STATISTICS
 
 Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """The table behind a picture: a heading for its first column and for the others; a row is its heading and its
+    cells."""
+
+    caption: str
+    what: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,46 +55,47 @@ class Confusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """The judge's values beside the experts' means; ``name`` says in words what the picture shows."""
+class Plot:
+    """A picture with the table behind it, whose caption says in words what the picture shows."""
 
-    chart: JudgeAgainstExpert
-    name: str
-    twin: Twin
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """The reliability curve; ``name`` as in :class:`Places`."""
-
-    chart: ReliabilityPlot
-    name: str
-    twin: Twin
-
-
-@dataclass(frozen=True, slots=True)
-class Bias:
-    """Judge minus expert, overall and by category."""
-
-    chart: Differences
+    chart: JudgeAgainstExpert | ReliabilityPlot | Differences | Timeline
     twin: Twin
 
 
 @dataclass(frozen=True, slots=True)
 class JudgePlots:
-    """All plots of one judge; those that its scale does not have are ``None``. ``unfolded``: shown without asking."""
+    """All plots of one judge; those that its scale does not have are ``None``: the confusion matrix, the judge's values
+    beside the experts' means, the reliability curve, judge minus expert overall and by category. ``unfolded``: shown
+    without asking."""
 
     title: str
     unfolded: bool
     confusion: Confusion | None
-    places: Places | None
-    curve: Curve | None
-    bias: Bias | None
+    places: Plot | None
+    curve: Plot | None
+    bias: Plot | None
 
     @property
     def any(self) -> bool:
         """Whether there is anything to see."""
         return any((self.confusion, self.places, self.curve, self.bias))
+
+
+@dataclass(frozen=True, slots=True)
+class TrendLine:
+    """One metric over time, with a mark where the judge changed, its rubric, how its values come about, or the model
+    that answers under its name."""
+
+    title: str
+    statistic: str
+    plot: Plot
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPage:
+    """The lines of every metric that has at least two points."""
+
+    lines: tuple[TrendLine, ...]
 
 
 def judge_plots(title: str, of: Figures, *, unfolded: bool) -> JudgePlots:
@@ -117,7 +133,7 @@ def _confusion(of: Figures, scale: Scale) -> Confusion | None:
     return Confusion(labels, rows, confusion_grid(matrix, labels), texts, name)
 
 
-def _places(of: Figures, scale: Scale, plane: Plane) -> Places:
+def _places(of: Figures, scale: Scale, plane: Plane) -> Plot:
     places = [(float(expert), float(judge), int(count)) for expert, judge, count in of["places"]]
     above, below = (sum(c for e, j, c in places if (j - e) * sign > 0) for sign in (1, -1))
     name = gettext("Judge against experts: the judge gave more on %(above)d answers, less on %(below)d of %(n)d") % {
@@ -130,10 +146,10 @@ def _places(of: Figures, scale: Scale, plane: Plane) -> Places:
         for expert, judge, count in places
     )
     twin = Twin(name, gettext("Experts’ mean"), (gettext("Judge"), gettext("Answers")), rows)
-    return Places(judge_against_expert(places, plane), name, twin)
+    return Plot(judge_against_expert(places, plane), twin)
 
 
-def _curve(of: Figures, scale: Scale, plane: Plane) -> Curve | None:
+def _curve(of: Figures, scale: Scale, plane: Plane) -> Plot | None:
     points = of["reliability_curve"]
     if not points:
         return None
@@ -147,10 +163,10 @@ def _curve(of: Figures, scale: Scale, plane: Plane) -> Curve | None:
     )
     header = (gettext("Experts’ mean"), gettext("95% interval"), gettext("Answers"))
     chart = reliability_plot([(one["judge"], one["expert"], one["low"], one["high"]) for one in points], plane)
-    return Curve(chart, name, Twin(name, gettext("Judge gave"), header, rows))
+    return Plot(chart, Twin(name, gettext("Judge gave"), header, rows))
 
 
-def _bias(of: Figures, scale: Scale) -> Bias | None:
+def _bias(of: Figures, scale: Scale) -> Plot | None:
     if of["bias"] is None:
         return None
     parts: Mapping[str, Figures] = of.get("by_category", {})
@@ -159,7 +175,7 @@ def _bias(of: Figures, scale: Scale) -> Bias | None:
         rows += [_difference(category_name(category), part) for category, part in parts.items()]
     header = (gettext("Judge minus experts"), gettext("95% interval"), gettext("Answers"))
     lines = tuple((row.label, (row.text or row.withheld, row.interval or "–", row.note)) for row in rows)
-    return Bias(differences(rows, scale.width), Twin(gettext("Bias by category"), gettext("Category"), header, lines))
+    return Plot(differences(rows, scale.width), Twin(gettext("Bias by category"), gettext("Category"), header, lines))
 
 
 def _difference(label: str, of: Figures) -> Difference:
@@ -168,3 +184,63 @@ def _difference(label: str, of: Figures) -> Difference:
         return Difference(label, None, withheld=explain_reason(of["undefined"]["bias"]), note=count)
     low, high = of["intervals"].get("bias", (None, None))
     return Difference(label, of["bias"], low, high, numbers.signed(of["bias"]), numbers.interval(low, high), note=count)
+
+
+def trend_page(trends: Mapping[str, Trend]) -> TrendPage:
+    """The lines, in the order of the metrics."""
+    several = {metric: one for metric, one in sorted(trends.items()) if len(one.points) > 1}
+    language = get_language() or "en"
+    return TrendPage(tuple(_line(one.title.in_language(language), one) for one in several.values()))
+
+
+def _line(title: str, trend: Trend) -> TrendLine:
+    changes = ["", *(_change(before, after) for before, after in pairwise(trend.points))]
+    moments = [
+        Moment(_day(one), one.value, one.low, one.high, change)
+        for one, change in zip(trend.points, changes, strict=True)
+    ]
+    rows = tuple(
+        (
+            f"{_day(one)} · {one.name}",
+            (
+                "–" if one.value is None else numbers.plain(one.value),
+                numbers.interval(one.low, one.high) or "–",
+                str(one.n),
+                one.judge,
+                one.rubric or "–",
+                change or "–",
+            ),
+        )
+        for one, change in zip(trend.points, changes, strict=True)
+    )
+    header = (
+        str(STATISTICS[trend.statistic][0]),
+        gettext("95% interval"),
+        gettext("Answers"),
+        gettext("Judge"),
+        gettext("Rubric"),
+        gettext("Changed"),
+    )
+    name = gettext("%(metric)s: agreement of judge and experts at %(count)d times") % {
+        "metric": title,
+        "count": len(trend.points),
+    }
+    return TrendLine(title, trend.statistic, Plot(timeline(moments), Twin(name, gettext("Run"), header, rows)))
+
+
+def _change(before: TrendPoint, after: TrendPoint) -> str:
+    judge, rubric = before.judge != after.judge, before.rubric != after.rubric
+    if judge and rubric:
+        return gettext("new judge and rubric")
+    if judge:
+        return gettext("new judge")
+    if rubric:
+        return gettext("new rubric")
+    if before.method != after.method:
+        return gettext("other way to a value")
+    told = before.served and after.served
+    return gettext("another model answered") if told and before.served != after.served else ""
+
+
+def _day(point: TrendPoint) -> str:
+    return point.period or formats.date_format(timezone.localtime(point.at), "SHORT_DATE_FORMAT")

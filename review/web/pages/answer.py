@@ -21,7 +21,7 @@ from review.evidence.effective import Effective, RunValues, Source
 from review.evidence.rating_input import FlagKind, OverrideReason
 from review.ratings.card import CardMetric, Passage, card_metric
 from review.results.history import Event, EventKind
-from review.web.forms.decision import Decided
+from review.web.forms.decisions import Decided
 from review.web.pages.choices import MetricField, metric_field
 from review.web.pages.passages import PassageView, Piece, Span, passages, pieces
 from review.web.pages.reveal import REASONS

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from django.utils.functional import Promise
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
@@ -45,19 +46,12 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRow:
-    """One action on the page of keys: its field, its title, and the choices with the chosen one."""
-
-    name: str
-    title: str
-    choices: tuple[tuple[str, str, bool], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class KeysPage:
-    """The page of keys."""
+    """The page of keys: actions with their titles and the places chosen for them, and the labels of all places on the
+    keyboard."""
 
-    rows: tuple[KeyRow, ...]
+    rows: tuple[tuple[KeyAction, str | Promise, str], ...]
+    codes: Mapping[str, str]
     off: bool
     error: str
 
@@ -83,14 +77,8 @@ def keys_page(user: User, *, entered: Mapping[str, str] | None = None, error: st
     """The page with the person's keys, or with what a refused form held."""
     chosen = {str(action): code for action, code in keys_from(user.keymap).items()} | dict(entered or {})
     return KeysPage(
-        rows=tuple(
-            KeyRow(
-                str(action),
-                str(TITLES[action]),
-                tuple((code, label, code == chosen[str(action)]) for code, label in CODES.items()),
-            )
-            for action in DEFAULTS
-        ),
+        rows=tuple((action, TITLES[action], chosen[str(action)]) for action in DEFAULTS),
+        codes=CODES,
         off=user.keys_off,
         error=error,
     )

@@ -13,8 +13,7 @@ from review.comparisons.trend import trends_of
 from review.results.run_agreement import By, agreement_of
 from review.results.run_agreement_cache import agreement_if_kept
 from review.web.pages.agreement import scorer_title
-from review.web.pages.agreement_plots import JudgePlots, judge_plots
-from review.web.pages.agreement_trend import trend_page
+from review.web.pages.agreement_plots import JudgePlots, judge_plots, trend_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +39,4 @@ def agreement_pictures(run: Run) -> SafeString:
     shown = tuple(one for one in metrics if one.plots)
     if not shown:
         return SafeString("")
-    return render_to_string("review/report_pictures.html", {"metrics": shown, "page": trend_page(run, trends_of(run))})
+    return render_to_string("review/report_pictures.html", {"metrics": shown, "page": trend_page(trends_of(run))})

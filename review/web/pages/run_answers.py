@@ -15,7 +15,7 @@ from review.decisions.overrides import Effect
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import Source
 from review.results.selection import Selected, Selection, Wanted
-from review.web.forms.decision import Decided
+from review.web.forms.decisions import Decided
 from review.web.pages.answer import MARKS, SOURCES
 from review.web.pages.values import said, value_text
 

@@ -3,7 +3,7 @@ rubric, or of the question set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from types import MappingProxyType
 
 from django.contrib import messages
@@ -21,10 +21,10 @@ from review.decisions.amending import amend_question, amend_rubric
 from review.decisions.cases import open_cases
 from review.decisions.deciding import adjudicate, rule_on
 from review.decisions.showing import show_case
-from review.models import QueueMetric, ReviewItem
+from review.models import ReviewItem
 from review.queues.access import case_item, cases_for_lead, event_for_lead
 from review.ratings.submitting import metrics_of
-from review.web.forms.adjudication import Verdict, read_anchors, read_references, read_verdicts
+from review.web.forms.decisions import Decided, read_anchors, read_references, read_verdicts
 from review.web.pages.adjudication import (
     AdjudicationPage,
     AmendQuestionPage,
@@ -65,7 +65,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         if not verdicts:
             raise Refused("nothing_decided")
-        _adjudicate(item, metrics, verdicts, person(request))
+        _adjudicate(item, verdicts.values(), person(request))
     except Refused as refused:
         entered = {name: {"value": one.entered, "reason": one.reason} for name, one in verdicts.items()}
         error = in_words(refused, [row.metric for row in metrics])
@@ -75,12 +75,10 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @transaction.atomic
-def _adjudicate(item: ReviewItem, metrics: Sequence[QueueMetric], verdicts: Mapping[str, Verdict], by: User) -> None:
+def _adjudicate(item: ReviewItem, verdicts: Iterable[Decided], by: User) -> None:
     """All of the verdicts or none."""
-    for row in metrics:
-        if (one := verdicts.get(row.metric.name)) is not None:
-            value, label, reason, seen = one.value, one.label, one.reason, one.seen
-            adjudicate(item.answer, row.metric, value=value, label=label, reason=reason, seen=seen, by=by)
+    for one in verdicts:
+        adjudicate(item.answer, one.metric, value=one.value, label=one.label, reason=one.reason, seen=one.seen, by=by)
 
 
 @login_required

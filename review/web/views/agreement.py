@@ -15,7 +15,7 @@ from review.evidence.experts import has_examples
 from review.results.run_agreement import By, agreement_of
 from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
 from review.web.pages.agreement import agreement_page
-from review.web.pages.agreement_trend import trend_page
+from review.web.pages.agreement_plots import trend_page
 
 
 @login_required
@@ -44,4 +44,4 @@ def run_agreement_intervals(request: HttpRequest, pk: int) -> HttpResponse:
 def run_agreement_over_time(request: HttpRequest, pk: int) -> HttpResponse:
     """The agreement of earlier runs over the same question set."""
     found = access.fetch(Run.objects.select_related("answer_set__question_set"), request.user, Action.VIEW, pk)
-    return render(request, "review/agreement/_over_time.html", {"page": trend_page(found, trends_of(found))})
+    return render(request, "review/agreement/_over_time.html", {"page": trend_page(trends_of(found))})

@@ -26,7 +26,7 @@ from review.evidence.exposures import expose, expose_answers
 from review.queues.access import answer_to_override
 from review.results.history import Event, EventKind, history
 from review.results.selection import Selection, narrowed, select
-from review.web.forms.decision import Decided, read_decision
+from review.web.forms.decisions import Decided, read_decision
 from review.web.forms.leading import ids_of
 from review.web.forms.selection import query_of, wanted_from
 from review.web.pages.answer import AnswerFacts, Refusal, answer_page

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain_refusal
-from review.ratings.keymap import checked_keys
-from review.web.forms.keys import read_keys
+from review.ratings.keymap import DEFAULTS, checked_keys
 from review.web.pages.keys import keys_page
 from review.web.views.people import person
 
@@ -24,7 +23,7 @@ def keys(request: HttpRequest) -> HttpResponse:
     me = person(request)
     if request.method != "POST":
         return render(request, "review/keys.html", {"page": keys_page(me)})
-    wanted = {} if "usual" in request.POST else read_keys(request.POST)
+    wanted = {} if "usual" in request.POST else _chosen(request.POST)
     try:
         me.keymap = checked_keys(wanted)
     except Refused as refused:
@@ -44,3 +43,9 @@ def switch_keys(request: HttpRequest) -> HttpResponse:
     me.keys_off = request.POST.get("off") == "1"
     me.save(update_fields=["keys_off"])
     return HttpResponse(status=204)
+
+
+def _chosen(data: QueryDict) -> dict[str, str]:
+    """The chosen key of every action that the form holds."""
+    found = {str(action): data.get(f"key:{action}", "") for action in DEFAULTS}
+    return {action: code for action, code in found.items() if code}
