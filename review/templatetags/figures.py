@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from django import template
@@ -50,6 +51,20 @@ def share(value: float | None) -> str:
 def interval(figure: Ends | None, decimals: int = 2) -> str:
     """The interval of whatever has ends ``low`` and ``high``."""
     return "" if figure is None else numbers.interval(figure.low, figure.high, decimals)
+
+
+@register.filter
+def share_interval(figure: Ends) -> str:
+    """The interval of a share as percentages; empty without both ends."""
+    if figure.low is None or figure.high is None:
+        return ""
+    return f"{100 * figure.low:.0f}–{numbers.share(figure.high)}"
+
+
+@register.filter
+def at(counts: Mapping[str, int], key: str) -> int:
+    """The count under a key that stands in a variable."""
+    return counts[key]
 
 
 @register.filter

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from review.reports.by_profile.classes import ClassShare, ClassTable
+from review.reports.by_profile.spread import Spread
 from review.reports.report import Report
-from review.web.pages.profile_card import ClassView, SpreadRow, profile_card
+from review.web.pages.profile_card import profile_card
 
 
 @dataclass(frozen=True, slots=True)
 class ClassCell:
-    """How many answers have a label; ``share`` with its 95% interval over all categories, empty within one."""
+    """How many answers have a label; ``share`` of all answers, ``None`` within one category."""
 
     count: int
-    share: str = ""
+    share: ClassShare | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class SpreadLine:
     """Mean, lowest and highest score of a system's answers in a category."""
 
     system: str
-    row: SpreadRow
+    row: Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,40 +62,33 @@ def systems_card(reports: Sequence[Report], run_names: Mapping[int, str]) -> Sys
         for report, system in zip(reports, systems, strict=True)
     ]
     cards = list(zip(named, [profile_card(report) for report in reports], strict=True))
-    titles = dict.fromkeys(view.title for _name, card in cards for view in card.classes)
-    classes = tuple(
-        _classes(title, [(name, view) for name, card in cards for view in card.classes if view.title == title])
-        for title in titles
-    )
+    tables: dict[str, list[tuple[str, ClassTable]]] = {}
+    for name, card in cards:
+        for title, table in card.classes:
+            tables.setdefault(title, []).append((name, table))
+    classes = tuple(_classes(title, found) for title, found in tables.items())
     spread = _spread([(name, row) for name, card in cards for row in card.spread])
     return SystemsCard(classes, spread, empty=not (classes or spread))
 
 
-def _classes(title: str, views: Sequence[tuple[str, ClassView]]) -> ClassesBySystem:
-    labels = tuple(dict.fromkeys(label for _name, view in views for label in view.labels))
-    lines = [ClassLine("", name, _shares(view, labels)) for name, view in views]
-    for category in dict.fromkeys(row.name for _name, view in views for row in view.rows):
-        found = [(name, _counts(view, category, labels)) for name, view in views]
-        lines += [ClassLine(category, name, cells) for name, cells in found if cells]
+def _classes(title: str, tables: Sequence[tuple[str, ClassTable]]) -> ClassesBySystem:
+    labels = tuple(dict.fromkeys(label for _name, table in tables for label in table.labels))
+    lines = [ClassLine("", name, _shares(table, labels)) for name, table in tables]
+    for category in dict.fromkeys(category for _name, table in tables for category in table.categories):
+        for name, table in tables:
+            if category in table.categories:  # nothing where the system answered no question of it
+                counts = table.categories[category]
+                lines.append(ClassLine(category, name, tuple(ClassCell(counts.get(label, 0)) for label in labels)))
     return ClassesBySystem(title, labels, tuple(lines))
 
 
-def _shares(view: ClassView, labels: Sequence[str]) -> tuple[ClassCell, ...]:
-    told = {label: ClassCell(count, f"{share} ({interval})") for label, count, share, interval in view.shares}
+def _shares(table: ClassTable, labels: Sequence[str]) -> tuple[ClassCell, ...]:
+    told = {one.label: ClassCell(one.count, one) for one in table.total}
     return tuple(told.get(label, ClassCell(0)) for label in labels)
 
 
-def _counts(view: ClassView, category: str, labels: Sequence[str]) -> tuple[ClassCell, ...]:
-    """Nothing where the system answered no question of the category."""
-    for row in view.rows:
-        if row.name == category:
-            counts = dict(zip(view.labels, row.counts, strict=True))
-            return tuple(ClassCell(counts.get(label, 0)) for label in labels)
-    return ()
-
-
-def _spread(rows: Sequence[tuple[str, SpreadRow]]) -> tuple[SpreadLine, ...]:
+def _spread(rows: Sequence[tuple[str, Spread]]) -> tuple[SpreadLine, ...]:
     lines = []
-    for category in dict.fromkeys(row.name for _name, row in rows):
-        lines += [SpreadLine(name, row) for name, row in rows if row.name == category]
+    for category in dict.fromkeys(row.category for _name, row in rows):
+        lines += [SpreadLine(name, row) for name, row in rows if row.category == category]
     return tuple(lines)
