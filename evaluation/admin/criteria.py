@@ -24,16 +24,7 @@ from evaluation.criteria.trying import draft_rubric, preview, sample_answers, tr
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion, User
 from evaluation.web.forms.criterion import CriterionForm, filled
-from evaluation.web.pages.criterion import (
-    STATES,
-    Choices,
-    Option,
-    Preview,
-    TrialView,
-    criterion_page,
-    preview_of,
-    trial_view,
-)
+from evaluation.web.pages.criterion import STATES, Choices, Preview, TrialView, criterion_page, preview_of, trial_view
 from evaluation.wording.messages import explain_refusal
 
 MOST_OFFERED = 20  # answer sets and judges to choose from, the newest first
@@ -177,7 +168,7 @@ class CriterionVersionAdmin(VersionAdmin):
             preview=shown,
             trial=tried,
         )
-        context = {**self.admin_site.each_context(request), "page": page, "opts": self.opts, "title": page.name}
+        context = {**self.admin_site.each_context(request), "page": page, "opts": self.opts, "title": str(row)}
         return render(request, "admin/criterion.html", context)
 
 
@@ -193,16 +184,11 @@ def _choices(row: CriterionVersion, asked: Any) -> Choices:
     project = row.criterion.project_id
     sets = AnswerSet.objects.filter(project=project).select_related("question_set", "system_version__system")
     judges = JudgeVersion.objects.filter(project=project).select_related("endpoint")
-    answers, judge = _number(asked.get("answers")), _number(asked.get("judge"))
     return Choices(
-        tuple(
-            Option(one.pk, f"{one.question_set} · {one.system_version} · {one.pk}", one.pk == answers)
-            for one in sets.order_by("-pk")[:MOST_OFFERED]
-        ),
-        tuple(
-            Option(one.pk, gettext("offline baseline") if one.is_baseline else str(one), one.pk == judge)
-            for one in judges.order_by("-pk")[:MOST_OFFERED]
-        ),
+        list(sets.order_by("-pk")[:MOST_OFFERED]),
+        list(judges.order_by("-pk")[:MOST_OFFERED]),
+        _number(asked.get("answers")),
+        _number(asked.get("judge")),
     )
 
 

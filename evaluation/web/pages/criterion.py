@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.utils.functional import Promise
@@ -14,7 +14,7 @@ from evaluation.core.samples import Result, Status
 from evaluation.criteria.trying import Trial
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.spec import CriterionTexts
-from evaluation.models import Answer, CriterionEvent, CriterionVersion
+from evaluation.models import Answer, AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion
 from evaluation.web.forms.criterion import DIRECTIONS, SLOTS, STAND_INS, key_text
 from evaluation.wording.messages import explain_reason
 
@@ -33,18 +33,8 @@ class Written:
 
     language: str
     title: str
-    question: str
-    instruction: str
+    texts: CriterionTexts
     levels: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A choice of a list."""
-
-    value: int
-    title: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +42,17 @@ class Preview:
     """The request for one answer as messages (role and content) with the schema of the reply; ``instead`` says why
     there would be none."""
 
-    answer_id: int
-    question: str
-    messages: tuple[tuple[str, str], ...]
-    schema: str
-    instead: str
+    answer: Answer
+    messages: tuple[tuple[str, str], ...] = ()
+    schema: str = ""
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:
-    """An answer of a trial: question, answer, value or status, and the reason."""
+    """An answer of a trial: value or status, and the reason."""
 
-    question: str
-    answer: str
+    answer: Answer
     value: str
     reason: str
 
@@ -79,23 +67,24 @@ class TrialView:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What preview and trial can be made with."""
+    """What preview and trial can be made with, and which of them are asked for, 0 for none."""
 
-    answer_sets: tuple[Option, ...]
-    judges: tuple[Option, ...]
+    answer_sets: Sequence[AnswerSet]
+    judges: Sequence[JudgeVersion]
+    chosen_answers: int
+    chosen_judge: int
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionPage:
     """Everything on the page. ``state`` is a key of :data:`STATES`; ``facts`` are label and value."""
 
-    version_id: int
-    name: str
+    version: CriterionVersion
     state: str
     state_title: str
     facts: tuple[tuple[str, str], ...]
     texts: tuple[Written, ...]
-    versions: tuple[Option, ...]
+    versions: Sequence[CriterionVersion]
     may_activate: bool
     may_deactivate: bool
     may_draft: bool
@@ -125,15 +114,13 @@ def criterion_page(
 ) -> CriterionPage:
     """The page for a person who leads or drafts in the criterion's project."""
     spec, state = version.read(), state_of(version.pk, newest, ever)
-    texts = [Written(code, gettext(name), *_said(said)) for code, name, said in _languages(spec.ko, spec.en)]
     return CriterionPage(
-        version_id=version.pk,
-        name=str(version),
+        version=version,
         state=state,
         state_title=str(STATES[state]),
         facts=_facts(version),
-        texts=tuple(texts),
-        versions=tuple(Option(one.pk, f"v{one.version}", one.pk == version.pk) for one in versions),
+        texts=tuple(_written(spec.ko, spec.en)),
+        versions=versions,
         may_activate=leads and state != "active",
         may_deactivate=leads and state == "active",
         may_draft=drafts,
@@ -145,19 +132,15 @@ def criterion_page(
 
 def preview_of(answer: Answer, made: JudgeCall | Result) -> Preview:
     """The request for an answer, or why there would be none."""
-    question = answer.question.text
     if isinstance(made, Result):
-        return Preview(answer.pk, question, (), "", explain_reason(made.reason))
+        return Preview(answer, instead=explain_reason(made.reason))
     messages = tuple((message["role"], message["content"]) for message in made.rendered.messages)
-    return Preview(answer.pk, question, messages, json.dumps(made.rendered.schema, indent=1, ensure_ascii=False), "")
+    return Preview(answer, messages, json.dumps(made.rendered.schema, indent=1, ensure_ascii=False))
 
 
 def trial_view(trial: Trial) -> TrialView:
     """The trial as rows."""
-    rows = tuple(
-        TrialRow(one.answer.question.text, one.answer.text, _value(one.result), _reason(one.result))
-        for one in trial.tried
-    )
+    rows = tuple(TrialRow(one.answer, _value(one.result), _reason(one.result)) for one in trial.tried)
     return TrialView(rows, "" if trial.cost is None else f"{trial.cost:.4f}")
 
 
@@ -171,14 +154,11 @@ def _reason(result: Result) -> str:
     return result.reason if result.status is Status.SCORED else explain_reason(result.reason)
 
 
-def _languages(korean: CriterionTexts | None, english: CriterionTexts | None) -> list[tuple[str, str, CriterionTexts]]:
-    both = [("ko", "Korean", korean), ("en", "English", english)]
-    return [(code, name, said) for code, name, said in both if said is not None]
-
-
-def _said(texts: CriterionTexts) -> tuple[str, str, tuple[tuple[str, str], ...]]:
-    levels = zip(texts.keys, texts.levels, strict=True)
-    return texts.question, texts.instruction, tuple((key_text(key), level.text) for key, level in levels)
+def _written(korean: CriterionTexts | None, english: CriterionTexts | None) -> Iterator[Written]:
+    for code, name, texts in (("ko", "Korean", korean), ("en", "English", english)):
+        if texts is not None:
+            levels = zip(texts.keys, texts.levels, strict=True)
+            yield Written(code, gettext(name), texts, tuple((key_text(key), level.text) for key, level in levels))
 
 
 def _facts(version: CriterionVersion) -> tuple[tuple[str, str], ...]:
