@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.db.models import QuerySet
 from django.http import QueryDict
 
@@ -11,15 +9,6 @@ from evaluation.core.whole_numbers import whole_number
 from evaluation.models import QuestionSet, Run
 
 SIZE = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An entry of a filter."""
-
-    value: str
-    title: str
-    chosen: bool
 
 
 class RunFilter:
@@ -43,15 +32,16 @@ class RunFilter:
         """Whether anything but the page was asked for."""
         return bool(self.state or self.words or self.question_set)
 
-    def states(self) -> tuple[Option, ...]:
-        """The states a run can have."""
-        return tuple(Option(state.value, str(state.label), state.value == self.state) for state in Run.State)
+    @property
+    def states(self) -> list[tuple[str, str]]:
+        """The states a run can have, with their names."""
+        return Run.State.choices
 
-    def question_set_options(self) -> tuple[Option, ...]:
+    @property
+    def question_sets(self) -> QuerySet[QuestionSet]:
         """The question sets that have a run, newest first."""
         used = self._visible.order_by().values("answer_set__question_set")
-        sets = QuestionSet.objects.filter(pk__in=used).order_by("-pk")[:100]
-        return tuple(Option(str(one.pk), str(one), one.pk == self.question_set) for one in sets)
+        return QuestionSet.objects.filter(pk__in=used).order_by("-pk")[:100]
 
     def _matching(self) -> QuerySet[Run]:
         rows = self._visible

@@ -25,18 +25,10 @@ class ProgressPage:
     answered nothing, ``calls`` where none is open, ``resting`` where no endpoint rests, ``out`` where nothing is out in
     batches. ``troubles`` are the bad ends of calls, ``batch_troubles`` those of batches."""
 
-    run_id: int
+    run: Run
+    now: Progress
     chip: StateChip
     live: bool
-    reason: str
-    percent: str
-    ended: int
-    total: int
-    waiting: int
-    leased: int
-    batched: int
-    failed: int
-    skipped: int
     pace: str
     left: str
     until: str
@@ -54,18 +46,10 @@ def progress_page(run: Run, now: Progress, calls: Calls) -> ProgressPage:
     live = run.state in {Run.State.RUNNING, Run.State.PREFLIGHT}
     left = now.seconds_left if live else None
     return ProgressPage(
-        run_id=run.pk,
+        run=run,
+        now=now,
         chip=state_chip(run.state),
         live=live,
-        reason=explain_reason(run.reason) if run.reason else "",
-        percent=numbers.share(now.share),
-        ended=now.ended,
-        total=now.total,
-        waiting=now.blocked + now.todo,
-        leased=now.leased,
-        batched=now.batched,
-        failed=now.failed,
-        skipped=now.skipped,
         pace=_pace(now.pace) if live and now.pace else "",
         left=numbers.about(left) if left is not None else "",
         until=time_format(timezone.localtime() + timedelta(seconds=left)) if left is not None else "",

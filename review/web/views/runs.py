@@ -1,4 +1,5 @@
-"""The list of runs, the page of a run, its report as a file, and its progress."""
+"""The list of runs, the page of a run, its report as a file and its progress; its agreement in detail, at once without
+intervals, which are fetched afterwards, as is the past; and comparisons, of runs and of two answers to one question."""
 
 from __future__ import annotations
 
@@ -12,19 +13,31 @@ from evaluation.core.roles import Action
 from evaluation.models import Run
 from evaluation.runs.exports import take_export
 from evaluation.runs.progress import calls_of, progress
+from review.comparisons.answers import answer_pairs
 from review.comparisons.summaries import ENDED, headlines
+from review.comparisons.trend import trends_of
+from review.comparisons.whole import compare
+from review.evidence.experts import has_examples
 from review.evidence.exposures import expose, expose_answers
 from review.plans.ahead import next_review
 from review.plans.wording import planned_review
 from review.reports.exporting import FORMATS, export
 from review.reports.gathering import gather
 from review.reports.making import report_of
+from review.results.run_agreement import By, agreement_of
+from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
 from review.web.forms.run_filter import RunFilter
+from review.web.pages.agreement import agreement_page
+from review.web.pages.agreement_plots import trend_page
+from review.web.pages.comparison import compare_answers_page, compare_page
 from review.web.pages.progress import progress_page
 from review.web.pages.report_pictures import agreement_pictures
 from review.web.pages.run import run_actions, run_page
 from review.web.pages.run_list import LISTED, RunListPage, run_rows
 from review.web.views.people import person
+
+MOST_COMPARED = 10
+MOST_OFFERED = 30
 
 
 @login_required
@@ -77,3 +90,76 @@ def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
     if not page.live:
         response.headers["HX-Refresh"] = "true"
     return response
+
+
+@login_required
+@require_safe
+def run_agreement(request: HttpRequest, pk: int) -> HttpResponse:
+    """Every agreement figure of a run; with intervals where they have been computed, else they are fetched later."""
+    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+    kept = agreement_if_kept(found, by=By.CATEGORY)
+    figures = agreement_of(found, by=By.CATEGORY).to_dict() if kept is None else kept
+    page = agreement_page(found, figures, examples=has_examples(found.answer_set_id), waiting=kept is None)
+    return render(request, "review/agreement.html", {"page": page})
+
+
+@login_required
+@require_safe
+def run_agreement_intervals(request: HttpRequest, pk: int) -> HttpResponse:
+    """The figures of the page with their intervals, which takes seconds the first time."""
+    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+    figures = kept_agreement(found, by=By.CATEGORY)
+    page = agreement_page(found, figures, examples=has_examples(found.answer_set_id), waiting=False)
+    return render(request, "review/agreement/_figures.html", {"page": page})
+
+
+@login_required
+@require_safe
+def run_agreement_over_time(request: HttpRequest, pk: int) -> HttpResponse:
+    """The agreement of earlier runs over the same question set."""
+    found = access.fetch(Run.objects.select_related("answer_set__question_set"), request.user, Action.VIEW, pk)
+    return render(request, "review/agreement/_over_time.html", {"page": trend_page(trends_of(found))})
+
+
+@login_required
+@require_safe
+def run_compare(request: HttpRequest) -> HttpResponse:
+    """Runs compared with the first of them. It tells how judges scored single questions, which is recorded."""
+    runs = _compared(request)
+    page = compare_page(compare(runs), _others(request, runs))
+    for one in runs if len(runs) > 1 else ():
+        expose(request.user, one, "comparison")
+    return render(request, "review/compare.html", {"page": page})
+
+
+@login_required
+@require_safe
+def run_compare_answers(request: HttpRequest) -> HttpResponse:
+    """The answers of two runs to one question; of one run alone there is nothing that differs."""
+    runs = _compared(request)
+    if len(runs) > 2:
+        raise Http404
+    baseline, ours = runs[0], runs[-1]
+    pairs = answer_pairs(ours, baseline, request.GET.get("question", ""))
+    if not pairs:
+        raise Http404
+    expose_answers(request.user, [one.answer_id for pair in pairs for one in (pair.ours, pair.baseline)], "comparison")
+    return render(request, "review/compare_answers.html", {"page": compare_answers_page(ours, baseline, pairs)})
+
+
+def _compared(request: HttpRequest) -> list[Run]:
+    """The runs that ``runs=1,2`` or ``runs=1&runs=2`` names, each once, all of which the person may see."""
+    named = [part for value in request.GET.getlist("runs") for part in value.split(",")]
+    if not named or not all(part.isascii() and part.isdigit() and len(part) <= 18 for part in named):
+        raise Http404
+    keys = list(dict.fromkeys(int(part) for part in named))[:MOST_COMPARED]
+    return [access.fetch(Run.objects.select_related(*LISTED), request.user, Action.VIEW, pk) for pk in keys]
+
+
+def _others(request: HttpRequest, runs: list[Run]) -> list[Run]:
+    """What could be compared: the newest runs that answered a version of the same question set."""
+    names = {run.answer_set.question_set.name for run in runs}
+    rows = access.visible(Run.objects.select_related(*LISTED), request.user).filter(
+        project_id=runs[0].project_id, answer_set__question_set__name__in=names
+    )
+    return list(rows.exclude(state__in=[Run.State.DRAFT, Run.State.CANCELLED]).order_by("-id")[:MOST_OFFERED])
