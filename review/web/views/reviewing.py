@@ -126,41 +126,28 @@ def save(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def skip_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Pass the item on to somebody else."""
-    assignment = own_assignment(request.user, pk)
-    try:
-        skip(assignment)
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
-    return _onward(request, assignment.item.queue)
+    return _put_down(request, pk, skip)
 
 
 @login_required
 @require_POST
 def flag_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Say that something is wrong with the item itself."""
-    assignment = own_assignment(request.user, pk)
+    kind, comment = request.POST.get("kind", ""), request.POST.get("flag_comment", "")
+    done = gettext("Flagged. A lead will look at it.")
     try:
-        flag(assignment, request.POST.get("kind", ""), request.POST.get("flag_comment", ""))
-        messages.success(request, gettext("Flagged. A lead will look at it."))
+        return _put_down(request, pk, lambda held: flag(held, kind, comment), done)
     except UnknownName:
         messages.error(request, gettext("Choose what is wrong with the item."))
-        return _to_item(request, assignment.pk)
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
-    return _onward(request, assignment.item.queue)
+        return _to_item(request, pk)
 
 
 @login_required
 @require_POST
 def escalate_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Hand the item to a lead."""
-    assignment = own_assignment(request.user, pk)
-    try:
-        escalate(assignment, request.POST.get("escalate_comment", ""))
-        messages.success(request, gettext("A lead has your question and will decide."))
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
-    return _onward(request, assignment.item.queue)
+    comment, done = request.POST.get("escalate_comment", ""), gettext("A lead has your question and will decide.")
+    return _put_down(request, pk, lambda held: escalate(held, comment), done)
 
 
 @login_required
@@ -228,6 +215,19 @@ def _screen(
         ahead=ahead,
     )
     return render(request, "review/review.html", {"page": page}, status=status)
+
+
+def _put_down(request: HttpRequest, pk: int, step: Callable[[Assignment], object], done: str = "") -> HttpResponse:
+    """Put the item down without a rating, say so where it is worth saying, and go on."""
+    assignment = own_assignment(request.user, pk)
+    try:
+        step(assignment)
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    else:
+        if done:
+            messages.success(request, done)
+    return _onward(request, assignment.item.queue)
 
 
 def _kept(step: Callable[[], object]) -> HttpResponse:
