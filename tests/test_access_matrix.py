@@ -20,7 +20,6 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "question-set-preview": lambda w: w.batch.uuid,
     "question-set-confirm": lambda w: w.batch.uuid,
     "question-set": lambda w: w.question_set.pk,
-    "questions": lambda w: w.question_set.pk,
     "run": lambda w: w.run.pk,
     "answer": lambda w: w.answer.pk,
     "answer-set": lambda w: w.run.answer_set_id,
@@ -31,6 +30,7 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "adjudication": lambda w: w.assignment.item_id,
     "adjudication-rubric": lambda w: (w.assignment.item_id, "correctness"),
     "ruling": lambda w: w.raised.pk,
+    "raised": lambda w: w.raised.pk,
     "practice": lambda w: 1,
     "draw": lambda w: w.draw.pk,
     "system": lambda w: w.system_version.system_id,
@@ -53,7 +53,7 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "answer-revert": lambda w: {"metric": w.queue.metrics.get(position=0).metric_id},
     "queue-new": lambda w: {"run": w.run.pk},
     "pair-new": lambda w: {"run_a": w.run.pk},
-    "api-runs": lambda w: {"answer_set": w.run.answer_set_id},
+    "api-run-list": lambda w: {"answer_set": w.run.answer_set_id},
     "api-draw-list": lambda w: {"run": w.run.pk, "strategy": "all"},
     "api-queue-list": lambda w: {
         "runs": [w.run.pk], "metrics": ["correctness"], "reviewers": [w.people["member"].username], "strategy": "all",
@@ -63,7 +63,7 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     },
     "api-pairs-prefer": lambda w: {"pair": w.pair_set.pairs.get().pk, "value": 1},
     "api-answer-adjudicate": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
-    "api-ruling": lambda w: {"upheld": False, "reason": "because"},
+    "api-raised-ruling": lambda w: {"upheld": False, "reason": "because"},
     "api-run-override": lambda w: {
         "metric": "correctness", "answers": [w.answer.pk], "value": 3, "reason": "because",
     },

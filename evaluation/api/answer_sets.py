@@ -6,17 +6,17 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.accounts.access import fetch
-from evaluation.api.endpoints import Endpoint, ListEndpoint, StrictSerializer, person
-from evaluation.api.errors import problem_json
+from evaluation.api.endpoints import RowsViewSet, StrictSerializer, person, written_by
+from evaluation.api.errors import ProblemSerializer
 from evaluation.api.filters import AnswerSetFilter
-from evaluation.api.run_json import RunSummarySerializer, run_summary
-from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, UploadEndpoint
+from evaluation.api.run_serializers import RunState, RunSummarySerializer
+from evaluation.api.uploading import FILE_BODY, FileOfRows, UploadEndpoint
 from evaluation.core.roles import Action
 from evaluation.files.reading import read_answers
 from evaluation.models import AnswerSet, QuestionSet
@@ -70,26 +70,29 @@ class ImportedAnswersSerializer(serializers.Serializer[Any]):
 
     answer_set = AnswerSetSerializer()
     run = RunSummarySerializer()
-    created = serializers.BooleanField()
-    missing = serializers.ListField(child=serializers.CharField(), help_text="ids of questions without an answer")
-    remarks = ProblemSerializer(many=True)
+    created = serializers.BooleanField(source="imported.created")
+    missing = serializers.ListField(
+        source="imported.missing", child=serializers.CharField(), help_text="ids of questions without an answer"
+    )
+    remarks = ProblemSerializer(source="imported.remarks", many=True)
 
 
-class AnswerSetList(UploadEndpoint, ListEndpoint):
+@extend_schema_view(retrieve=extend_schema(description="The answer set, with the number of its answers."))
+class AnswerSetViewSet(UploadEndpoint, RowsViewSet):
     """Answer sets, newest first; a POST imports a file and scores it by rules."""
 
     rows = SETS
     serializer_class = AnswerSetSerializer
     filterset_class = AnswerSetFilter
-    beside = AnswerOptions
-    query = ("question_set", "system", "k", "name")
 
-    @extend_schema(
-        request={"multipart/form-data": AnswerForm, **FILE_BODY},
-        parameters=[AnswerOptions],
-        responses={201: ImportedAnswersSerializer, 200: ImportedAnswersSerializer},
+    @written_by(
+        ImportedAnswersSerializer,
+        status=201,
+        others={200: ImportedAnswersSerializer},
+        body={"multipart/form-data": AnswerForm, **FILE_BODY},
+        query=AnswerOptions,
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Import the answers of one system: 201, or 200 where exactly these are there already; 400 with every
         problem of the file. Rules that take longer than a request should are done in the background."""
         body, options = self.upload()
@@ -105,23 +108,6 @@ class AnswerSetList(UploadEndpoint, ListEndpoint):
             k=options["k"],
         )
         run = score_by_rules(imported.run, seconds=AT_ONCE_SECONDS)
-        return Response(
-            {
-                "answer_set": AnswerSetSerializer(SETS.get(pk=run.answer_set_id)).data,
-                "run": run_summary(run, request),
-                "created": imported.created,
-                "missing": imported.missing,
-                "remarks": [problem_json(remark) for remark in imported.remarks],
-            },
-            status=201 if imported.created else 200,
-        )
-
-
-class AnswerSetDetail(Endpoint):
-    """One answer set."""
-
-    serializer_class = AnswerSetSerializer
-
-    def get(self, request: Request, pk: int) -> Response:
-        """The answer set, with the number of its answers."""
-        return Response(AnswerSetSerializer(fetch(SETS, request.user, Action.VIEW, pk)).data)
+        answer_set = SETS.get(pk=run.answer_set_id)
+        found = {"answer_set": answer_set, "run": RunState.of(run, request), "imported": imported}
+        return Response(found, status=201 if imported.created else 200)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from django.db.models import OuterRef, Subquery
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
-from evaluation.accounts.access import fetch
-from evaluation.api.endpoints import Endpoint, ListEndpoint
+from evaluation.api.endpoints import RowsViewSet
 from evaluation.api.filters import CriterionFilter
-from evaluation.core.roles import Action
 from evaluation.criteria.active_criteria import newest_events
 from evaluation.models import CriterionEvent, CriterionVersion
 
@@ -18,7 +14,6 @@ _IN_FORCE = newest_events().filter(criterion=OuterRef("criterion"), verb=Criteri
 VERSIONS = CriterionVersion.objects.select_related("criterion").annotate(
     version_in_force=Subquery(_IN_FORCE.values("version_id")[:1])
 )
-OF_PROJECT = "criterion__project_id"
 
 
 class CriterionSerializer(serializers.ModelSerializer[CriterionVersion]):
@@ -39,21 +34,10 @@ class CriterionSerializer(serializers.ModelSerializer[CriterionVersion]):
         return getattr(row, "version_in_force", None) == row.pk
 
 
-class CriterionList(ListEndpoint):
+class CriterionViewSet(RowsViewSet):
     """Versions of criteria, newest first, drafts included."""
 
     rows = VERSIONS
-    path = OF_PROJECT
+    path = "criterion__project_id"
     serializer_class = CriterionSerializer
     filterset_class = CriterionFilter
-
-
-class CriterionDetail(Endpoint):
-    """One version of a criterion."""
-
-    serializer_class = CriterionSerializer
-
-    def get(self, request: Request, pk: int) -> Response:
-        """The version."""
-        row = fetch(VERSIONS, request.user, Action.VIEW, pk, path=OF_PROJECT)
-        return Response(CriterionSerializer(row).data)

@@ -1,27 +1,34 @@
-"""What all endpoints share: strict query parameters, strict bodies, lists of what the caller may see."""
+"""What all endpoints share: strict query parameters, strict bodies, answers written by the serializer that is declared,
+lists of what the caller may see."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.exceptions import NotAuthenticated, ValidationError
 from rest_framework.generics import GenericAPIView
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
+from rest_framework.utils.serializer_helpers import ReturnDict, ReturnList
+from rest_framework.viewsets import ViewSetMixin
 
-from evaluation.accounts.access import visible
+from evaluation.accounts.access import fetch, visible
 from evaluation.api.pages import Pages
 from evaluation.api.parsers import LengthRequired, StrictJSON
 from evaluation.core.roles import Action
 from evaluation.models import User
+
+Method = Callable[..., Any]
+Kind = type[serializers.BaseSerializer[Any]]
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -57,37 +64,147 @@ class Endpoint(GenericAPIView[Any]):
         super().initial(request, *args, **kwargs)
         if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
             raise LengthRequired
-        known = set(self.query) if request.method != "GET" else {*self.query, *self._filters(), *self._paging()}
-        if unknown := sorted(set(request.query_params) - known):
+        if unknown := sorted(set(request.query_params) - self._known()):
             raise ValidationError({name: [_("This parameter is not known here.")] for name in unknown})
 
-    def _filters(self) -> tuple[str, ...]:
+    def _known(self) -> set[str]:
+        """The parameters of the method that answers: its own, and for pages of a list the filters and the cursor."""
+        method = getattr(self, str(self.request.method).lower(), None)
+        declared = getattr(method, "query", None)
+        known = {*self.query, *(_shared(declared).fields if declared else ())}
+        if self.request.method != "GET" or not getattr(method, "paged", not getattr(self, "detail", False)):
+            return known
         filters: type[FilterSet] | None = getattr(self, "filterset_class", None)
-        return tuple(filters.base_filters) if filters else ()
-
-    def _paging(self) -> tuple[str, ...]:
-        return ("cursor", "page_size") if self.pagination_class else ()
+        known |= set(filters.base_filters) if filters else set()
+        return known | ({"cursor", "page_size"} if self.pagination_class else set())
 
     def body(self) -> Any:
-        """The validated body of the request, by the view's serializer.
+        """The validated body of the request, by what the method declares, else by the view's serializer.
 
         :raises ValidationError: for anything it does not accept.
         """
         if self.request.data is None:
             raise ValidationError({"non_field_errors": ["No data provided"]})  # as the REST framework words it
-        kind: Any = self.get_serializer_class()
-        return _reader(kind).run_validation(self.request.data)
+        method = getattr(self, str(self.request.method).lower())
+        kind: Any = getattr(method, "body", None) or self.get_serializer_class()
+        return _shared(kind).run_validation(self.request.data)
+
+    def page(self, rows: QuerySet[Any], kind: Kind) -> Response:
+        """One page of the rows."""
+        return self.get_paginated_response(
+            _written(kind, self.paginate_queryset(self.filter_queryset(rows)) or [], many=True)
+        )
+
+    def asked(self, given: Mapping[str, Any] | None = None) -> Any:
+        """The validated parameters of the address, or what is ``given`` in their place, by the ``query`` that the
+        method declares.
+
+        :raises ValidationError: naming what does not fit.
+        """
+        method = getattr(self, str(self.request.method).lower())
+        return _shared(method.query).run_validation(self.request.query_params if given is None else given)
 
 
 @cache
-def _reader(kind: Any) -> BaseSerializer[Any]:
+def _shared(kind: Any) -> serializers.Serializer[Any]:
     """One for all requests, of which it keeps nothing: making a serializer copies every field below it."""
-    made: BaseSerializer[Any] = kind()
+    made: serializers.Serializer[Any] = kind()
     return made
 
 
-class ListEndpoint(ListModelMixin, Endpoint):
-    """A list of rows of the projects in which the caller may look at things, in cursor pages.
+def written_by(
+    *kinds: Kind,
+    status: int = 200,
+    others: Mapping[int, Any] | None = None,
+    many: bool = False,
+    paged: bool = False,
+    body: Any = None,
+    query: type[StrictSerializer] | None = None,
+) -> Callable[[Method], Method]:
+    """Declare what a method reads and answers, for the schema and for the answer itself.
+
+    The method returns the thing, or a ``Response`` around it where the status is another, and the first of the
+    ``kinds`` of serializers writes it; where another one has to, the method hands over its ``data``. Of a method that
+    answers in pages (``paged``) the rows are taken. ``None`` becomes 204, as without any kind. ``others`` tells the
+    schema of further statuses. ``body`` is what :meth:`Endpoint.body` reads, ``query`` what :meth:`Endpoint.asked`
+    does.
+    """
+    responses = {status: _declared(kinds, many or paged)} if kinds else {204: None}
+    responses |= {one: _declared(more) if isinstance(more, tuple) else more for one, more in (others or {}).items()}
+    schema: dict[str, Any] = {"responses": responses}
+    if query:
+        schema["parameters"] = [query]
+    if body:
+        schema["request"] = body
+
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def answered(self: Endpoint, request: Request, *args: Any, **kwargs: Any) -> Response:
+            found = method(self, request, *args, **kwargs)
+            if found is None or not kinds:
+                return Response(status=204)
+            if paged:
+                return found if isinstance(found, Response) else self.page(found, kinds[0])
+            response = found if isinstance(found, Response) else Response(found, status=status)
+            response.data = _written(kinds[0], response.data, many=many)
+            return response
+
+        vars(answered).update(kinds=kinds, body=body, query=query, paged=paged)
+        return extend_schema(**schema)(answered)
+
+    return decorate
+
+
+def verb(
+    find: Callable[[Any, int], Any],
+    *kinds: Kind,
+    body: type[StrictSerializer] | None = StrictSerializer,
+    **declared: Any,
+) -> Callable[[Method], Method]:
+    """A POST on one thing. ``find`` fetches it for the caller, who may do this; then the body is read, which without
+    fields has to be empty and with ``None`` is left alone. The method is given the thing and, where it has fields,
+    the body; :func:`written_by` says what becomes of what it returns."""
+    fields = body not in (None, StrictSerializer)
+
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def done(self: Endpoint, request: Request, pk: int) -> Any:
+            one = find(request.user, pk)
+            read = self.body() if body else None
+            return method(self, one, read) if fields else method(self, one)
+
+        options = {"serializer_class": body or StrictSerializer, "pagination_class": None, "filterset_class": None}
+        routed = action(detail=True, methods=["post"], url_path=method.__name__.replace("_", "-"), **options)(done)
+        return written_by(*kinds, body=body, **declared)(routed)
+
+    return decorate
+
+
+def _declared(kinds: tuple[Kind, ...], many: bool = False) -> Any:
+    """What the schema says of an answer that one of the kinds writes."""
+    if len(kinds) == 1:
+        return kinds[0](many=many)
+    name = "Or".join(kind.__name__.removesuffix("Serializer") for kind in kinds)
+    return PolymorphicProxySerializer(name, serializers=list(kinds), resource_type_field_name=None, many=many)
+
+
+def _written(kind: Kind, found: Any, *, many: bool) -> Any:
+    if isinstance(found, ReturnDict | ReturnList):  # by another serializer
+        return found
+    write = _shared(kind).to_representation
+    return [write(one) for one in found] if many else write(found)
+
+
+class ViewSet(ViewSetMixin, Endpoint):
+    """Verbs on things that an address names by their id."""
+
+    lookup_value_converter = "int"
+    serializer_class: Any = StrictSerializer
+    filterset_class: Any = None
+
+
+class RowsViewSet(ListModelMixin, ViewSet):
+    """Rows of the projects in which the caller may look at things: a list in cursor pages, and each by its id.
 
     ``rows`` are all rows with what the serializer needs; a caller without any role gets an empty list.
     """
@@ -101,9 +218,17 @@ class ListEndpoint(ListModelMixin, Endpoint):
         """What the caller may see."""
         return visible(self.rows.all(), self.request.user, Action.VIEW, path=self.path)
 
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def get_object(self) -> Any:
+        """The row of the address."""
+        return fetch(self.rows.all(), self.request.user, Action.VIEW, self.kwargs["pk"], path=self.path)
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One page."""
-        return self.list(request)
+        return super().list(request)
+
+    def retrieve(self, request: Request, pk: int) -> Response:
+        """The version."""
+        return Response(self.get_serializer(self.get_object()).data)
 
 
 def person(request: Request) -> User:

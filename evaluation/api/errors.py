@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -11,11 +12,30 @@ from evaluation.core.errors import InvalidFile, Problem, Refused, TooOften, Unkn
 from evaluation.wording.messages import explain, explain_refusal
 
 
+class SentenceField(serializers.CharField):
+    """A problem or remark in a sentence in the caller's language."""
+
+    def to_representation(self, value: Problem) -> str:
+        """The sentence."""
+        return explain(value)
+
+
+class ProblemSerializer(serializers.Serializer[Problem]):
+    """A problem or remark about a file."""
+
+    code = serializers.CharField()
+    file = serializers.CharField(allow_blank=True)
+    line = serializers.IntegerField(allow_null=True)
+    field = serializers.CharField(allow_blank=True)
+    params = serializers.DictField()
+    message = SentenceField(source="*")
+
+
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """400 with every problem for a refused file, 409 for an impossible action, 429 for one taken too often, 400 for an
     unknown name."""
     if isinstance(error, InvalidFile):
-        problems = [problem_json(problem) for problem in error.problems]
+        problems = ProblemSerializer(error.problems, many=True).data
         return Response({"detail": "invalid_file", "problems": problems}, status=400)
     if isinstance(error, TooOften):
         body = {"detail": explain_refusal(error), "code": error.code}
@@ -25,15 +45,3 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, UnknownName):
         return Response({"detail": str(error), "known": error.known}, status=400)
     return exception_handler(error, context)
-
-
-def problem_json(problem: Problem) -> dict[str, Any]:
-    """A problem or remark with its parts and, as ``message``, the sentence in the caller's language."""
-    return {
-        "code": problem.code,
-        "file": problem.file,
-        "line": problem.line,
-        "field": problem.field,
-        "params": dict(problem.params),
-        "message": explain(problem),
-    }

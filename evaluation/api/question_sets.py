@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.accounts.access import fetch
-from evaluation.api.endpoints import Endpoint, ListEndpoint, StrictSerializer, person
-from evaluation.api.errors import problem_json
+from evaluation.api.endpoints import RowsViewSet, StrictSerializer, person, written_by
+from evaluation.api.errors import ProblemSerializer, SentenceField
 from evaluation.api.filters import ByNameInProject, QuestionFilter
 from evaluation.api.pages import PagesInOrder
-from evaluation.api.uploading import FILE_BODY, FileOfRows, ProblemSerializer, UploadEndpoint, project_for
+from evaluation.api.uploading import FILE_BODY, FileOfRows, UploadEndpoint, project_for
 from evaluation.core.roles import Action
 from evaluation.files.reading import read_questions
 from evaluation.models import Question, QuestionSet
-from evaluation.questions.importing import Imported, import_question_set, set_name
+from evaluation.questions.importing import import_question_set, set_name
 from evaluation.questions.uploads import Preview, preview_file
 
 SETS = QuestionSet.objects.annotate(question_count=Count("questions"))
@@ -74,27 +74,74 @@ class ImportedSetSerializer(serializers.Serializer[Any]):
     """What became of a file: a new version, or the version that has its content already."""
 
     question_set = QuestionSetSerializer()
-    created = serializers.BooleanField()
-    note = serializers.CharField(help_text="how it came about, in a sentence")
-    metadata_not_taken_over = serializers.ListField(child=serializers.CharField())
+    created = serializers.BooleanField(source="imported.created")
+    note = SentenceField(source="imported.note", help_text="how it came about, in a sentence")
+    metadata_not_taken_over = serializers.ListField(
+        source="imported.metadata_not_taken_over", child=serializers.CharField()
+    )
+    remarks = ProblemSerializer(source="file.remarks", many=True)
+
+
+class FieldChangeSerializer(serializers.Serializer[Any]):
+    """A field of a question with its value before and after."""
+
+    field = serializers.CharField()
+    before = serializers.JSONField(allow_null=True)
+    after = serializers.JSONField(allow_null=True)
+
+
+class ChangeSerializer(serializers.Serializer[Any]):
+    """A question that both versions have, with the fields that differ."""
+
+    id = serializers.CharField()
+    fields = FieldChangeSerializer(many=True)  # type: ignore[assignment]  # a field, not the list of them
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    """Ids of the questions that are added and removed, and those that change."""
+
+    added = serializers.ListField(child=serializers.CharField())
+    removed = serializers.ListField(child=serializers.CharField())
+    changed = ChangeSerializer(many=True)
+
+
+class PreviewSerializer(serializers.Serializer[Preview]):
+    """What an import would do: ``selects`` is the version that has the content already, else ``newest`` the one that
+    the next follows, and ``difference`` the questions that are added, removed and changed."""
+
+    name = serializers.CharField()
+    questions = serializers.IntegerField()
+    categories = serializers.SerializerMethodField()
+    metadata_keys = serializers.ListField(child=serializers.CharField())
     remarks = ProblemSerializer(many=True)
+    newest = serializers.IntegerField(source="newest.pk", allow_null=True)
+    selects = serializers.IntegerField(source="selects.pk", allow_null=True)
+    metadata_not_taken_over = serializers.ListField(child=serializers.CharField())
+    difference = DifferenceSerializer(allow_null=True)
+    format = serializers.CharField()
+    encoding = serializers.CharField()
+
+    def get_categories(self, preview: Preview) -> dict[str, int]:
+        """The number of questions by category."""
+        return dict(preview.categories)
 
 
-class QuestionSetList(UploadEndpoint, ListEndpoint):
-    """All versions of the question sets, newest first; a POST imports a file or JSON."""
+@extend_schema_view(retrieve=extend_schema(description="The version, with the number of its questions."))
+class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
+    """All versions of the question sets, newest first, and their questions; a POST imports a file or JSON."""
 
     rows = SETS
     serializer_class = QuestionSetSerializer
     filterset_class = ByNameInProject
-    beside = QuestionSetOptions
-    query = ("project", "name", "group_by", "dry_run")
 
-    @extend_schema(
-        request={"multipart/form-data": QuestionSetForm, **FILE_BODY},
-        parameters=[QuestionSetOptions],
-        responses={201: ImportedSetSerializer, 200: ImportedSetSerializer},
+    @written_by(
+        ImportedSetSerializer,
+        status=201,
+        others={200: (ImportedSetSerializer, PreviewSerializer)},
+        body={"multipart/form-data": QuestionSetForm, **FILE_BODY},
+        query=QuestionSetOptions,
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Import a question set: 201 with a new version, 200 with the one that has the content already, or with the
         preview of a dry run; 400 with every problem of the file."""
         body, options = self.upload()
@@ -105,63 +152,18 @@ class QuestionSetList(UploadEndpoint, ListEndpoint):
             raise ValidationError({"name": [_("Name the question set: the body has no file name.")]})
         name = set_name(options["name"], file, body.file_name)
         if options["dry_run"]:
-            return Response(preview_json(preview_file(project, name, file)))
+            return Response(PreviewSerializer(preview_file(project, name, file)).data)
         imported = import_question_set(project, name, file, by=person(request))
-        remarks = [problem_json(remark) for remark in file.remarks]
-        return Response(imported_json(imported) | {"remarks": remarks}, status=201 if imported.created else 200)
+        found = {"question_set": SETS.get(pk=imported.question_set.pk), "imported": imported, "file": file}
+        return Response(found, status=201 if imported.created else 200)
 
-
-class QuestionSetDetail(Endpoint):
-    """One version of a question set."""
-
-    serializer_class = QuestionSetSerializer
-
-    def get(self, request: Request, pk: int) -> Response:
-        """The version, with the number of its questions."""
-        return Response(QuestionSetSerializer(fetch(SETS, request.user, Action.VIEW, pk)).data)
-
-
-class QuestionList(ListEndpoint):
-    """The questions of one version, in its order."""
-
-    pagination_class = PagesInOrder
-    serializer_class = QuestionSerializer
-    filterset_class = QuestionFilter
-    rows = Question.objects.all()
-
-    def get_queryset(self) -> QuerySet[Any]:
-        """The questions of the version in the address."""
-        return super().get_queryset().filter(question_set_id=self.kwargs.get("pk"))
-
-    def get(self, request: Request, pk: int) -> Response:
+    @written_by(QuestionSerializer, paged=True)
+    @action(
+        detail=True,
+        serializer_class=QuestionSerializer,
+        filterset_class=QuestionFilter,
+        pagination_class=PagesInOrder,
+    )
+    def questions(self, request: Request, pk: int) -> QuerySet[Question]:
         """One page."""
-        fetch(QuestionSet.objects.all(), request.user, Action.VIEW, pk)
-        return self.list(request)
-
-
-def imported_json(imported: Imported) -> dict[str, Any]:
-    """The outcome of an import."""
-    row = SETS.get(pk=imported.question_set.pk)
-    return {
-        "question_set": QuestionSetSerializer(row).data,
-        "created": imported.created,
-        "note": problem_json(imported.note)["message"],
-        "metadata_not_taken_over": imported.metadata_not_taken_over,
-    }
-
-
-def preview_json(preview: Preview) -> dict[str, Any]:
-    """A preview with the differences spelled out."""
-    return {
-        "name": preview.name,
-        "questions": preview.questions,
-        "categories": dict(preview.categories),
-        "metadata_keys": preview.metadata_keys,
-        "remarks": [problem_json(remark) for remark in preview.remarks],
-        "newest": preview.newest and preview.newest.pk,
-        "selects": preview.selects and preview.selects.pk,
-        "metadata_not_taken_over": preview.metadata_not_taken_over,
-        "difference": None if preview.difference is None else asdict(preview.difference),
-        "format": preview.format,
-        "encoding": preview.encoding,
-    }
+        return fetch(QuestionSet.objects.all(), request.user, Action.VIEW, pk).questions.all()

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.accounts.access import fetch
+from evaluation.accounts.access import Person, fetch
 from evaluation.accounts.exposure_hook import values_shown
-from evaluation.api.endpoints import Endpoint, ListEndpoint, StrictSerializer, person
-from evaluation.api.filters import RunFilter
-from evaluation.api.pages import PagesInOrder
-from evaluation.api.run_json import (
-    RunSerializer,
-    RunSummarySerializer,
-    results_json,
-    run_json,
-    run_summaries,
-    run_summary,
-)
+from evaluation.api.answer_serializers import AnswerSerializer, has_judged
+from evaluation.api.endpoints import RowsViewSet, StrictSerializer, person, verb, written_by
+from evaluation.api.filters import AnswerFilter, RunFilter
+from evaluation.api.pages import MOST, PagesInOrder
+from evaluation.api.run_serializers import RunSerializer, RunState, RunSummarySerializer, RunWhole
 from evaluation.core.roles import Action
 from evaluation.judging.jury import JuryRule
-from evaluation.models import AnswerSet, Run, User
+from evaluation.models import AnswerSet, Run
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.asking import Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.making import QuestionFilter
-from evaluation.runs.results import answers_in
+from evaluation.runs.progress import progress
+from evaluation.runs.results import answers_in, primary_pairs, with_scores
 from evaluation.work.lifecycle import retry_failed
 
 RUNS = Run.objects.select_related("answer_set__question_set", "profile_version")
@@ -81,95 +75,89 @@ class RunRequestSerializer(StrictSerializer):
         required=False, default=None, allow_null=True, help_text="chosen by the caller; asking twice makes one run"
     )
 
-    def wanted(self) -> Wanted:
-        """The request as the lower floors take it."""
-        given = dict(self.validated_data)
-        questions = QuestionFilter(given["categories"], given["tags"], given["question_ids"], given["limit"])
-        names = (
-            "profile",
-            "judge",
-            "jury",
-            "baseline",
-            "embeddings",
-            "name",
-            "repeat",
-            "max_concurrency",
-            "use_cache",
-            "batch",
-            "budget",
-            "start_token",
-        )
-        several: dict[str, Any] = {name: tuple(given[name]) for name in ("beside", "metrics")}
-        return Wanted(questions=questions, **several, **{name: given[name] for name in names})
+
+class PageQuery(StrictSerializer):
+    """Which page of a run's results."""
+
+    cursor = serializers.CharField(required=False, help_text="The pagination cursor value.")
+    page_size = serializers.IntegerField(
+        required=False, min_value=1, max_value=MOST, help_text="Results per page, 1 to 500."
+    )
 
 
-class RunList(ListEndpoint):
-    """Runs, newest first; a POST makes and starts one."""
+def wanted_run(body: dict[str, Any]) -> Wanted:
+    """The request as the lower floors take it."""
+    given = {name: tuple(one) if isinstance(one, list) else one for name, one in body.items() if name != "answer_set"}
+    questions = QuestionFilter(*(given.pop(name) for name in ("categories", "tags", "question_ids", "limit")))
+    return Wanted(questions=questions, **given)
+
+
+def _to_steer(user: Person, pk: int) -> Run:
+    """A run for who may start one."""
+    return fetch(RUNS, user, Action.EVALUATE, pk)
+
+
+class RunViewSet(RowsViewSet):
+    """Runs, newest first; a POST makes and starts one. Steering is refused with 409 where the state does not allow
+    it."""
 
     rows = RUNS
     serializer_class = RunSummarySerializer
     filterset_class = RunFilter
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One page of summaries."""
+        """One page."""
         runs = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
-        return self.get_paginated_response(run_summaries(runs, request))
+        return self.get_paginated_response(RunSummarySerializer(RunState.of_all(runs, request), many=True).data)
 
-    @extend_schema(request=RunRequestSerializer, responses={202: RunSummarySerializer})
-    def post(self, request: Request) -> Response:
+    @written_by(RunSummarySerializer, status=202, body=RunRequestSerializer)
+    def create(self, request: Request) -> RunState:
         """Make and start a run: 202 with its id, status, progress and links."""
-        asked = RunRequestSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        answers = fetch(
-            AnswerSet.objects.select_related("project", "question_set"),
-            request.user,
-            Action.EVALUATE,
-            asked.validated_data["answer_set"],
-        )
-        run = ask_for_run(answers, asked.wanted(), person(request))
-        return Response(run_summary(RUNS.get(pk=run.pk), request), status=202)
+        wanted = self.body()
+        rows = AnswerSet.objects.select_related("project", "question_set")
+        asked = fetch(rows, request.user, Action.EVALUATE, wanted["answer_set"])
+        return self._now(ask_for_run(asked, wanted_run(wanted), person(request)))
 
-
-class RunDetail(Endpoint):
-    """One run with its means and a page of its results."""
-
-    serializer_class = RunSerializer
-    pagination_class = PagesInOrder
-
-    def get(self, request: Request, pk: int) -> Response:
+    @written_by(RunSerializer, query=PageQuery)
+    def retrieve(self, request: Request, pk: int) -> RunWhole:
         """The run; ``results`` is one page, oldest first, and ``results_next`` leads to the next."""
-        run = fetch(RUNS, request.user, Action.VIEW, pk)
-        pages = PagesInOrder()
-        answers = pages.paginate_queryset(answers_in(run).prefetch_related("contexts"), request, self) or []
-        results = results_json(run, answers)
-        judged = [one["id"] for one in results if {one["faithfulness"], one["answer_relevancy"]} != {None}]
+        run, pages = self.get_object(), PagesInOrder()
+        page = pages.paginate_queryset(answers_in(run).prefetch_related("contexts"), request, self) or []
+        whole = RunWhole(run, progress(run), request, page, pages.get_next_link(), pages.get_previous_link())
+        judged = [one.answer.pk for one in whole.results if one.judged]
         values_shown(request.user, judged, "api")
-        links = {"results_next": pages.get_next_link(), "results_previous": pages.get_previous_link()}
-        return Response(run_json(run, request) | {"results": results} | links)
+        return whole
 
+    @written_by(AnswerSerializer, paged=True)
+    @action(detail=True, serializer_class=AnswerSerializer, filterset_class=AnswerFilter, pagination_class=PagesInOrder)
+    def answers(self, request: Request, pk: int) -> Response:
+        """One page. Who still has to rate one of these answers is recorded as having seen the judges' values."""
+        run = fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+        page = self.paginate_queryset(self.filter_queryset(with_scores(answers_in(run), run))) or []
+        values_shown(request.user, [answer.pk for answer in page if has_judged(answer)], "api")
+        shown = AnswerSerializer(page, many=True, context={"primary": primary_pairs(run)})
+        return self.get_paginated_response(shown.data)
 
-def _retry(run: Run, by: User) -> Run:
-    retry_failed(run, by)
-    return run
-
-
-STEERING: dict[str, Callable[[Run, User], Run]] = {
-    "pause": pause_run,
-    "resume": resume_run,
-    "cancel": cancel_run,
-    "retry-failed": _retry,
-}
-
-
-class RunSteering(Endpoint):
-    """Pause, resume, cancel or retry a run: 409 where its state does not allow it."""
-
-    serializer_class = RunSummarySerializer
-    verb = ""
-
-    @extend_schema(request=None)
-    def post(self, request: Request, pk: int) -> Response:
+    @verb(_to_steer, RunSummarySerializer, body=None)
+    def pause(self, run: Run) -> RunState:
         """Do it, and answer with the run as it is then."""
-        run = fetch(RUNS, request.user, Action.EVALUATE, pk)
-        steered = STEERING[self.verb](run, person(request))
-        return Response(run_summary(RUNS.get(pk=steered.pk), request))
+        return self._now(pause_run(run, person(self.request)))
+
+    @verb(_to_steer, RunSummarySerializer, body=None)
+    def resume(self, run: Run) -> RunState:
+        """Do it, and answer with the run as it is then."""
+        return self._now(resume_run(run, person(self.request)))
+
+    @verb(_to_steer, RunSummarySerializer, body=None)
+    def cancel(self, run: Run) -> RunState:
+        """Do it, and answer with the run as it is then."""
+        return self._now(cancel_run(run, person(self.request)))
+
+    @verb(_to_steer, RunSummarySerializer, body=None)
+    def retry_failed(self, run: Run) -> RunState:
+        """Do it, and answer with the run as it is then."""
+        retry_failed(run, person(self.request))
+        return self._now(run)
+
+    def _now(self, run: Run) -> RunState:
+        return RunState.of(RUNS.get(pk=run.pk), self.request)

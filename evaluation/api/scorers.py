@@ -5,20 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import Http404
+from django.shortcuts import get_object_or_404
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
-from evaluation.accounts.access import fetch, projects_with
-from evaluation.api.endpoints import Endpoint, ListEndpoint
+from evaluation.accounts.access import projects_with
+from evaluation.api.endpoints import RowsViewSet
 from evaluation.api.filters import ByNameInProject, RubricFilter
 from evaluation.core.roles import Action
 from evaluation.criteria.active_criteria import rubrics_of_others
 from evaluation.models import JudgeVersion, ProfileVersion, RubricVersion
-
-JUDGES = JudgeVersion.objects.select_related("endpoint")
-OF_PROJECT = "project_id"
 
 
 class JudgeSerializer(serializers.ModelSerializer[JudgeVersion]):
@@ -64,47 +59,25 @@ class ProfileSerializer(serializers.ModelSerializer[ProfileVersion]):
         read_only_fields = fields
 
 
-class JudgeList(ListEndpoint):
+class JudgeViewSet(RowsViewSet):
     """Judge versions, newest first."""
 
-    rows = JUDGES
-    path = OF_PROJECT
+    rows = JudgeVersion.objects.select_related("endpoint")
+    path = "project_id"
     serializer_class = JudgeSerializer
     filterset_class = ByNameInProject
 
 
-class JudgeDetail(Endpoint):
-    """One judge version."""
-
-    serializer_class = JudgeSerializer
-
-    def get(self, request: Request, pk: int) -> Response:
-        """The version."""
-        row = fetch(JUDGES, request.user, Action.VIEW, pk, path=OF_PROJECT)
-        return Response(JudgeSerializer(row).data)
-
-
-class ProfileList(ListEndpoint):
+class ProfileViewSet(RowsViewSet):
     """Profile versions, newest first. A shipped profile appears with its first use in the project."""
 
     rows = ProfileVersion.objects.all()
-    path = OF_PROJECT
+    path = "project_id"
     serializer_class = ProfileSerializer
     filterset_class = ByNameInProject
 
 
-class ProfileDetail(Endpoint):
-    """One profile version."""
-
-    serializer_class = ProfileSerializer
-
-    def get(self, request: Request, pk: int) -> Response:
-        """The version."""
-        row = fetch(ProfileVersion.objects.all(), request.user, Action.VIEW, pk, path=OF_PROJECT)
-        return Response(ProfileSerializer(row).data)
-
-
-class RubricList(ListEndpoint):
+class RubricViewSet(RowsViewSet):
     """Rubric versions, newest first. They belong to no project: whoever may look at runs anywhere sees them, but for
     those of other projects' criteria."""
 
@@ -112,26 +85,12 @@ class RubricList(ListEndpoint):
     filterset_class = RubricFilter
 
     def get_queryset(self) -> QuerySet[Any]:
-        """All of them, or none for somebody without a role."""
-        return _rubrics_for(self.request)
+        """All of them but other projects' criteria; none for somebody without a role."""
+        projects = list(projects_with(self.request.user, Action.VIEW).values_list("pk", flat=True))
+        if not projects:
+            return RubricVersion.objects.none()
+        return RubricVersion.objects.exclude(pk__in=rubrics_of_others(projects).values("pk"))
 
-
-class RubricDetail(Endpoint):
-    """One rubric version."""
-
-    serializer_class = RubricSerializer
-
-    def get(self, request: Request, pk: int) -> Response:
-        """The version."""
-        row = _rubrics_for(request).filter(pk=pk).first()
-        if row is None:
-            raise Http404
-        return Response(RubricSerializer(row).data)
-
-
-def _rubrics_for(request: Request) -> QuerySet[RubricVersion]:
-    """All of them but other projects' criteria; none for somebody without a role."""
-    projects = list(projects_with(request.user, Action.VIEW).values_list("pk", flat=True))
-    if not projects:
-        return RubricVersion.objects.none()
-    return RubricVersion.objects.exclude(pk__in=rubrics_of_others(projects).values("pk"))
+    def get_object(self) -> RubricVersion:
+        """The one of the address among them."""
+        return get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"])

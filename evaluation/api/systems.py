@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
-from evaluation.accounts.access import fetch
-from evaluation.api.endpoints import Endpoint, ListEndpoint
+from evaluation.api.endpoints import RowsViewSet
 from evaluation.api.filters import ByNameInProject
-from evaluation.core.roles import Action
 from evaluation.models import System, SystemVersion
-
-SYSTEMS = System.objects.prefetch_related("versions")
 
 
 class SystemVersionSerializer(serializers.ModelSerializer[SystemVersion]):
@@ -35,19 +30,10 @@ class SystemSerializer(serializers.ModelSerializer[System]):
         read_only_fields = fields
 
 
-class SystemList(ListEndpoint):
+@extend_schema_view(retrieve=extend_schema(description="The system with all its versions."))
+class SystemViewSet(RowsViewSet):
     """Systems, newest first; an import of answers makes those it names."""
 
-    rows = SYSTEMS
+    rows = System.objects.prefetch_related("versions")
     serializer_class = SystemSerializer
     filterset_class = ByNameInProject
-
-
-class SystemDetail(Endpoint):
-    """One system."""
-
-    serializer_class = SystemSerializer
-
-    def get(self, request: Request, pk: int) -> Response:
-        """The system with all its versions."""
-        return Response(SystemSerializer(fetch(SYSTEMS, request.user, Action.VIEW, pk)).data)

@@ -15,7 +15,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from evaluation.accounts.access import fetch, projects_with
-from evaluation.api.endpoints import Endpoint, StrictSerializer
+from evaluation.api.endpoints import Endpoint
 from evaluation.api.parsers import Body, FileBody, FormWithFile, TooLarge
 from evaluation.core.roles import Action
 from evaluation.models import Project, User
@@ -29,21 +29,9 @@ class FileOfRows(serializers.FileField):
     """The file of a form."""
 
 
-class ProblemSerializer(serializers.Serializer[Any]):
-    """A problem or remark about a file."""
-
-    code = serializers.CharField()
-    file = serializers.CharField(allow_blank=True)
-    line = serializers.IntegerField(allow_null=True)
-    field = serializers.CharField(allow_blank=True)
-    params = serializers.DictField()
-    message = serializers.CharField()
-
-
 class UploadEndpoint(Endpoint):
-    """An endpoint that takes a file. ``beside`` is the serializer of what is said beside it."""
+    """An endpoint that takes a file; what its method declares as the ``query`` may also stand beside it in the form."""
 
-    beside: type[StrictSerializer]
     parser_classes = (FormWithFile, FileBody)  # type: ignore[assignment]
 
     def upload(self) -> tuple[Body, Any]:
@@ -59,9 +47,7 @@ class UploadEndpoint(Endpoint):
         else:
             body = _form_file(self.request)
             given |= {name: value for name, value in _plain(data).items() if name != "file"}
-        options = self.beside(data=given)
-        options.is_valid(raise_exception=True)
-        return body, options.validated_data
+        return body, self.asked(given)
 
 
 def _plain(data: Any) -> Mapping[str, Any]:

@@ -20,12 +20,6 @@ from evaluation.scoring.coverage import counting, current
 from evaluation.work.planning import RunConfig
 
 #: Names of source 002 for the means of a run, and for the values of one answer.
-MEANS = {
-    "precision_at_k": "precision_at_k",
-    "recall_at_k": "recall_at_k",
-    "hit_rate_at_k": "hit_at_k",
-    "mrr": "reciprocal_rank",
-}
 FAITHFULNESS, RELEVANCY = "generation_faithfulness", "answer_relevancy"
 VALUES = {
     "precision": "precision_at_k",

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from evaluation.accounts.access import LARGEST_ID
-from evaluation.api.endpoints import Endpoint, StrictSerializer, person
+from evaluation.api.endpoints import StrictSerializer, ViewSet, person, verb, written_by
 from evaluation.core.errors import UnknownName
 from evaluation.models import User
 from evaluation.runs.exports import take_export, take_figures
-from review.api.requests import TOO_OFTEN, NothingBody
+from review.api.requests import TOO_OFTEN
 from review.evidence.exposures import expose_queue
 from review.models import ReviewQueue
 from review.queues.access import leads, queue_for_lead, queue_for_reading
-from review.queues.directing import extend_all, name_people, reassign, release_all, set_deadline
-from review.queues.making import MOST_REVIEWS
-from review.queues.progress import Pace, paces
+from review.queues.directing import Moved, extend_all, name_people, reassign, release_all, set_deadline
+from review.queues.making import MOST_REVIEWS, close, reopen
+from review.queues.progress import paces
 from review.reports.item_export import FORMATS, export_items
-from review.results.consistency import Consistency, consistency
+from review.results.consistency import consistency
 
 
 def _name() -> serializers.CharField:
@@ -70,10 +69,10 @@ class ExportQuery(StrictSerializer):
     format = serializers.ChoiceField(choices=list(FORMATS), required=False, default="jsonl")
 
 
-class CountShown(serializers.Serializer[Any]):
+class CountShown(serializers.Serializer[Moved]):
     """How many items a step touched; ``kept`` did not change hands."""
 
-    items = serializers.IntegerField()
+    items = serializers.IntegerField(source="moved")
     kept = serializers.IntegerField(default=0)
 
 
@@ -82,85 +81,52 @@ class ReviewerFiguresShown(serializers.Serializer[Any]):
     the others is leniency), null without an answer that tells; and the pace."""
 
     reviewer = serializers.CharField()
-    metric = serializers.CharField()
-    peers = serializers.JSONField(allow_null=True)
-    oneself = serializers.JSONField(allow_null=True)
-    median_seconds = serializers.FloatField(allow_null=True)
-    under_three_seconds = serializers.IntegerField()
+    metric = serializers.CharField(source="figures.metric.name")
+    peers = serializers.JSONField(source="figures.peers.to_dict", allow_null=True)
+    oneself = serializers.JSONField(source="figures.oneself.to_dict", allow_null=True)
+    median_seconds = serializers.FloatField(source="pace.median_seconds", allow_null=True)
+    under_three_seconds = serializers.IntegerField(source="quick")
 
 
-class ReassignView(Endpoint):
-    """Give a person's unrated items to another."""
+class LeadingViewSet(ViewSet):
+    """What a lead does with a queue under way."""
 
-    serializer_class = ReassignBody
-
-    @extend_schema(responses=CountShown)
-    def post(self, request: Request, pk: int) -> Response:
+    @verb(queue_for_lead, CountShown, body=ReassignBody)
+    def reassign(self, queue: ReviewQueue, body: dict[str, Any]) -> Moved:
         """Reassign."""
-        queue, body = queue_for_lead(request.user, pk), self.body()
         giver, taker = member(queue, body["giver"]), member(queue, body["taker"])
-        moved = reassign(queue, giver, taker, by=person(request), items=body["items"])
-        return Response(CountShown({"items": moved.moved, "kept": moved.kept}).data)
+        return reassign(queue, giver, taker, by=person(self.request), items=body["items"])
 
-
-class ReleaseView(Endpoint):
-    """Take back what a person has in hand."""
-
-    serializer_class = ReviewerBody
-
-    @extend_schema(responses=CountShown)
-    def post(self, request: Request, pk: int) -> Response:
+    @verb(queue_for_lead, CountShown, body=ReviewerBody)
+    def release(self, queue: ReviewQueue, body: dict[str, Any]) -> Moved:
         """Release."""
-        queue, body = queue_for_lead(request.user, pk), self.body()
-        count = release_all(queue, member(queue, body["reviewer"]), by=person(request))
-        return Response(CountShown({"items": count, "kept": 0}).data)
+        return Moved(release_all(queue, member(queue, body["reviewer"]), by=person(self.request)), kept=0)
 
-
-class ExtendView(Endpoint):
-    """Prolong what a person has in hand."""
-
-    serializer_class = ReviewerBody
-
-    @extend_schema(responses=CountShown)
-    def post(self, request: Request, pk: int) -> Response:
+    @verb(queue_for_lead, CountShown, body=ReviewerBody)
+    def extend(self, queue: ReviewQueue, body: dict[str, Any]) -> Moved:
         """Extend."""
-        queue, body = queue_for_lead(request.user, pk), self.body()
-        count = extend_all(queue, member(queue, body["reviewer"]), by=person(request))
-        return Response(CountShown({"items": count, "kept": 0}).data)
+        return Moved(extend_all(queue, member(queue, body["reviewer"]), by=person(self.request)), kept=0)
 
-
-class NamesView(Endpoint):
-    """Keep items for people."""
-
-    serializer_class = NamesBody
-
-    @extend_schema(responses=CountShown)
-    def post(self, request: Request, pk: int) -> Response:
+    @verb(queue_for_lead, CountShown, body=NamesBody)
+    def name_reviewers(self, queue: ReviewQueue, body: dict[str, Any]) -> Moved:
         """Name them."""
-        queue, body = queue_for_lead(request.user, pk), self.body()
         people = [member(queue, name) for name in body["reviewers"]]
-        count = name_people(queue, body["items"], people, by=person(request))
-        return Response(CountShown({"items": count, "kept": 0}).data)
+        return Moved(name_people(queue, body["items"], people, by=person(self.request)), kept=0)
 
-
-class DeadlineView(Endpoint):
-    """Move the deadline."""
-
-    serializer_class = DeadlineBody
-
-    @extend_schema(responses={204: None})
-    def post(self, request: Request, pk: int) -> Response:
+    @verb(queue_for_lead, body=DeadlineBody)
+    def deadline(self, queue: ReviewQueue, body: dict[str, Any]) -> None:
         """Set it."""
-        queue, body = queue_for_lead(request.user, pk), self.body()
-        set_deadline(queue, body["deadline"], by=person(request))
-        return Response(status=204)
+        set_deadline(queue, body["deadline"], by=person(self.request))
 
+    @verb(queue_for_lead)
+    def close(self, queue: ReviewQueue) -> None:
+        """Close."""
+        close(queue, by=person(self.request))
 
-class ExportView(Endpoint):
-    """The items of a queue as a file: for leads all that was said, for members the own ratings of own items."""
-
-    serializer_class = NothingBody
-    query = ("format",)
+    @verb(queue_for_lead)
+    def reopen(self, queue: ReviewQueue) -> None:
+        """Reopen."""
+        reopen(queue, by=person(self.request))
 
     @extend_schema(
         parameters=[ExportQuery],
@@ -170,7 +136,8 @@ class ExportView(Endpoint):
             429: TOO_OFTEN,
         },
     )
-    def get(self, request: Request, pk: int) -> StreamingHttpResponse:
+    @action(detail=True, pagination_class=None, query=("format",))
+    def export(self, request: Request, pk: int) -> StreamingHttpResponse:
         """One row for each item; who rates in an open queue of these answers is recorded as having seen the judge."""
         queue, me = queue_for_reading(request.user, pk), person(request)
         asked = ExportQuery(data=request.query_params)
@@ -184,21 +151,23 @@ class ExportView(Endpoint):
         response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
         return response
 
-
-class ReviewersView(Endpoint):
-    """How far the reviewers of a queue agree, for its lead."""
-
-    serializer_class = NothingBody
-
-    @extend_schema(responses={200: ReviewerFiguresShown(many=True), 429: TOO_OFTEN})
-    def get(self, request: Request, pk: int) -> Response:
+    @written_by(ReviewerFiguresShown, many=True, others={429: TOO_OFTEN})
+    @action(detail=True, pagination_class=None)
+    def agreement(self, request: Request, pk: int) -> list[dict[str, Any]]:
         """One entry for each reviewer and metric with anything to compare."""
         queue = queue_for_lead(request.user, pk)
         take_figures(person(request))
         names = dict(queue.members.values_list("reviewer", "reviewer__username"))
         speed = paces(queue)
-        found = [_figures(one, names, speed.get(one.reviewer_id)) for one in consistency(queue)]
-        return Response(ReviewerFiguresShown(found, many=True).data)
+        return [
+            {
+                "figures": one,
+                "reviewer": names.get(one.reviewer_id, ""),
+                "pace": (pace := speed.get(one.reviewer_id)),
+                "quick": pace.quick if pace else 0,
+            }
+            for one in consistency(queue)
+        ]
 
 
 def member(queue: ReviewQueue, name: str) -> User:
@@ -210,14 +179,3 @@ def member(queue: ReviewQueue, name: str) -> User:
     if name not in known:
         raise UnknownName("reviewer", name, list(known))
     return known[name]
-
-
-def _figures(one: Consistency, names: Mapping[int, str], pace: Pace | None) -> dict[str, Any]:
-    return {
-        "reviewer": names.get(one.reviewer_id, ""),
-        "metric": one.metric.name,
-        "peers": one.peers.to_dict() if one.peers else None,
-        "oneself": one.oneself.to_dict() if one.oneself else None,
-        "median_seconds": pace.median_seconds if pace else None,
-        "under_three_seconds": pace.quick if pace else 0,
-    }

@@ -1,31 +1,34 @@
-"""REST: review queues, for their leads and members."""
+"""REST: review queues, for their leads and members: what is there, making one, and taking the next item."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.accounts import access
-from evaluation.api.endpoints import Endpoint, person
+from evaluation.api.endpoints import person, verb, written_by
 from evaluation.api.pages import Pages, PagesInOrder
 from evaluation.core.roles import Action
 from evaluation.models import Run
-from review.api.items import card_response
+from review.api.card_serializers import CardShown
+from review.api.items import card_of
+from review.api.leading import LeadingViewSet
 from review.api.people import people_named
-from review.api.requests import NothingBody, QueueBody
-from review.api.serializers import CardShown, HeldShown, ItemShown, LedQueueShown, ProgressShown, QueueShown
-from review.models import Assignment, ReviewQueue
+from review.api.requests import QueueBody
+from review.api.serializers import HeldShown, ItemShown, LedQueueShown, ProgressShown, QueueShown
+from review.models import Assignment, ReviewItem, ReviewQueue
 from review.plans.errors import GUESS
 from review.plans.several import designs, told
-from review.queues.access import leads, queue_for_lead, queue_for_rating, queue_for_reading, queues_of
-from review.queues.making import close, make_queue, metrics_of, reopen
+from review.queues.access import leads, queue_for_rating, queue_for_reading, queues_of
+from review.queues.making import make_queue, metrics_of
 from review.queues.picking import picked
 from review.queues.progress import own_progress, queue_progress
 from review.queues.sharing import Sharing
+from review.ratings.card import Card
 from review.ratings.leases import next_assignment
 from review.statistics.sampling.member import DrawParams
 
@@ -35,25 +38,27 @@ _SETTINGS = (
 )
 
 
-class QueueListView(Endpoint):
+class QueueViewSet(LeadingViewSet):
     """The queues the caller leads or rates in."""
 
-    serializer_class = QueueBody
-    pagination_class: Any = Pages
+    pagination_class = Pages
 
-    @extend_schema(responses=QueueShown(many=True))
-    def get(self, request: Request) -> Response:
+    def get_queryset(self) -> QuerySet[ReviewQueue]:
+        """What the caller may see."""
+        return queues_of(self.request.user).prefetch_related("metrics__metric")
+
+    @written_by(QueueShown, paged=True)
+    def list(self, request: Request) -> QuerySet[ReviewQueue]:
         """One page, newest first."""
-        page = self.paginate_queryset(queues_of(request.user).prefetch_related("metrics__metric"))
-        return self.get_paginated_response(QueueShown(page, many=True).data)
+        return self.get_queryset()
 
-    @extend_schema(responses={201: LedQueueShown})
-    def post(self, request: Request) -> Response:
+    @written_by(LedQueueShown, status=201, body=QueueBody)
+    def create(self, request: Request) -> ReviewQueue:
         """Make a queue on a draw from each run."""
         body = self.body()
         runs = [access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk) for pk in body["runs"]]
         project = runs[0].project_id
-        made = make_queue(
+        return make_queue(
             runs,
             reviewers=people_named(body["reviewers"], project),
             sharing=_sharing(body, project),
@@ -61,98 +66,40 @@ class QueueListView(Endpoint):
             by=person(request),
             **{name: body[name] for name in _SETTINGS},
         )
-        return Response(LedQueueShown(made).data, status=201)
 
-
-class QueueView(Endpoint):
-    """A queue; runs, draws and seed only for a lead who does not rate in it."""
-
-    serializer_class = NothingBody
-
-    @extend_schema(responses=LedQueueShown)
-    def get(self, request: Request, pk: int) -> Response:
+    @written_by(LedQueueShown)
+    def retrieve(self, request: Request, pk: int) -> ReviewQueue | Response:
         """The queue."""
         queue = queue_for_reading(request.user, pk)
         rates = queue.members.filter(reviewer=person(request)).exists()
-        shown = LedQueueShown if leads(request.user, queue) and not rates else QueueShown
-        return Response(shown(queue).data)
+        return queue if leads(request.user, queue) and not rates else Response(QueueShown(queue).data)
 
-
-class QueueItemsView(Endpoint):
-    """For a lead all items with who holds them; for a reviewer the own ones alone."""
-
-    serializer_class = NothingBody
-    pagination_class: Any = PagesInOrder
-
-    @extend_schema(responses=OpenApiResponse(ItemShown(many=True)))
-    def get(self, request: Request, pk: int) -> Response:
+    @written_by(ItemShown, HeldShown, paged=True)
+    @action(detail=True, pagination_class=PagesInOrder)
+    def items(self, request: Request, pk: int) -> QuerySet[ReviewItem] | Response:
         """One page."""
         queue = queue_for_reading(request.user, pk)
         if leads(request.user, queue):
-            items = queue.items.select_related("answer__question").prefetch_related("assignments__reviewer")
-            return self.get_paginated_response(ItemShown(self.paginate_queryset(items), many=True).data)
-        return self.get_paginated_response(HeldShown(self.paginate_queryset(_held(queue, request)), many=True).data)
+            return queue.items.select_related("answer__question").prefetch_related("assignments__reviewer")
+        mine = Assignment.objects.filter(queue=queue, reviewer=person(request))
+        return self.page(mine.select_related("item__answer__question"), HeldShown)
 
-
-class NextView(Endpoint):
-    """The item to rate now."""
-
-    serializer_class = NothingBody
-
-    @extend_schema(responses={200: CardShown, 204: None})
-    def post(self, request: Request, pk: int) -> Response:
+    @verb(queue_for_rating, CardShown, others={204: None})
+    def next(self, queue: ReviewQueue) -> Card | None:
         """Lease the next item; 204 when nothing is left for the caller at this time."""
-        queue, _ = queue_for_rating(request.user, pk), self.body()
-        held = next_assignment(queue, person(request))
-        return Response(status=204) if held is None else card_response(held)
+        held = next_assignment(queue, person(self.request))
+        return None if held is None else card_of(held)
 
-
-class ProgressView(Endpoint):
-    """How far a queue is."""
-
-    serializer_class = NothingBody
-
-    @extend_schema(responses=ProgressShown)
-    def get(self, request: Request, pk: int) -> Response:
+    @written_by(ProgressShown)
+    @action(detail=True)
+    def progress(self, request: Request, pk: int) -> dict[str, Any]:
         """``own`` for members, ``queue`` for leads."""
         queue, me = queue_for_reading(request.user, pk), person(request)
         member = queue.members.filter(reviewer=me).exists()
-        shown = {
+        return {
             "own": own_progress(queue, me) if member else None,
             "queue": queue_progress(queue) if leads(me, queue) else None,
         }
-        return Response(ProgressShown(shown).data)
-
-
-class CloseView(Endpoint):
-    """Stop serving a queue."""
-
-    serializer_class = NothingBody
-
-    @extend_schema(responses={204: None})
-    def post(self, request: Request, pk: int) -> Response:
-        """Close."""
-        queue, _ = queue_for_lead(request.user, pk), self.body()
-        close(queue, by=person(request))
-        return Response(status=204)
-
-
-class ReopenView(Endpoint):
-    """Serve a closed queue again."""
-
-    serializer_class = NothingBody
-
-    @extend_schema(responses={204: None})
-    def post(self, request: Request, pk: int) -> Response:
-        """Reopen."""
-        queue, _ = queue_for_lead(request.user, pk), self.body()
-        reopen(queue, by=person(request))
-        return Response(status=204)
-
-
-def _held(queue: ReviewQueue, request: Request) -> QuerySet[Assignment]:
-    mine = Assignment.objects.filter(queue=queue, reviewer=person(request))
-    return mine.select_related("item__answer__question")
 
 
 def _params(runs: list[Run], body: dict[str, Any]) -> dict[int, DrawParams]:

@@ -1,4 +1,4 @@
-"""What the review endpoints answer, field by field: nothing leaves that is not named here."""
+"""What the review endpoints answer leads and reviewers, field by field: nothing leaves that is not named here."""
 
 from __future__ import annotations
 
@@ -7,145 +7,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from evaluation.core.samples import Status
-from evaluation.wording.messages import explain_reason
-from review.api.shown_parts import ClaimShown, OfferedPartShown, PartGivenShown, PartRatedShown, VerdictShown
-from review.models import Rating, ReviewQueue
-from review.ratings.reveals import JudgeSaid
-
-
-class GivenShown(serializers.Serializer[Any]):
-    """What was given for one metric."""
-
-    value = serializers.FloatField(allow_null=True)
-    label = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # a field, not the caption of one
-    cannot_judge = serializers.BooleanField()
-    comment = serializers.CharField()
-    reason_code = serializers.CharField()
-    parts = PartGivenShown(many=True)
-
-
-class LevelShown(serializers.Serializer[Any]):
-    """An anchored level."""
-
-    value = serializers.FloatField()
-    text = serializers.CharField()
-
-
-class MetricShown(serializers.Serializer[Any]):
-    """A metric as it is asked for, with its scale and its rubric's question and levels."""
-
-    name = serializers.CharField()
-    title = serializers.CharField()
-    review_form = serializers.CharField()
-    kind = serializers.CharField()
-    low = serializers.FloatField()
-    high = serializers.FloatField()
-    labels = serializers.ListField(child=serializers.CharField())
-    question = serializers.CharField()
-    levels = LevelShown(many=True)
-    language = serializers.CharField()
-    verdicts = VerdictShown(many=True)
-    parts = OfferedPartShown(many=True)
-    adds = serializers.BooleanField()
-
-
-class PassageShown(serializers.Serializer[Any]):
-    """A retrieved passage, without its score."""
-
-    number = serializers.IntegerField()
-    source = serializers.CharField()  # type: ignore[assignment]  # a field, not where one is read
-    text = serializers.CharField()
-    link = serializers.CharField()
-
-
-class JudgeSaidShown(serializers.Serializer[Any]):
-    """What the judge said about one metric beside the reviewer's first rating. ``levels_apart`` is null where a class
-    or yes/no differs, which has no steps."""
-
-    metric = serializers.CharField(source="metric.name")
-    status = serializers.SerializerMethodField()
-    value = serializers.FloatField(source="said.value", allow_null=True, default=None)
-    label = serializers.CharField(source="said.label", allow_null=True, default=None)  # type: ignore[assignment]  # a field, not the caption of one
-    reason = serializers.SerializerMethodField()
-    judge = serializers.CharField(source="said.by", default="")
-    baseline = serializers.BooleanField(source="said.baseline", default=False)
-    rubric = serializers.CharField(source="said.rubric", default="")
-    own_value = serializers.FloatField(source="own.value", allow_null=True, default=None)
-    own_label = serializers.CharField(source="own.label", allow_null=True, default=None)
-    differs = serializers.SerializerMethodField()
-    levels_apart = serializers.SerializerMethodField()
-    parts = serializers.SerializerMethodField()
-
-    def get_parts(self, one: JudgeSaid) -> list[dict[str, str]]:
-        """The judge's verdicts on the parts of a metric that is rated by them."""
-        return [{"text": text, "verdict": verdict} for text, verdict in one.parts]
-
-    def get_status(self, one: JudgeSaid) -> str:
-        """``scored``, ``failed``, ``not_applicable``, or ``none`` where the judge was not asked."""
-        return one.said.status if one.said else "none"
-
-    def get_reason(self, one: JudgeSaid) -> str:
-        """The judge's explanation, or why there is no value."""
-        if one.said is None:
-            return ""
-        return one.said.reason if one.said.status == Status.SCORED else explain_reason(one.said.reason)
-
-    def get_differs(self, one: JudgeSaid) -> bool:
-        """Whether the two differ at all."""
-        return one.distance > 0
-
-    def get_levels_apart(self, one: JudgeSaid) -> float | None:
-        """How many levels lie between the two."""
-        return one.distance if math.isfinite(one.distance) else None
-
-
-class CardShown(serializers.Serializer[Any]):
-    """An item in its reviewer's hands. ``judge`` is null while hidden, ``system`` empty."""
-
-    id = serializers.IntegerField()
-    state = serializers.CharField()
-    lease_until = serializers.DateTimeField()
-    queue = serializers.IntegerField(source="queue_id")
-    queue_name = serializers.CharField()
-    guideline = serializers.CharField()
-    mode = serializers.CharField()
-    question_id = serializers.CharField()
-    category = serializers.CharField()
-    history = serializers.ListField(child=serializers.CharField())
-    question = serializers.CharField()
-    references = serializers.ListField(child=serializers.CharField())
-    answer = serializers.CharField()
-    contexts = PassageShown(many=True, allow_null=True)
-    metrics = MetricShown(many=True)
-    draft = serializers.JSONField()
-    given = serializers.DictField(child=GivenShown())
-    final = serializers.DictField(child=GivenShown())
-    stale = serializers.BooleanField()
-    system = serializers.CharField()
-    judge = JudgeSaidShown(many=True, allow_null=True)
-    claims = ClaimShown(many=True)
-    suggestion = serializers.CharField()
-
-
-class SubmittedShown(serializers.Serializer[Any]):
-    """A rating that is in; ``reveal`` says that the judge is to be shown now."""
-
-    id = serializers.IntegerField(source="assignment.pk")
-    state = serializers.CharField(source="assignment.state")
-    reveal = serializers.BooleanField()
-    item_done = serializers.BooleanField()
-    repeated = serializers.BooleanField()
-    stale = serializers.BooleanField()
-
-
-class FinalisedShown(serializers.Serializer[Any]):
-    """What stands after the reveal."""
-
-    id = serializers.IntegerField(source="assignment.pk")
-    state = serializers.CharField(source="assignment.state")
-    changed = serializers.ListField(child=serializers.CharField())
-    repeated = serializers.BooleanField()
+from review.decisions.cases import Case
+from review.models import Draw, Rating, ReviewQueue
+from review.queues.draws import strata_of
 
 
 class HeldShown(serializers.Serializer[Any]):
@@ -276,7 +140,7 @@ class StratumShown(serializers.Serializer[Any]):
     sampled = serializers.IntegerField()
 
 
-class DrawShown(serializers.Serializer[Any]):
+class DrawShown(serializers.Serializer[Draw]):
     """A draw with its strata."""
 
     id = serializers.IntegerField(source="pk")
@@ -290,9 +154,9 @@ class DrawShown(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
     strata = serializers.SerializerMethodField()
 
-    def get_strata(self, draw: Any) -> list[dict[str, Any]]:
+    def get_strata(self, draw: Draw) -> list[dict[str, Any]]:
         """The strata by name."""
-        return [dict(StratumShown(one).data) for one in self.context["strata"].get(draw.pk, [])]
+        return list(StratumShown(strata_of(draw), many=True).data)
 
 
 class OverrideShown(serializers.Serializer[Any]):
@@ -308,6 +172,17 @@ class OverrideShown(serializers.Serializer[Any]):
     reason = serializers.CharField()
     by = serializers.CharField(source="by.username")
     created_at = serializers.DateTimeField()
+
+
+class PartRatedShown(serializers.Serializer[Any]):
+    """A part behind a rating with the expert's verdict."""
+
+    position = serializers.IntegerField()
+    kind = serializers.CharField()
+    text = serializers.CharField()
+    verdict = serializers.CharField()
+    context = serializers.IntegerField(allow_null=True)  # type: ignore[assignment]  # a field, not the serializer's own
+    added = serializers.BooleanField()
 
 
 class RatingShown(serializers.ModelSerializer[Rating]):
@@ -328,3 +203,57 @@ class RatingShown(serializers.ModelSerializer[Rating]):
             "rated_parts",
             "created_at",
         )
+
+
+class RaisedShown(serializers.Serializer[Any]):
+    """A flag or an escalation that nobody has ruled on."""
+
+    id = serializers.IntegerField(source="pk")
+    verb = serializers.CharField()
+    kind = serializers.CharField()
+    comment = serializers.CharField()
+
+
+class ApartShown(serializers.Serializer[Any]):
+    """A metric whose first ratings lie apart. ``levels_apart`` is null where a class or yes/no differs."""
+
+    metric = serializers.CharField()
+    levels_apart = serializers.FloatField(allow_null=True)
+    values = serializers.ListField(child=serializers.JSONField())
+
+
+class CaseShown(serializers.Serializer[Case]):
+    """An open case."""
+
+    item = serializers.IntegerField(source="item.pk")
+    answer = serializers.IntegerField(source="item.answer_id")
+    queue = serializers.IntegerField(source="item.queue_id")
+    question_id = serializers.CharField(source="item.answer.question.external_id")
+    question = serializers.CharField(source="item.answer.question.text")
+    why = serializers.ListField(child=serializers.CharField())
+    raised = RaisedShown(source="events", many=True)
+    apart = serializers.SerializerMethodField()
+
+    def get_apart(self, case: Case) -> list[dict[str, Any]]:
+        """The metrics in dispute with the values that were given, in no telling order."""
+        found = []
+        for metric_id, levels in case.apart.items():
+            rows = [row for row in case.ratings if row.metric_id == metric_id and not row.cannot_judge]
+            values = sorted((row.label if row.value is None else row.value for row in rows), key=str)
+            shown = {
+                "metric": rows[0].metric.name,
+                "levels_apart": levels if math.isfinite(levels) else None,
+                "values": values,
+            }
+            found.append(dict(ApartShown(shown).data))
+        return found
+
+
+class RulingShown(serializers.Serializer[Any]):
+    """What was made of a flag or an escalation."""
+
+    event = serializers.IntegerField(source="event_id")
+    upheld = serializers.BooleanField()
+    reason = serializers.CharField()
+    by = serializers.CharField(source="by.username")
+    created_at = serializers.DateTimeField()

@@ -64,7 +64,7 @@ def secret_queue(**fields: Any) -> ReviewQueue:
 
 
 def leaks(response: Any) -> list[str]:
-    text = response.content.decode() + str(response.headers)
+    text = response.getvalue().decode() + str(response.headers)
     return [secret for secret in SECRETS if secret in text]
 
 
@@ -79,15 +79,22 @@ def everything(me: Caller, queue: ReviewQueue, item: int) -> Iterator[tuple[str,
     assert draw
     yield "api-queue-list", me.get("review-queues/")
     yield "api-queue-list", me.post("review-queues/", {"runs": [draw.run_id], "metrics": ["x"], "reviewers": ["y"]})
-    yield "api-queue", me.get(all_of)
+    yield "api-queue-detail", me.get(all_of)
     yield "api-queue-items", me.get(f"{all_of}items/")
     yield "api-queue-next", me.post(f"{all_of}next/")
     yield "api-queue-progress", me.get(f"{all_of}progress/")
     yield "api-queue-close", me.post(f"{all_of}close/")
     yield "api-queue-reopen", me.post(f"{all_of}reopen/")
-    yield "api-item", me.get(one)
-    yield "api-item", me.client.delete(f"/api/v1/{one}")
-    yield "api-item", me.get("items/999999/")
+    yield "api-queue-reassign", me.post(f"{all_of}reassign/", {"giver": me.user.username, "taker": "x"})
+    yield "api-queue-release", me.post(f"{all_of}release/", {"reviewer": me.user.username})
+    yield "api-queue-extend", me.post(f"{all_of}extend/", {"reviewer": me.user.username})
+    yield "api-queue-name-reviewers", me.post(f"{all_of}name-reviewers/", {"items": [1], "reviewers": ["x"]})
+    yield "api-queue-deadline", me.post(f"{all_of}deadline/", {"deadline": None})
+    yield "api-queue-agreement", me.get(f"{all_of}agreement/")
+    yield "api-queue-export", me.get(f"{all_of}export/")
+    yield "api-item-detail", me.get(one)
+    yield "api-item-detail", me.client.delete(f"/api/v1/{one}")
+    yield "api-item-detail", me.get("items/999999/")
     yield "api-item-draft", me.post(f"{one}draft/", {"values": {"correctness": {"value": 3}}, "comment": "so far"})
     yield "api-item-draft", me.post(f"{one}draft/", {"odd": 1})
     yield "api-item-submit", me.post(f"{one}submit/", BAD)
@@ -101,7 +108,7 @@ def everything(me: Caller, queue: ReviewQueue, item: int) -> Iterator[tuple[str,
     yield "api-item-flag", me.post(f"{one}flag/", {"kind": "odd"})
     yield "api-draw-list", me.get("draws/")
     yield "api-draw-list", me.post("draws/", {"run": draw.run_id})
-    yield "api-draw", me.get(f"draws/{draw.pk}/")
+    yield "api-draw-detail", me.get(f"draws/{draw.pk}/")
     yield "api-answer-override", me.post(f"answers/{answer.answer_id}/override/", {"metric": "closeness", "value": 0.5})
     yield "api-rating-list", me.get("ratings/")
     yield "api-rating-list", me.get(f"ratings/?answer={answer.answer_id}&run={draw.run_id}")
@@ -131,8 +138,8 @@ def test_the_list_of_endpoints_tried_is_complete() -> None:
     owned = {
         pattern.name
         for pattern in urlpatterns
-        if (isinstance(pattern, URLPattern) and pattern.lookup_str.startswith(("review.api.items", "review.api.draws")))
-        or (isinstance(pattern, URLPattern) and pattern.lookup_str.startswith(("review.api.review_queues",)))
+        if isinstance(pattern, URLPattern)
+        and pattern.lookup_str.startswith(("review.api.items", "review.api.draws", "review.api.review_queues"))
     }
     assert owned <= tried
 

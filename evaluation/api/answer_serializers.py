@@ -1,24 +1,14 @@
-"""``runs/{id}/answers/``: the answers of a run with their contexts, scores and what stands behind each score."""
+"""An answer of a run as REST shows it: with its contexts, scores and what stands behind each score."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
-from evaluation.accounts.access import fetch
-from evaluation.accounts.exposure_hook import values_shown
-from evaluation.api.endpoints import ListEndpoint
-from evaluation.api.filters import AnswerFilter
-from evaluation.api.pages import PagesInOrder
-from evaluation.core.roles import Action
 from evaluation.core.samples import Status
-from evaluation.models import Answer, Context, Finding, Run, Score
-from evaluation.runs.results import answers_in, primary_pairs, with_scores
+from evaluation.models import Answer, Context, Finding, Score
 from evaluation.wording.messages import explain_reason
 
 
@@ -146,27 +136,6 @@ class AnswerSerializer(serializers.ModelSerializer[Answer]):
         return list(ContextSerializer(answer.contexts.all(), many=True).data) if answer.retrieves else None
 
 
-def _judged(answer: Any) -> bool:
+def has_judged(answer: Any) -> bool:
     """Whether a judge's value is among the scores shown, be it an imported one."""
     return any(score.judge_version_id or score.author for score in answer.run_scores)
-
-
-class RunAnswerList(ListEndpoint):
-    """The answers of a run, oldest first."""
-
-    pagination_class = PagesInOrder
-    serializer_class = AnswerSerializer
-    filterset_class = AnswerFilter
-    rows = Answer.objects.all()
-
-    def get_queryset(self) -> QuerySet[Any]:
-        """For the schema only; a request goes by its run."""
-        return Answer.objects.none()
-
-    def get(self, request: Request, pk: int) -> Response:
-        """One page. Who still has to rate one of these answers is recorded as having seen the judges' values."""
-        run = fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-        page = self.paginate_queryset(self.filter_queryset(with_scores(answers_in(run), run))) or []
-        values_shown(request.user, [answer.pk for answer in page if _judged(answer)], "api")
-        context = {"primary": primary_pairs(run)}
-        return self.get_paginated_response(AnswerSerializer(page, many=True, context=context).data)

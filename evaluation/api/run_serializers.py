@@ -1,0 +1,265 @@
+"""A run as REST shows it: the names of source 002, with progress and links beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.reverse import reverse
+
+from evaluation.models import Answer, JudgeBatch, Run
+from evaluation.runs.costs import Spending, spending_by_rubric
+from evaluation.runs.progress import Progress, progress, progress_by_run
+from evaluation.runs.results import FAITHFULNESS, RELEVANCY, Drift, MetricFigures, drift, figures, updated_at, values_of
+from evaluation.wording.messages import explain_reason
+from evaluation.work.planning import RunConfig
+
+VERBS = ("pause", "resume", "cancel", "retry-failed")
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A run with what is read beside its row. Needs answer set and profile at hand."""
+
+    run: Run
+    progress: Progress
+    request: Request
+
+    @classmethod
+    def of(cls, run: Run, request: Request) -> RunState:
+        """The run as it is now."""
+        return cls(run, progress(run), request)
+
+    @classmethod
+    def of_all(cls, runs: Sequence[Run], request: Request) -> list[RunState]:
+        """Several, in as many queries as one."""
+        far = progress_by_run(runs)
+        return [cls(run, far[run.pk], request) for run in runs]
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """What the run was asked for."""
+        return RunConfig.model_validate(self.run.config)
+
+    @property
+    def links(self) -> dict[str, str]:
+        """Addresses of the run itself, of its answers, and of what may be done with it."""
+        names = {"self": "api-run-detail", "answers": "api-run-answers"}
+        names |= {verb.replace("-", "_"): f"api-run-{verb}" for verb in VERBS}
+        return {name: reverse(view, args=[self.run.pk], request=self.request) for name, view in names.items()}
+
+
+@dataclass(frozen=True)
+class RunWhole(RunState):
+    """A run with its figures and one page of its answers, whose contexts are at hand."""
+
+    answers: Sequence[Answer]
+    results_next: str | None
+    results_previous: str | None
+
+    @cached_property
+    def means(self) -> Mapping[str, MetricFigures]:
+        """The figures of every metric, by name."""
+        return figures(self.run)
+
+    @property
+    def costs(self) -> Mapping[str, Spending]:
+        """What calls cost, by rubric."""
+        return spending_by_rubric(self.run)
+
+    @property
+    def drift(self) -> tuple[Drift, ...]:
+        """The parts of which there is a newer version."""
+        return drift(self.run)
+
+    @property
+    def batches(self) -> list[JudgeBatch]:
+        """What was handed to the provider together, oldest first."""
+        return list(self.run.batches.order_by("id")) if self.config.batch else []
+
+    @property
+    def updated_at(self) -> datetime:
+        """When anything last happened."""
+        return updated_at(self.run)
+
+    @cached_property
+    def results(self) -> list[Result]:
+        """The answers of the page with their values."""
+        values = values_of(self.run, self.answers)
+        return [Result(answer, values[answer.pk]) for answer in self.answers]
+
+
+@dataclass(frozen=True)
+class Result:
+    """An answer with its values under the names of source 002."""
+
+    answer: Answer
+    values: Mapping[str, float | None]
+
+    @property
+    def retrieved(self) -> list[str] | None:
+        """The ids as they were given, else those of the contexts; ``None`` where the system does not retrieve."""
+        if self.answer.retrieved_ids is not None:
+            return list(self.answer.retrieved_ids)
+        return [context.chunk_id for context in self.answer.contexts.all()] if self.answer.retrieves else None
+
+    @property
+    def judged(self) -> bool:
+        """Whether a judge's value is among them."""
+        return (self.values["faithfulness"], self.values["answer_relevancy"]) != (None, None)
+
+    @property
+    def text(self) -> str | None:
+        """What the system said; ``None`` where it failed."""
+        return self.answer.text if self.answer.status == "ok" else None
+
+
+class ReasonField(serializers.CharField):
+    """Why there is no value, in a sentence in the caller's language; null where nothing is wrong."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_null=True, **options)
+
+    def to_representation(self, value: str) -> str | None:  # type: ignore[override]  # null instead of an empty text
+        """The sentence."""
+        return explain_reason(value) if value else None
+
+
+class SpendingSerializer(serializers.Serializer[Spending]):
+    """What calls cost in US dollars: ``cost`` is a lower bound while ``unknown_costs`` is above 0. ``cached`` calls
+    were answered from the ledger; ``saved`` is what those replies had cost, a lower bound while ``unknown_savings`` is
+    above 0."""
+
+    calls = serializers.IntegerField()
+    cost = serializers.DecimalField(source="known", max_digits=16, decimal_places=8)
+    unknown_costs = serializers.IntegerField(source="unknown_calls")
+    cached = serializers.IntegerField(source="hits")
+    saved = serializers.DecimalField(max_digits=16, decimal_places=8)
+    unknown_savings = serializers.IntegerField(source="unpriced_hits")
+
+
+class ProgressSerializer(serializers.Serializer[Progress]):
+    """How far a run is, and what its calls cost, those of preflight and embeddings included."""
+
+    calls = serializers.IntegerField(source="spent.calls")
+    cost = serializers.DecimalField(source="spent.known", max_digits=16, decimal_places=8)
+    unknown_costs = serializers.IntegerField(source="spent.unknown_calls")
+    cached = serializers.IntegerField(source="spent.hits")
+    saved = serializers.DecimalField(source="spent.saved", max_digits=16, decimal_places=8)
+    unknown_savings = serializers.IntegerField(source="spent.unpriced_hits")
+    total = serializers.IntegerField()
+    ended = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    share = serializers.FloatField(min_value=0, max_value=1)
+    seconds_left = serializers.FloatField(allow_null=True)
+
+
+class RunSummarySerializer(serializers.Serializer[RunState]):
+    """A run in a list, and the reply to whoever starts or steers one."""
+
+    id = serializers.IntegerField(source="run.pk")
+    project = serializers.IntegerField(source="run.project_id")
+    name = serializers.CharField(source="run.name", allow_blank=True)
+    dataset_id = serializers.IntegerField(
+        source="run.answer_set.question_set_id", help_text="id of the question set's version"
+    )
+    answer_set = serializers.IntegerField(source="run.answer_set_id")
+    profile = serializers.CharField(source="run.profile_version", help_text="name and version")
+    status = serializers.ChoiceField(source="run.state", choices=Run.State.choices)
+    k = serializers.IntegerField(source="config.k")
+    evaluation_type = serializers.ChoiceField(source="config.evaluation_type", choices=["full_rag", "retrieval_only"])
+    error_message = ReasonField(source="run.reason")
+    progress = ProgressSerializer()
+    links = serializers.DictField(child=serializers.CharField())
+    created_at = serializers.DateTimeField(source="run.created_at", default_timezone=UTC)
+
+
+class FiguresSerializer(serializers.Serializer[MetricFigures]):
+    """A metric over the run, on its own scale, by rules and the primary judge alone."""
+
+    mean = serializers.FloatField(allow_null=True)
+    scored = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    not_applicable = serializers.IntegerField()
+
+
+class MeanField(serializers.FloatField):
+    """The mean of a metric over the run; null where the run does not compute it."""
+
+    def __init__(self, metric: str) -> None:
+        super().__init__(source=f"means.{metric}.mean", allow_null=True)
+
+
+class RetrievalSerializer(serializers.Serializer[RunWhole]):
+    """The means of source 002's retrieval metrics; null where the run does not compute them."""
+
+    precision_at_k = MeanField("precision_at_k")
+    recall_at_k = MeanField("recall_at_k")
+    hit_rate_at_k = MeanField("hit_at_k")
+    mrr = MeanField("reciprocal_rank")
+    k = serializers.IntegerField(source="config.k")
+
+
+class ResultSerializer(serializers.Serializer[Result]):
+    """One answer with source 002's values; null where there is none."""
+
+    id = serializers.IntegerField(source="answer.pk", help_text="of the answer")
+    test_case_id = serializers.CharField(source="answer.question.external_id", help_text="the question's own id")
+    sample = serializers.IntegerField(source="answer.sample")
+    retrieved_chunk_ids = serializers.ListField(source="retrieved", child=serializers.CharField(), allow_null=True)
+    precision = serializers.FloatField(source="values.precision", allow_null=True)
+    recall = serializers.FloatField(source="values.recall", allow_null=True)
+    hit = serializers.BooleanField(source="values.hit", allow_null=True)
+    reciprocal_rank = serializers.FloatField(source="values.reciprocal_rank", allow_null=True)
+    generated_answer = serializers.CharField(source="text", allow_null=True)
+    faithfulness = serializers.FloatField(source="values.faithfulness", allow_null=True)
+    answer_relevancy = serializers.FloatField(source="values.answer_relevancy", allow_null=True)
+
+
+class DriftSerializer(serializers.Serializer[Drift]):
+    """A part of the run of which a newer version exists; the run keeps using ``used``."""
+
+    part = serializers.CharField()
+    name = serializers.CharField()
+    used = serializers.IntegerField()
+    newest = serializers.IntegerField()
+
+
+class BatchSerializer(serializers.Serializer[JudgeBatch]):
+    """Calls of the run that were handed to the provider together. ``status``, ``done`` and ``failed`` are what the
+    provider told last, ``reason`` why it did not end well."""
+
+    id = serializers.CharField(source="provider_id", help_text="the provider's; empty while it has none")
+    state = serializers.ChoiceField(choices=JudgeBatch.State.choices)
+    status = serializers.CharField()
+    model = serializers.CharField()
+    calls = serializers.IntegerField(source="lines")
+    done = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    reason = ReasonField()
+    sent_at = serializers.DateTimeField(allow_null=True, default_timezone=UTC)
+    expires_at = serializers.DateTimeField(allow_null=True, default_timezone=UTC)
+    ended_at = serializers.DateTimeField(allow_null=True, default_timezone=UTC)
+
+
+class RunSerializer(RunSummarySerializer):
+    """A run with its means and one page of its results."""
+
+    metrics = RetrievalSerializer(source="*")
+    mean_faithfulness = MeanField(FAITHFULNESS)
+    mean_answer_relevancy = MeanField(RELEVANCY)
+    means = serializers.DictField(child=FiguresSerializer(), help_text="every metric of the run, by name")
+    costs = serializers.DictField(
+        child=SpendingSerializer(), help_text="by rubric, `embeddings` and `preflight`; their sum is the progress's"
+    )
+    drift = DriftSerializer(many=True)
+    batches = BatchSerializer(many=True)
+    results = ResultSerializer(many=True)
+    results_next = serializers.CharField(allow_null=True, help_text="address of the next page of results")
+    results_previous = serializers.CharField(allow_null=True)
+    updated_at = serializers.DateTimeField(default_timezone=UTC)
