@@ -28,7 +28,7 @@ from evaluation.core.roles import Action
 from evaluation.models import User
 
 Method = Callable[..., Any]
-Kind = type[serializers.BaseSerializer[Any]]
+Kind = type[serializers.Serializer[Any]]
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -173,9 +173,26 @@ def verb(
             read = self.body() if body else None
             return method(self, one, read) if fields else method(self, one)
 
-        options = {"serializer_class": body or StrictSerializer, "pagination_class": None, "filterset_class": None}
+        options: dict[str, Any] = {
+            "serializer_class": body or StrictSerializer,
+            "pagination_class": None,
+            "filterset_class": None,
+        }
         routed = action(detail=True, methods=["post"], url_path=method.__name__.replace("_", "-"), **options)(done)
         return written_by(*kinds, body=body, **declared)(routed)
+
+    return decorate
+
+
+def part(
+    *kinds: Kind, pages: type[Pages] | None = None, filters: type[FilterSet] | None = None, **declared: Any
+) -> Callable[[Method], Method]:
+    """A GET of what belongs to one thing, by the method's name below its address; with ``pages`` in pages of the rows,
+    which ``filters`` narrow. :func:`written_by` says what becomes of what the method returns."""
+    options: dict[str, Any] = {"serializer_class": kinds[0], "pagination_class": pages, "filterset_class": filters}
+
+    def decorate(method: Method) -> Method:
+        return written_by(*kinds, paged=pages is not None, **declared)(action(detail=True, **options)(method))
 
     return decorate
 
@@ -188,7 +205,7 @@ def _declared(kinds: tuple[Kind, ...], many: bool = False) -> Any:
     return PolymorphicProxySerializer(name, serializers=list(kinds), resource_type_field_name=None, many=many)
 
 
-def _written(kind: Kind, found: Any, *, many: bool) -> Any:
+def _written(kind: Any, found: Any, *, many: bool) -> Any:
     if isinstance(found, ReturnDict | ReturnList):  # by another serializer
         return found
     write = _shared(kind).to_representation

@@ -8,19 +8,19 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from evaluation.core.errors import InvalidFile, Problem, Refused, TooOften, UnknownName
+from evaluation.core.errors import InvalidFile, Refused, TooOften, UnknownName
 from evaluation.wording.messages import explain, explain_refusal
 
 
 class SentenceField(serializers.CharField):
     """A problem or remark in a sentence in the caller's language."""
 
-    def to_representation(self, value: Problem) -> str:
+    def to_representation(self, value: Any) -> str:
         """The sentence."""
         return explain(value)
 
 
-class ProblemSerializer(serializers.Serializer[Problem]):
+class ProblemSerializer(serializers.Serializer[Any]):
     """A problem or remark about a file."""
 
     code = serializers.CharField()

@@ -9,13 +9,12 @@ from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
-from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.accounts.access import fetch
-from evaluation.api.endpoints import RowsViewSet, StrictSerializer, person, written_by
+from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, written_by
 from evaluation.api.errors import ProblemSerializer, SentenceField
 from evaluation.api.filters import ByNameInProject, QuestionFilter
 from evaluation.api.pages import PagesInOrder
@@ -157,13 +156,7 @@ class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
         found = {"question_set": SETS.get(pk=imported.question_set.pk), "imported": imported, "file": file}
         return Response(found, status=201 if imported.created else 200)
 
-    @written_by(QuestionSerializer, paged=True)
-    @action(
-        detail=True,
-        serializer_class=QuestionSerializer,
-        filterset_class=QuestionFilter,
-        pagination_class=PagesInOrder,
-    )
+    @part(QuestionSerializer, pages=PagesInOrder, filters=QuestionFilter)
     def questions(self, request: Request, pk: int) -> QuerySet[Question]:
         """One page."""
         return fetch(QuestionSet.objects.all(), request.user, Action.VIEW, pk).questions.all()

@@ -159,7 +159,7 @@ class ProgressSerializer(serializers.Serializer[Progress]):
     seconds_left = serializers.FloatField(allow_null=True)
 
 
-class RunSummarySerializer(serializers.Serializer[RunState]):
+class RunSummarySerializer(serializers.Serializer[Any]):
     """A run in a list, and the reply to whoever starts or steers one."""
 
     id = serializers.IntegerField(source="run.pk")

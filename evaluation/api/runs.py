@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from rest_framework import serializers
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.accounts.access import Person, fetch
 from evaluation.accounts.exposure_hook import values_shown
 from evaluation.api.answer_serializers import AnswerSerializer, has_judged
-from evaluation.api.endpoints import RowsViewSet, StrictSerializer, person, verb, written_by
+from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written_by
 from evaluation.api.filters import AnswerFilter, RunFilter
 from evaluation.api.pages import MOST, PagesInOrder
 from evaluation.api.run_serializers import RunSerializer, RunState, RunSummarySerializer, RunWhole
@@ -87,9 +86,10 @@ class PageQuery(StrictSerializer):
 
 def wanted_run(body: dict[str, Any]) -> Wanted:
     """The request as the lower floors take it."""
-    given = {name: tuple(one) if isinstance(one, list) else one for name, one in body.items() if name != "answer_set"}
-    questions = QuestionFilter(*(given.pop(name) for name in ("categories", "tags", "question_ids", "limit")))
-    return Wanted(questions=questions, **given)
+    names = ("categories", "tags", "question_ids", "limit")
+    several = {name: tuple(body[name]) for name in ("beside", "metrics")}
+    rest = {name: one for name, one in body.items() if name not in {"answer_set", *names}}
+    return Wanted(questions=QuestionFilter(*(body[name] for name in names)), **(rest | several))
 
 
 def _to_steer(user: Person, pk: int) -> Run:
@@ -128,8 +128,7 @@ class RunViewSet(RowsViewSet):
         values_shown(request.user, judged, "api")
         return whole
 
-    @written_by(AnswerSerializer, paged=True)
-    @action(detail=True, serializer_class=AnswerSerializer, filterset_class=AnswerFilter, pagination_class=PagesInOrder)
+    @part(AnswerSerializer, pages=PagesInOrder, filters=AnswerFilter)
     def answers(self, request: Request, pk: int) -> Response:
         """One page. Who still has to rate one of these answers is recorded as having seen the judges' values."""
         run = fetch(Run.objects.all(), request.user, Action.VIEW, pk)

@@ -93,4 +93,5 @@ class RubricViewSet(RowsViewSet):
 
     def get_object(self) -> RubricVersion:
         """The one of the address among them."""
-        return get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"])
+        found: RubricVersion = get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"])
+        return found

@@ -12,7 +12,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from evaluation.accounts.access import LARGEST_ID
-from evaluation.api.endpoints import StrictSerializer, ViewSet, person, verb, written_by
+from evaluation.api.endpoints import StrictSerializer, ViewSet, part, person, verb
 from evaluation.core.errors import UnknownName
 from evaluation.models import User
 from evaluation.runs.exports import take_export, take_figures
@@ -151,8 +151,7 @@ class LeadingViewSet(ViewSet):
         response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
         return response
 
-    @written_by(ReviewerFiguresShown, many=True, others={429: TOO_OFTEN})
-    @action(detail=True, pagination_class=None)
+    @part(ReviewerFiguresShown, many=True, others={429: TOO_OFTEN})
     def agreement(self, request: Request, pk: int) -> list[dict[str, Any]]:
         """One entry for each reviewer and metric with anything to compare."""
         queue = queue_for_lead(request.user, pk)

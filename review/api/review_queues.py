@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evaluation.accounts import access
-from evaluation.api.endpoints import person, verb, written_by
+from evaluation.api.endpoints import part, person, verb, written_by
 from evaluation.api.pages import Pages, PagesInOrder
 from evaluation.core.roles import Action
 from evaluation.models import Run
@@ -74,8 +73,7 @@ class QueueViewSet(LeadingViewSet):
         rates = queue.members.filter(reviewer=person(request)).exists()
         return queue if leads(request.user, queue) and not rates else Response(QueueShown(queue).data)
 
-    @written_by(ItemShown, HeldShown, paged=True)
-    @action(detail=True, pagination_class=PagesInOrder)
+    @part(ItemShown, HeldShown, pages=PagesInOrder)
     def items(self, request: Request, pk: int) -> QuerySet[ReviewItem] | Response:
         """One page."""
         queue = queue_for_reading(request.user, pk)
@@ -90,8 +88,7 @@ class QueueViewSet(LeadingViewSet):
         held = next_assignment(queue, person(self.request))
         return None if held is None else card_of(held)
 
-    @written_by(ProgressShown)
-    @action(detail=True)
+    @part(ProgressShown)
     def progress(self, request: Request, pk: int) -> dict[str, Any]:
         """``own`` for members, ``queue`` for leads."""
         queue, me = queue_for_reading(request.user, pk), person(request)
