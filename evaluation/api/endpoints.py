@@ -64,7 +64,7 @@ class Endpoint(GenericAPIView[Any]):
         super().initial(request, *args, **kwargs)
         if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
             raise LengthRequired
-        if unknown := sorted(set(request.query_params) - self._known()):
+        if request.query_params and (unknown := sorted(set(request.query_params) - self._known())):
             raise ValidationError({name: [_("This parameter is not known here.")] for name in unknown})
 
     def _known(self) -> set[str]:
@@ -206,7 +206,7 @@ def _declared(kinds: tuple[Kind, ...], many: bool = False) -> Any:
 
 
 def _written(kind: Any, found: Any, *, many: bool) -> Any:
-    if isinstance(found, ReturnDict | ReturnList):  # by another serializer
+    if isinstance(found, (ReturnDict, ReturnList)):  # by another serializer
         return found
     write = _shared(kind).to_representation
     return [write(one) for one in found] if many else write(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
+from django.http import Http404
 from rest_framework import serializers
 
 from evaluation.accounts.access import projects_with
@@ -91,7 +91,9 @@ class RubricViewSet(RowsViewSet):
             return RubricVersion.objects.none()
         return RubricVersion.objects.exclude(pk__in=rubrics_of_others(projects).values("pk"))
 
-    def get_object(self) -> RubricVersion:
+    def get_object(self) -> Any:
         """The one of the address among them."""
-        found: RubricVersion = get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"])
+        found = self.get_queryset().filter(pk=self.kwargs["pk"]).first()
+        if found is None:
+            raise Http404
         return found
