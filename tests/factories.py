@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluation.core.canonical import content_hash
@@ -34,6 +34,7 @@ from evaluation.models import (
 from evaluation.work.lifecycle import make_run as make_draft
 from evaluation.work.planning import RunConfig
 from review.models import ReviewQueue
+from review.queue_spec import SETTINGS, QueueSpec
 from review.queues.making import make_queue as new_queue
 
 _numbers = itertools.count(1)
@@ -236,4 +237,11 @@ def make_queue(run: Run | None = None, reviewers: Sequence[User] | int = 1, **fi
     )
     defaults: dict[str, Any] = {"metrics": ["correctness", "faithfulness"], "strategy": "all", "seed": 1}
     defaults["reveal_share"] = 0.0  # chance goes by the ids of rows, which differ from run to run
-    return new_queue(scored, reviewers=people, **(defaults | fields))
+    spec, others = queue_spec(defaults | fields)
+    return new_queue(scored, spec, reviewers=people, **others)
+
+
+def queue_spec(fields: Mapping[str, Any]) -> tuple[QueueSpec, dict[str, Any]]:
+    """The settings of a queue, and what else is given for it."""
+    settings = {name: value for name, value in fields.items() if name in SETTINGS}
+    return QueueSpec(**settings), {name: value for name, value in fields.items() if name not in SETTINGS}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 from django.utils import timezone
@@ -16,10 +18,8 @@ from evaluation.core.whole_numbers import whole_number
 from evaluation.wording.messages import explain_refusal
 from review.evidence.rated_claims import LONGEST_PART
 from review.evidence.rating_input import Change, FlagKind, Given, PartGiven
-from review.models import ReviewQueue
-from review.queues.making import MOST_REVIEWS
-from review.queues.sharing import MOST_REPEATS, Distribution
-from review.statistics.sampling.member import DrawParams, Strategy
+from review.queue_spec import ASKED, MOST_REVIEWS, SETTINGS, Setting
+from review.statistics.sampling.member import DrawParams
 
 TOO_OFTEN = OpenApiResponse(description="Too many within an hour; `Retry-After` says in how many seconds to try again.")
 LONGEST_TEXT = 100_000  # beyond every limit that is explained in a sentence
@@ -154,16 +154,33 @@ class ManyOverridesBody(StrictSerializer):
     dry_run = serializers.BooleanField(required=False, default=False)
 
 
+def setting_field(one: Setting) -> serializers.Field[Any, Any, Any, Any]:
+    """The field that takes a setting of a queue."""
+    said: dict[str, Any] = {"default": one.default, "help_text": one.body or None}
+    if one.optional:
+        said |= {"required": False, "allow_null": True}
+    if isinstance(one.default, Enum):
+        return serializers.ChoiceField(choices=getattr(one.kind, "choices", list(one.kind)), **said)
+    low, high = one.limits
+    if one.kind is str:
+        return optional_text(high)
+    if one.kind in {int, float}:
+        kind = serializers.IntegerField if one.kind is int else serializers.FloatField
+        return kind(min_value=low, max_value=high, **said)
+    return serializers.BooleanField(**said) if one.kind is bool else serializers.DateTimeField(**said)
+
+
 class DesignBody(StrictSerializer):
     """How answers are chosen. ``fail_below`` and ``share`` belong to ``fails_plus_share``, ``answers`` to
     ``hand_picked``."""
 
-    strategy = serializers.ChoiceField(choices=[one.value for one in Strategy], default=Strategy.STRATIFIED.value)
-    size = serializers.IntegerField(min_value=0, max_value=1_000_000, default=60)
-    seed = serializers.IntegerField(min_value=0, max_value=LARGEST_ID, required=False, allow_null=True, default=None)
-    fail_below = serializers.FloatField(required=False, allow_null=True, default=None)
-    share = serializers.FloatField(required=False, allow_null=True, default=None, min_value=1e-9, max_value=1)
+    settings: Sequence[Setting] = [SETTINGS[name] for name in ("strategy", "size", "seed", "fail_below", "share")]
+
     answers = serializers.ListField(child=row_id(), required=False, default=list, max_length=10_000)
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """The settings, and what is declared."""
+        return {one.name: setting_field(one) for one in self.settings} | super().get_fields()
 
 
 class DrawBody(DesignBody):
@@ -177,26 +194,11 @@ class QueueBody(DesignBody):
     """A queue over one or several runs. ``reviewers`` are user names. ``overlap_share`` of the items are rated by
     ``reviews_needed`` people, the others by one; ``repeat_share`` of a reviewer's items come again, unmarked."""
 
+    settings = ASKED
+
     runs = serializers.ListField(child=row_id(), min_length=1, max_length=50)
-    name = optional_text(200)
     metrics = serializers.ListField(child=serializers.CharField(max_length=100), min_length=1, max_length=50)
     reviewers = serializers.ListField(child=serializers.CharField(max_length=150), min_length=1, max_length=500)
-    reviews_needed = serializers.IntegerField(min_value=1, max_value=MOST_REVIEWS, default=1)
-    mode = serializers.ChoiceField(choices=ReviewQueue.Mode.choices, default=ReviewQueue.Mode.BLIND)
-    reveal = serializers.ChoiceField(choices=ReviewQueue.Reveal.choices, default=ReviewQueue.Reveal.ON_DIFFERENCE)
-    reveal_threshold = serializers.FloatField(min_value=0, max_value=1e6, default=2.0)
-    reveal_share = serializers.FloatField(min_value=0, max_value=1, default=0.1)
-    adjudicate_from = serializers.FloatField(
-        min_value=0,
-        max_value=1e6,
-        default=2.0,
-        help_text="Levels between two first ratings from which a lead decides; 0: never.",
-    )
-    guideline = optional_text()
-    hide_system = serializers.BooleanField(default=True)
-    overlap_share = serializers.FloatField(min_value=0, max_value=1, default=1.0)
-    repeat_share = serializers.FloatField(min_value=0, max_value=MOST_REPEATS, default=0.0)
-    distribution = serializers.ChoiceField(choices=ReviewQueue.Distribution.choices, default=Distribution.POOL)
     people_of_tags = serializers.DictField(
         child=serializers.ListField(child=serializers.CharField(max_length=150), min_length=1, max_length=500),
         required=False,
@@ -209,8 +211,6 @@ class QueueBody(DesignBody):
         default=dict,
         help_text="For per_item: id of an answer -> user names.",
     )
-    lease_minutes = serializers.IntegerField(min_value=1, max_value=1440, default=30)
-    deadline = serializers.DateTimeField(required=False, allow_null=True, default=None)
 
     def validate_deadline(self, value: datetime | None) -> datetime | None:
         """A moment that is still to come."""

@@ -22,6 +22,7 @@ from review.api.serializers import HeldShown, ItemShown, LedQueueShown, Progress
 from review.models import Assignment, ReviewItem, ReviewQueue
 from review.plans.errors import GUESS
 from review.plans.several import designs, told
+from review.queue_spec import ASKED, QueueSpec
 from review.queues.access import leads, queue_for_rating, queue_for_reading, queues_of
 from review.queues.making import make_queue, metrics_of
 from review.queues.picking import picked
@@ -30,11 +31,6 @@ from review.queues.sharing import Sharing
 from review.ratings.card import Card
 from review.ratings.leases import next_assignment
 from review.statistics.sampling.member import DrawParams
-
-_SETTINGS = (
-    *("name", "metrics", "strategy", "size", "seed", "reviews_needed", "mode", "reveal", "reveal_threshold"),
-    *("reveal_share", "adjudicate_from", "guideline", "hide_system", "lease_minutes", "deadline"),
-)
 
 
 class QueueViewSet(LeadingViewSet):
@@ -56,14 +52,15 @@ class QueueViewSet(LeadingViewSet):
         """Make a queue on a draw from each run."""
         body = self.body()
         runs = [access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk) for pk in body["runs"]]
-        project = runs[0].project_id
+        project, spec = runs[0].project_id, QueueSpec(**{one.name: body[one.name] for one in ASKED})
         return make_queue(
             runs,
+            spec,
+            metrics=body["metrics"],
             reviewers=people_named(body["reviewers"], project),
             sharing=_sharing(body, project),
-            params=_params(runs, body),
+            params=_params(runs, spec, body),
             by=person(request),
-            **{name: body[name] for name in _SETTINGS},
         )
 
     @written_by(LedQueueShown)
@@ -99,15 +96,14 @@ class QueueViewSet(LeadingViewSet):
         }
 
 
-def _params(runs: list[Run], body: dict[str, Any]) -> dict[int, DrawParams]:
+def _params(runs: list[Run], spec: QueueSpec, body: dict[str, Any]) -> dict[int, DrawParams]:
     """What each run's draw is told, as on the page: what is picked of it, what earlier ratings say of its strata."""
-    planned = designs(runs, metrics_of(runs, body["metrics"]), body["size"], GUESS)
-    keys = picked(runs, body["answers"])
-    return told(planned, fail_below=body["fail_below"], share=body["share"], keys=keys)
+    planned = designs(runs, metrics_of(runs, body["metrics"]), spec.size, GUESS)
+    return told(planned, spec, picked(runs, body["answers"]))
 
 
 def _sharing(body: dict[str, Any], project_id: int) -> Sharing:
     fields = {tag: people_named(names, project_id) for tag, names in body["people_of_tags"].items()}
     answers = body["people_of_answers"].items()
     named = {int(pk): people_named(names, project_id) for pk, names in answers}
-    return Sharing(body["distribution"], body["overlap_share"], body["repeat_share"], fields, named)
+    return Sharing(fields, named)

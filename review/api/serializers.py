@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from review.decisions.cases import Case
 from review.models import Draw, Rating, ReviewQueue
+from review.queue_spec import SETTINGS
 from review.queues.draws import strata_of
 
 
@@ -92,8 +93,8 @@ class QueueShown(serializers.ModelSerializer[ReviewQueue]):
     class Meta:
         model = ReviewQueue
         fields: tuple[str, ...] = (
-            *("id", "name", "state", "mode", "guideline", "reviews_needed", "lease_minutes", "deadline", "example"),
-            *("created_at", "metrics"),
+            *("id", "state", "created_at", "metrics"),
+            *(name for name, one in SETTINGS.items() if one.column and one.members_see),
         )
 
     def get_metrics(self, queue: ReviewQueue) -> list[str]:
@@ -110,17 +111,8 @@ class LedQueueShown(QueueShown):
     class Meta(QueueShown.Meta):
         fields = (
             *QueueShown.Meta.fields,
-            *(
-                "reveal",
-                "reveal_threshold",
-                "reveal_share",
-                "adjudicate_from",
-                "hide_system",
-                "seed",
-                "reviewers",
-                "draws",
-            ),
-            *("distribution", "overlap_share", "repeat_share"),
+            *("reviewers", "draws"),
+            *(name for name, one in SETTINGS.items() if one.column and not one.members_see),
         )
 
     def get_reviewers(self, queue: ReviewQueue) -> list[str]:

@@ -1,4 +1,4 @@
-"""Randomness of a queue: item keys, where a reviewer starts on the ring, and who is shown the judge by chance.
+"""Randomness of a queue: item keys, where a reviewer starts on the ring, and what else is left to chance.
 
 Everything follows from the queue's stored seed, so that it can be repeated, and nothing from what a judge said.
 """
@@ -45,14 +45,9 @@ def ring_offset(seed: int, reviewer_id: int) -> int:
     return _number("offset", seed, reviewer_id) >> (64 - KEY_BITS)
 
 
-def by_chance(share: float, seed: int, item_id: int, reviewer_id: int) -> bool:
-    """Whether this reviewer is shown the judge for this item although they do not differ."""
-    return _number("reveal", seed, item_id, reviewer_id) / 2**64 < share
-
-
-def repeated_by_chance(share: float, seed: int, item_id: int, reviewer_id: int) -> bool:
-    """Whether this item comes to this reviewer again."""
-    return _number("repeat", seed, item_id, reviewer_id) / 2**64 < share
+def by_chance(purpose: str, share: float, seed: int, item_id: int, reviewer_id: int) -> bool:
+    """Whether this item is among the share of this reviewer's items that chance takes for a purpose."""
+    return _number(purpose, seed, item_id, reviewer_id) / 2**64 < share
 
 
 def repeat_key(seed: int, item_id: int) -> int:

@@ -1,10 +1,11 @@
-"""The options of a queue's items and people: who rates what, how many do, what comes again, and until when."""
+"""The options of a queue: its settings, and the people, criteria and answers named with them."""
 
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -15,27 +16,56 @@ from django.utils.translation import gettext as _
 from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Role
 from evaluation.models import RoleGrant, Run, User
+from review.queue_spec import ASKED, SETTINGS, Distribution, QueueSpec, Setting
 from review.queues.lists import fields_from
-from review.queues.sharing import MOST_REPEATS, Distribution, Sharing
+from review.queues.sharing import Sharing
+
+# What names rows, by the setting behind whose flag it stands.
+_BESIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "strategy": {"--metrics": {"help": "criteria; all that a judge scored, if not named"}},
+    "share": {
+        "--answers": {"type": int, "help": "for hand_picked: ids of the answers"},
+        "--questions": {"help": "for hand_picked: ids of the questions"},
+    },
+    "seed": {"--reviewers": {"help": "user names; all reviewers, if not named"}},
+}
 
 
 def add_queue_options(parser: CommandParser) -> None:
-    """Add them."""
-    parser.add_argument("--reviewers", nargs="+", default=[], help="user names; all reviewers, if not named")
-    parser.add_argument("--distribution", choices=Distribution.values, default=str(Distribution.POOL))
-    parser.add_argument(
-        "--field", action="append", default=[], metavar="TAG:NAMES", help="for by_tag: tag or category, user names"
-    )
-    parser.add_argument(
-        "--overlap-share", type=_share(1), default=1.0, help="share that --reviews-needed people rate, 0 to 1"
-    )
-    parser.add_argument(
-        "--repeat-share", type=_share(MOST_REPEATS), default=0.0, help="share that comes again unmarked, 0 to 0.5"
-    )
-    parser.add_argument("--reveal-share", type=_share(1), default=0.1, help="share shown the judge by chance, 0 to 1")
-    parser.add_argument("--lease-minutes", type=int, default=30, help="how long an answer stays reserved")
-    parser.add_argument("--deadline", type=_moment, help="such as 2026-12-01T18:00")
-    parser.add_argument("--show-system", action="store_true", help="reviewers see which system answered (recorded)")
+    """Add the flags of all settings but the size, and of what is named with them."""
+    order = [one for one in ASKED if not one.flag_after and one.name != "size"]
+    for one in ASKED:
+        if one.flag_after:
+            order.insert(order.index(SETTINGS[one.flag_after]) + 1, one)
+    for one in order:
+        name = one.asked_as if one.turned else one.name
+        parser.add_argument(f"--{name.replace('_', '-')}", **flag(one))
+        for beside, said in _BESIDE.get(one.name, {}).items():
+            parser.add_argument(beside, nargs="+", default=[], **said)
+        if one.kind is Distribution:
+            help_text = "for by_tag: tag or category, user names"
+            parser.add_argument("--field", action="append", default=[], metavar="TAG:NAMES", help=help_text)
+
+
+def flag(one: Setting) -> dict[str, Any]:
+    """How the flag of a setting is read, and its help."""
+    low, high = one.limits
+    said: dict[str, Any] = {"help": one.flag.format(low=low, high=high)}
+    if one.kind is bool:
+        return said | {"action": "store_true"}
+    if isinstance(one.default, Enum):
+        return said | {"choices": [str(value) for value in one.kind], "default": str(one.default)}
+    is_share = high is not None and high <= 1 and not one.optional
+    reads = {datetime: _moment, float: _share(high) if is_share else float}
+    return said | {"type": reads.get(one.kind, one.kind), "default": one.default}
+
+
+def spec_of(options: Mapping[str, Any]) -> QueueSpec:
+    """The settings.
+
+    :raises Refused: ``queue_rule`` for a number out of range.
+    """
+    return QueueSpec(**{one.name: not options[one.asked_as] if one.turned else options[one.name] for one in ASKED})
 
 
 def sharing_of(options: Mapping[str, Any], people: Sequence[User]) -> Sharing:
@@ -51,7 +81,7 @@ def sharing_of(options: Mapping[str, Any], people: Sequence[User]) -> Sharing:
             if name not in known:
                 raise UnknownName("reviewer", name, list(known))
         fields[tag] = [known[name] for name in names]
-    return Sharing(options["distribution"], options["overlap_share"], options["repeat_share"], fields)
+    return Sharing(fields)
 
 
 def reviewers_of(run: Run, names: Sequence[str]) -> list[User]:

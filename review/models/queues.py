@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -9,82 +11,75 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, MetricDefinition, Project, RubricVersion, Run
 from evaluation.storage.rows import AppendOnly, Authored, Row
+from review.queue_spec import LONGEST_NAME, MOST_REVIEWS, SETTINGS, Distribution, Mode, Reveal
 
 FIRST_OCCASION = 1  # of an answer in a queue; hidden repeats have higher ones
 
 
-class ReviewQueue(Row, Authored):
-    """Answers waiting for experts, and the rules under which they rate.
+def column(name: str) -> dict[str, Any]:
+    """What :class:`QueueSpec` says of a setting, for its column."""
+    one = SETTINGS[name]
+    said: dict[str, Any] = {"verbose_name": one.column}
+    if isinstance(one.default, models.TextChoices):
+        said["choices"] = one.kind.choices
+    return said if one.default in ("", None) else said | {"default": one.default}
 
-    ``reveal_threshold`` is the distance on the metric's scale from which a difference is shown; ``reveal_share``
-    the share of the others that is shown at random. ``adjudicate_from`` is the distance in levels between two first
-    ratings from which a lead decides, 0 for never. ``seed`` fixes the order and that share. ``example`` marks ratings
-    made for show. ``distribution`` says whom an item is for; ``overlap_share`` the share of the items that all
-    ``reviews_needed`` reviewers rate, the others are rated once; ``repeat_share`` the share of a reviewer's items that
-    come again after at least ``repeat_gap`` others, chosen by chance among the first ``repeat_until``.
+
+def in_range(*names: str) -> Q:
+    """That settings lie in their ranges."""
+    low = {f"{name}__gte": SETTINGS[name].limits[0] for name in names}
+    return Q(**low, **{f"{name}__lte": SETTINGS[name].limits[1] for name in names})
+
+
+class ReviewQueue(Row, Authored):
+    """Answers waiting for experts, and the rules under which they rate, as :class:`review.queue_spec.QueueSpec` tells.
+
+    ``seed`` fixes the order, and what is left to chance. A hidden repeat comes after at least ``repeat_gap`` others and
+    is chosen among the first ``repeat_until``. ``example`` marks ratings made for show.
     """
 
-    class Mode(models.TextChoices):
-        BLIND = "blind", _("blind")
-        ASSISTED = "assisted", _("assisted")
-
-    class Reveal(models.TextChoices):
-        ON_DIFFERENCE = "on_difference", _("where they differ")
-        ALWAYS = "always", _("always")
-        NEVER = "never", _("never")
-
-    class Distribution(models.TextChoices):
-        POOL = "pool", _("whoever is free")
-        ROUND_ROBIN = "round_robin", _("in turn")
-        BALANCED = "balanced", _("to whoever has least to do")
-        PER_ITEM = "per_item", _("named answer by answer")
-        BY_TAG = "by_tag", _("by tag or category of the question")
+    Mode, Reveal, Distribution = Mode, Reveal, Distribution
 
     class State(models.TextChoices):
         OPEN = "open", _("open")
         CLOSED = "closed", _("closed")
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="queues")
-    name = models.CharField(_("name"), max_length=200)
-    guideline = models.TextField(_("guideline"), blank=True)
-    mode = models.CharField(_("mode"), max_length=10, choices=Mode.choices, default=Mode.BLIND)
-    reviews_needed = models.PositiveIntegerField(_("reviewers per answer"), default=1)
-    overlap_share = models.FloatField(_("share rated by all of these"), default=1)
-    repeat_share = models.FloatField(_("share of hidden repeats"), default=0)
+    name = models.CharField(max_length=LONGEST_NAME, **column("name"))
+    guideline = models.TextField(blank=True, **column("guideline"))
+    mode = models.CharField(max_length=10, **column("mode"))
+    reviews_needed = models.PositiveIntegerField(**column("reviews_needed"))
+    overlap_share = models.FloatField(**column("overlap_share"))
+    repeat_share = models.FloatField(**column("repeat_share"))
     repeat_gap = models.PositiveIntegerField(_("answers before a hidden repeat"), default=0)
     repeat_until = models.PositiveIntegerField(_("answers among which repeats are chosen"), default=0)
-    distribution = models.CharField(
-        _("given to"), max_length=15, choices=Distribution.choices, default=Distribution.POOL
-    )
-    reveal = models.CharField(_("show the judge"), max_length=15, choices=Reveal.choices, default=Reveal.ON_DIFFERENCE)
-    reveal_threshold = models.FloatField(_("difference that shows the judge"), default=2)
-    reveal_share = models.FloatField(_("share shown by chance"), default=0.1)
-    hide_system = models.BooleanField(_("hide the system"), default=True)
-    lease_minutes = models.PositiveIntegerField(_("minutes an answer stays reserved"), default=30)
-    adjudicate_from = models.FloatField(_("difference between reviewers that goes to a lead"), default=2)
-    example = models.BooleanField(_("example"), default=False)
-    deadline = models.DateTimeField(_("deadline"), null=True, blank=True)
-    seed = models.PositiveBigIntegerField(_("seed"), default=0)
+    distribution = models.CharField(max_length=15, **column("distribution"))
+    reveal = models.CharField(max_length=15, **column("reveal"))
+    reveal_threshold = models.FloatField(**column("reveal_threshold"))
+    reveal_share = models.FloatField(**column("reveal_share"))
+    hide_system = models.BooleanField(**column("hide_system"))
+    lease_minutes = models.PositiveIntegerField(**column("lease_minutes"))
+    adjudicate_from = models.FloatField(**column("adjudicate_from"))
+    example = models.BooleanField(**column("example"))
+    deadline = models.DateTimeField(null=True, blank=True, **column("deadline"))
+    seed = models.PositiveBigIntegerField(default=0, **column("seed"))
     state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.OPEN)
 
     class Meta:
         verbose_name = _("review queue")
         verbose_name_plural = _("review queues")
         constraints = [
-            models.CheckConstraint(condition=Q(reviews_needed__gte=1, reviews_needed__lte=10), name="sane_overlap"),
+            models.CheckConstraint(condition=in_range("reviews_needed"), name="sane_overlap"),
             models.CheckConstraint(
-                condition=Q(
-                    mode__in=["blind", "assisted"],
-                    reveal__in=["on_difference", "always", "never"],
-                    state__in=["open", "closed"],
-                ),
+                condition=Q(mode__in=Mode.values, reveal__in=Reveal.values, state__in=["open", "closed"]),
                 name="known_rules_of_queue",
             ),
-            models.CheckConstraint(condition=Q(lease_minutes__gte=1), name="sane_lease"),
-            models.CheckConstraint(condition=Q(reveal_share__gte=0, reveal_share__lte=1), name="share_in_range"),
             models.CheckConstraint(
-                condition=Q(overlap_share__gte=0, overlap_share__lte=1, repeat_share__gte=0, repeat_share__lte=0.5),
-                name="shares_of_items_in_range",
+                condition=Q(lease_minutes__gte=SETTINGS["lease_minutes"].limits[0]), name="sane_lease"
+            ),
+            models.CheckConstraint(condition=in_range("reveal_share"), name="share_in_range"),
+            models.CheckConstraint(
+                condition=in_range("overlap_share", "repeat_share"), name="shares_of_items_in_range"
             ),
         ]
 
@@ -149,9 +144,7 @@ class ReviewItem(Row):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["queue", "answer", "occasion"], name="one_item_per_occasion"),
-            models.CheckConstraint(
-                condition=Q(reviews_needed__gte=1, reviews_needed__lte=10), name="sane_overlap_of_item"
-            ),
+            models.CheckConstraint(condition=in_range("reviews_needed"), name="sane_overlap_of_item"),
             models.CheckConstraint(
                 condition=Q(occasion=FIRST_OCCASION) | Q(occasion__gt=FIRST_OCCASION, reviews_needed=1, reserved=True),
                 name="repeat_is_for_one_person",
@@ -246,7 +239,7 @@ class Assignment(Row):
                 condition=~Q(state__in=["skipped", "expired", "flagged"]),
                 name="one_reviewer_per_slot",
             ),
-            models.CheckConstraint(condition=Q(slot__gte=1, slot__lte=10), name="slot_in_range"),
+            models.CheckConstraint(condition=Q(slot__gte=1, slot__lte=MOST_REVIEWS), name="slot_in_range"),
             models.CheckConstraint(
                 condition=Q(revealed_at__isnull=True)
                 | Q(submitted_at__isnull=False, revealed_at__gte=F("submitted_at")),

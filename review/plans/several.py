@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from evaluation.models import MetricDefinition, Run
 from review.plans.design import Design, design
+from review.queue_spec import QueueSpec
 from review.queues.making import shares
 from review.reports.gathering import gather
 from review.statistics.sampling.member import DrawParams
@@ -19,15 +20,11 @@ def designs(runs: Sequence[Run], metrics: Sequence[MetricDefinition], size: int,
 
 
 def told(
-    planned: Mapping[int, Design],
-    *,
-    fail_below: float | None = None,
-    share: float | None = None,
-    keys: Mapping[int, frozenset[int]] | None = None,
+    planned: Mapping[int, Design], spec: QueueSpec, keys: Mapping[int, frozenset[int]] | None = None
 ) -> dict[int, DrawParams]:
     """Run -> everything its draw is told; ``keys`` are hand-picked answers by run."""
     picked = keys or {}
     return {
-        run: replace(one.params, fail_below=fail_below, share=share, keys=picked.get(run, frozenset()))
+        run: replace(one.params, fail_below=spec.fail_below, share=spec.share, keys=picked.get(run, frozenset()))
         for run, one in planned.items()
     }

@@ -18,7 +18,8 @@ from evaluation.core.errors import Refused
 from evaluation.models import RoleGrant, User
 from review.models import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
-from review.queues.making import MOST_REVIEWS, add_members
+from review.queue_spec import SETTINGS
+from review.queues.making import add_members
 from review.ratings.leases import lease_end
 from review.ratings.settling import RATED, locked, settle
 
@@ -165,8 +166,7 @@ def _name(item: ReviewItem, wanted: set[int]) -> None:
     rows = Assignment.objects.filter(item=item)
     rated = set(rows.filter(state__in=RATED).values_list("reviewer_id", flat=True))
     people = wanted | rated
-    if len(people) > MOST_REVIEWS:
-        raise Refused("queue_rule", field="reviews_needed", low=1, high=MOST_REVIEWS)
+    SETTINGS["reviews_needed"].check(len(people))
     lost = list(rows.filter(state=State.LEASED).exclude(reviewer__in=people).values_list("pk", flat=True))
     Assignment.objects.filter(pk__in=lost).update(state=State.EXPIRED)
     ItemEvent.objects.bulk_create([ItemEvent(assignment_id=pk, verb="release") for pk in lost])

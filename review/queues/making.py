@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 
 from django.conf import settings
 from django.db import transaction
@@ -22,6 +21,7 @@ from evaluation.judging.criteria.terms import is_criterion
 from evaluation.models import Answer, MetricDefinition, RoleGrant, RubricVersion, Run, Score, User
 from review.evidence.order import kept_apart, new_seed, ring_offset, shuffle_keys
 from review.models import QueueMember, QueueMetric, ReviewItem, ReviewQueue
+from review.queue_spec import QueueSpec
 from review.queues.draws import answers_to_review, frame_of, make_draw
 from review.queues.sharing import Sharing, needs_of, repeat_window, reserve_items
 from review.statistics.sampling.member import DrawParams, Strategy
@@ -62,76 +62,37 @@ def _stands_in(word: str, name: str) -> bool:
     return len(word) >= _SHORTEST and re.search(rf"(?<!\w){re.escape(word.replace('_', ' '))}", text) is not None
 
 
-MOST_REVIEWS = 10
-LIMITS: Mapping[str, tuple[float, float]] = {
-    "reveal_threshold": (0, 1e6),
-    "reveal_share": (0, 1),
-    "adjudicate_from": (0, 1e6),
-    "lease_minutes": (1, 1440),
-}
 ParamsByRun = DrawParams | Mapping[int, DrawParams] | None  # the same for all runs, or each run's own by primary key
 
 
 @transaction.atomic
 def make_queue(
     runs: Run | Sequence[Run],
+    spec: QueueSpec,
     *,
-    name: str = "",
     metrics: Sequence[str],
-    strategy: Strategy | str = Strategy.STRATIFIED,
-    size: int = 60,
-    seed: int | None = None,
     reviewers: Sequence[User],
-    reviews_needed: int = 1,
-    mode: str = ReviewQueue.Mode.BLIND,
-    reveal: str = ReviewQueue.Reveal.ON_DIFFERENCE,
-    reveal_threshold: float = 2.0,
-    reveal_share: float = 0.1,
-    adjudicate_from: float = 2.0,
-    guideline: str = "",
-    hide_system: bool = True,
-    lease_minutes: int = 30,
-    deadline: datetime | None = None,
-    example: bool = False,
     sharing: Sharing | None = None,
     params: ParamsByRun = None,
     by: User | None = None,
 ) -> ReviewQueue:
-    """A queue on a draw from each run, in one random order. ``size`` answers in all are shared among the runs by their
-    frames; one that two runs share is one item. ``sharing``: whom items are for, without it whoever is free. From
-    ``adjudicate_from`` levels between two people on a lead decides (0: never).
+    """A queue on a draw from each run, in one random order. ``spec.size`` answers in all are shared among the runs by
+    their frames; one that two runs share is one item. ``sharing``: the people of tags or answers, where named.
 
     :raises Refused: ``no_run``, ``several_projects``, ``no_metrics``, ``no_reviewers``, ``not_in_project``,
-        ``too_few_reviewers``, ``queue_rule``, ``size_below_one``, ``nothing_picked``, ``queue_name_tells``; as draws.
+        ``too_few_reviewers``, ``size_below_one``, ``nothing_picked``, ``queue_name_tells``; as draws.
     :raises UnknownName: for a metric that nothing defines.
     """
     chosen, people, sharing = _chosen(runs), list(dict.fromkeys(reviewers)), sharing or Sharing()
-    _check_people(people, chosen[0].project_id, reviews_needed, sharing)
-    _check_rules(mode, reveal, reveal_threshold, reveal_share, adjudicate_from, lease_minutes)
-    queue = ReviewQueue.objects.create(
-        project_id=chosen[0].project_id,
-        name=neutral_name(name, chosen, hide_system=hide_system, number=_number(chosen[0])),
-        guideline=guideline,
-        mode=mode,
-        reviews_needed=reviews_needed,
-        overlap_share=sharing.overlap_share,
-        repeat_share=sharing.repeat_share,
-        distribution=sharing.distribution,
-        reveal=reveal,
-        reveal_threshold=reveal_threshold,
-        reveal_share=reveal_share,
-        adjudicate_from=adjudicate_from,
-        hide_system=hide_system,
-        lease_minutes=lease_minutes,
-        deadline=deadline,
-        example=example,
-        seed=new_seed() if seed is None else seed,
-        created_by=by,
-    )
+    _check_people(people, chosen[0].project_id, spec, sharing)
+    name = neutral_name(spec.name, chosen, hide_system=spec.hide_system, number=_number(chosen[0]))
+    made_up = {"name": name, "seed": new_seed() if spec.seed is None else spec.seed}
+    queue = ReviewQueue.objects.create(project_id=chosen[0].project_id, created_by=by, **(spec.columns | made_up))
     _add_metrics(queue, chosen[0], metrics_of(chosen, metrics))
     add_members(queue, people)
-    _give_out(queue, _drawn(queue, chosen, Strategy(strategy), size, params, by), people, sharing)
-    audit.record(by, "queue_made", queue, runs=[run.pk for run in chosen], hide_system=hide_system, mode=str(mode))
+    _give_out(queue, _drawn(queue, chosen, spec, params, by), people, sharing)
+    facts = {"hide_system": spec.hide_system, "mode": str(spec.mode)}
+    audit.record(by, "queue_made", queue, runs=[run.pk for run in chosen], **facts)
     return queue
 
 
@@ -207,10 +168,11 @@ def _rubric(metric: MetricDefinition) -> RubricVersion | None:
 
 
 def _drawn(
-    queue: ReviewQueue, runs: Sequence[Run], strategy: Strategy, size: int, params: ParamsByRun, by: User | None
+    queue: ReviewQueue, runs: Sequence[Run], spec: QueueSpec, params: ParamsByRun, by: User | None
 ) -> dict[int, int]:
     """The answers to review, each with the run whose judge will be shown."""
     wanted: dict[int, int] = {}
+    strategy, size = spec.strategy, spec.size
     if not takes_part(size, strategy):
         raise Refused("size_below_one", size=size)
     for run, share in zip(runs, shares(runs, size), strict=True):
@@ -238,7 +200,7 @@ def _add_items(queue: ReviewQueue, wanted: Mapping[int, int], sharing: Sharing) 
             run_id=wanted[answer],
             shuffle_key=key,
             reviews_needed=len(sharing.named.get(answer, ())) or need,
-            reserved=sharing.distribution != ReviewQueue.Distribution.POOL,
+            reserved=queue.distribution != ReviewQueue.Distribution.POOL,
         )
         for (answer, key), need in zip(shuffled, needs, strict=True)
     ]
@@ -297,24 +259,13 @@ def _number(run: Run) -> int:
     return ReviewQueue.objects.filter(project=run.project_id).count() + 1
 
 
-def _check_people(people: Sequence[User], project_id: int, reviews_needed: int, sharing: Sharing) -> None:
+def _check_people(people: Sequence[User], project_id: int, spec: QueueSpec, sharing: Sharing) -> None:
     if not people:
         raise Refused("no_reviewers")
     granted = RoleGrant.objects.filter(project=project_id, user__in=people).values_list("user_id", flat=True)
     known = set(granted) | {one.pk for one in people if one.is_superuser}
     if strangers := [one.get_username() for one in people if one.pk not in known]:
         raise Refused("not_in_project", people=strangers)
-    if not 1 <= reviews_needed <= MOST_REVIEWS:
-        raise Refused("queue_rule", field="reviews_needed", low=1, high=MOST_REVIEWS)
-    if reviews_needed > len(people):
-        raise Refused("too_few_reviewers", needed=reviews_needed, people=len(people))
-    sharing.check(people)
-
-
-def _check_rules(mode: str, reveal: str, *numbers: float) -> None:
-    """Refuse what no queue can have; ``numbers`` in the order of ``LIMITS``."""
-    if mode not in ReviewQueue.Mode or reveal not in ReviewQueue.Reveal:
-        raise UnknownName("setting of a queue", f"{mode}/{reveal}", [*ReviewQueue.Mode, *ReviewQueue.Reveal])
-    for (field, (low, high)), value in zip(LIMITS.items(), numbers, strict=True):
-        if not low <= value <= high:
-            raise Refused("queue_rule", field=field, low=low, high=high)
+    if spec.reviews_needed > len(people):
+        raise Refused("too_few_reviewers", needed=spec.reviews_needed, people=len(people))
+    sharing.check(spec.distribution, people)

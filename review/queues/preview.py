@@ -11,9 +11,10 @@ from django.db.models import Max
 from evaluation.core.errors import Refused
 from evaluation.models import MetricDefinition, Run
 from review.models import Rating
+from review.queue_spec import QueueSpec
 from review.queues.draws import frame_of, left_over, steering_metrics
 from review.queues.making import ParamsByRun, params_of, shares, takes_part
-from review.queues.sharing import Sharing, needs_of, repeat_window
+from review.queues.sharing import needs_of, repeat_window
 from review.statistics.sampling.draw import CERTAIN, draw
 from review.statistics.sampling.member import Drawn, DrawParams, Strategy
 from review.statistics.sampling.union import union_probability
@@ -51,12 +52,9 @@ class QueuePreview:
 def queue_preview(
     runs: Sequence[Run],
     metrics: Sequence[MetricDefinition],
+    spec: QueueSpec,
     *,
-    strategy: Strategy | str,
-    size: int,
     reviewers: int,
-    reviews_needed: int,
-    sharing: Sharing | None = None,
     params: ParamsByRun = None,
 ) -> QueuePreview:
     """Draw without keeping anything, and count what would get an item: of answers that ``params`` call certain, because
@@ -65,15 +63,14 @@ def queue_preview(
     :raises Refused: what :func:`review.statistics.sampling.draw.draw` refuses, ``nothing_picked`` and
         ``too_few_for_repeats``.
     """
-    sharing = sharing or Sharing()
     asked = [metric.pk for metric in metrics]
     chances: dict[int, list[float]] = {}
     strata, by_run = 0, {}
-    for run, share in zip(runs, shares(runs, size), strict=True):
+    for run, share in zip(runs, shares(runs, spec.size), strict=True):
         members = frame_of(run, steering_metrics(run, asked))
         told = replace(params_of(run, params) or DrawParams(), spread=members.spread)
-        takes = members.members and takes_part(share, strategy)
-        drawn = draw(members.members, Strategy(strategy), share, 0, told) if takes else []
+        takes = members.members and takes_part(share, spec.strategy)
+        drawn = draw(members.members, spec.strategy, share, 0, told) if takes else []
         chances |= {member.key: [] for member in members.members if member.key not in chances}
         for one in drawn:
             if one.stratum != CERTAIN:
@@ -83,11 +80,11 @@ def queue_preview(
     earlier = left_over({one.key for drawn in by_run.values() for one in drawn if one.stratum == CERTAIN}, asked)
     new = round(math.fsum(union_probability(found) or 0.0 for key, found in chances.items() if key not in earlier))
     items = new + len(earlier)
-    if not items and strategy == Strategy.HAND_PICKED:
+    if not items and spec.strategy == Strategy.HAND_PICKED:
         raise Refused("nothing_picked")
-    ratings = sum(needs_of(items, reviews_needed, sharing.overlap_share, 0))
-    repeat_window(sharing.repeat_share, ratings, reviewers)
-    each = math.ceil(ratings * (1 + sharing.repeat_share) / max(reviewers, 1))
+    ratings = sum(needs_of(items, spec.reviews_needed, spec.overlap_share, 0))
+    repeat_window(spec.repeat_share, ratings, reviewers)
+    each = math.ceil(ratings * (1 + spec.repeat_share) / max(reviewers, 1))
     usual = usual_seconds(runs[0].project_id)
     pace = usual or reading_seconds(len(metrics))
     return QueuePreview(

@@ -10,13 +10,12 @@ from types import MappingProxyType
 
 from django.db.models import Count
 
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import Refused
 from evaluation.models import Answer, User
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
+from review.queue_spec import Distribution
 from review.statistics.sampling.dealing import by_field, by_load, in_turn
 
-Distribution = ReviewQueue.Distribution
-MOST_REPEATS = 0.5
 USUAL_GAP = 20
 LEAST_EACH = 8  # with fewer items each, a repeat would come too soon to be one
 
@@ -26,35 +25,18 @@ _NO_NAMES: Mapping[int, tuple[User, ...]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """Whom items are for. ``overlap_share`` (0 to 1): the share rated by all the reviewers an item asks for, the others
-    by one; ``repeat_share`` (0 to 0.5): the share of a reviewer's items that come again. ``fields``: tag or category ->
-    people, for ``by_tag``; ``named``: answer -> people, for ``per_item``."""
+    """Whom items are for, where people are named. ``fields``: tag or category -> people, for ``by_tag``; ``named``:
+    answer -> people, for ``per_item``."""
 
-    distribution: str = Distribution.POOL
-    overlap_share: float = 1.0
-    repeat_share: float = 0.0
     fields: Mapping[str, Sequence[User]] = field(default_factory=lambda: _NOBODY)
     named: Mapping[int, Sequence[User]] = field(default_factory=lambda: _NO_NAMES)
 
-    def ratings_each(self, reviews_needed: int) -> float:
-        """How many ratings an answer takes on average, hidden repeats among them."""
-        return (1 + (reviews_needed - 1) * self.overlap_share) * (1 + self.repeat_share)
-
-    def check(self, people: Sequence[User]) -> None:
+    def check(self, distribution: Distribution, people: Sequence[User]) -> None:
         """Refuse what cannot be.
 
-        :raises Refused: ``queue_rule``, ``no_fields`` or ``not_a_reviewer``.
-        :raises UnknownName: for an unknown way of giving items out.
+        :raises Refused: ``no_fields`` or ``not_a_reviewer``.
         """
-        if self.distribution not in Distribution:
-            raise UnknownName("distribution", str(self.distribution), list(Distribution.values))
-        for name, value, high in (
-            ("overlap_share", self.overlap_share, 1),
-            ("repeat_share", self.repeat_share, MOST_REPEATS),
-        ):
-            if not 0 <= value <= high:
-                raise Refused("queue_rule", field=name, low=0, high=high)
-        if self.distribution == Distribution.BY_TAG and not self.fields:
+        if distribution == Distribution.BY_TAG and not self.fields:
             raise Refused("no_fields")
         members = {one.pk for one in people}
         named = [one for ones in (*self.fields.values(), *self.named.values()) for one in ones]
@@ -91,7 +73,7 @@ def reserve_items(queue: ReviewQueue, items: Sequence[ReviewItem], people: Seque
 
     :raises Refused: ``too_few_for_tag``.
     """
-    if sharing.distribution == Distribution.POOL:
+    if queue.distribution == Distribution.POOL:
         return
     dealt = _dealt(queue, items, [one.pk for one in people], sharing)
     Reservation.objects.bulk_create(
@@ -128,11 +110,11 @@ def _dealt(
     needs = [item.reviews_needed for item in items]
     # Who comes first is chance too: the same person would else get the odd item of every queue.
     Random(f"people {queue.seed}").shuffle(people)
-    if sharing.distribution == Distribution.ROUND_ROBIN:
+    if queue.distribution == Distribution.ROUND_ROBIN:
         return in_turn(needs, people)
-    if sharing.distribution == Distribution.BALANCED:
+    if queue.distribution == Distribution.BALANCED:
         return by_load(needs, people, open_loads(people))
-    if sharing.distribution == Distribution.PER_ITEM:
+    if queue.distribution == Distribution.PER_ITEM:
         return [tuple(one.pk for one in sharing.named.get(item.answer_id, ())) for item in items]
     fields = {tag: [one.pk for one in ones] for tag, ones in sharing.fields.items()}
     return by_field(needs, _tags(queue, items), people, fields, open_loads(people))

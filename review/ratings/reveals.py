@@ -69,7 +69,7 @@ def is_due(assignment: Assignment, metrics: Sequence[QueueMetric], values: Mappi
     if queue.reveal == ReviewQueue.Reveal.ALWAYS:
         return True
     apart = max(distance(metric.read_scale(), values[metric.name], one) for metric, one in shown)
-    chance = by_chance(queue.reveal_share, queue.seed, item.pk, assignment.reviewer_id)
+    chance = by_chance("reveal", queue.reveal_share, queue.seed, item.pk, assignment.reviewer_id)
     return apart >= queue.reveal_threshold > 0 or chance
 
 

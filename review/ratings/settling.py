@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
-from review.evidence.order import repeat_key, repeated_by_chance
+from review.evidence.order import by_chance, repeat_key
 from review.models import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.models.statements import ITEM, SETTLE, STATES
@@ -79,7 +79,7 @@ def comes_again(assignment: Assignment) -> bool:
     if queue.repeat_share <= 0 or item.occasion != FIRST_OCCASION:
         return False
     share = queue.repeat_share * (queue.repeat_until + queue.repeat_gap) / max(queue.repeat_until, 1)
-    if not repeated_by_chance(share, queue.seed, item.pk, assignment.reviewer_id):
+    if not by_chance("repeat", share, queue.seed, item.pk, assignment.reviewer_id):
         return False
     return _early(assignment) or _planned(assignment).exists()
 

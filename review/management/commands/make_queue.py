@@ -12,21 +12,20 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from evaluation.core.registry import JUDGED
-from evaluation.models import MetricDefinition, Run, User
+from evaluation.models import MetricDefinition, Run
 from evaluation.wording import numbers
 from review.management.asking import refusals, run_named
-from review.management.queue_options import add_queue_options, reviewers_of, sharing_of
+from review.management.queue_options import add_queue_options, flag, reviewers_of, sharing_of, spec_of
 from review.models import ReviewQueue
 from review.plans.design import Design, expected_interval
 from review.plans.errors import GUESS
 from review.plans.goals import Goal, Staff, goals, size_for
 from review.plans.several import designs, told
+from review.queue_spec import SETTINGS
 from review.queues.draws import steering_metrics
-from review.queues.making import MOST_REVIEWS, make_queue, metrics_of
+from review.queues.making import make_queue, metrics_of
 from review.queues.picking import picked
 from review.queues.preview import QueuePreview, queue_preview
-from review.queues.sharing import Sharing
-from review.statistics.sampling.member import DrawParams, Strategy
 
 
 class Command(BaseCommand):
@@ -38,7 +37,7 @@ class Command(BaseCommand):
         """What is drawn, who rates it, and how."""
         parser.add_argument("run", type=int, nargs="+", help="one or several, whose answers are mixed")
         size = parser.add_mutually_exclusive_group()
-        size.add_argument("--size", type=int, default=60, help="answers to draw")
+        size.add_argument("--size", **flag(SETTINGS["size"]))
         size.add_argument("--width", type=_positive, metavar="W", help="as many as an interval of W either way takes")
         size.add_argument(
             "--difference", type=_positive, metavar="D", help="as many as find D between two runs four times in five"
@@ -46,25 +45,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--guess", type=_positive, default=GUESS, help="how far the judge is off, as a share of the scale"
         )
-        parser.add_argument("--strategy", choices=[str(one) for one in Strategy], default=str(Strategy.STRATIFIED))
-        parser.add_argument("--metrics", nargs="+", default=[], help="criteria; all that a judge scored, if not named")
-        parser.add_argument("--reviews-needed", type=int, default=1, help=f"reviewers per answer, 1 to {MOST_REVIEWS}")
-        parser.add_argument("--mode", choices=ReviewQueue.Mode.values, default=str(ReviewQueue.Mode.BLIND))
-        parser.add_argument(
-            "--reveal", choices=ReviewQueue.Reveal.values, default=str(ReviewQueue.Reveal.ON_DIFFERENCE)
-        )
-        parser.add_argument("--reveal-threshold", type=float, default=2.0, help="levels apart that show the judge")
-        parser.add_argument(
-            "--adjudicate-from", type=float, default=2.0, help="levels between two reviewers a lead decides on; 0: none"
-        )
-        parser.add_argument("--fail-below", type=float, help="for fails_plus_share: judge scores under it are fails")
-        parser.add_argument("--share", type=float, help="for fails_plus_share: share of the other answers, 0 to 1")
-        parser.add_argument("--answers", type=int, nargs="+", default=[], help="for hand_picked: ids of the answers")
-        parser.add_argument("--questions", nargs="+", default=[], help="for hand_picked: ids of the questions")
-        parser.add_argument("--seed", type=int)
         add_queue_options(parser)
-        parser.add_argument("--name", default="", help="reviewers read it: no system, judge or strategy")
-        parser.add_argument("--guideline", default="")
         parser.add_argument("--dry-run", action="store_true", help="only say how much work it is and what it brings")
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
@@ -78,23 +59,15 @@ class Command(BaseCommand):
             if options["width"] or options["difference"]:
                 options["size"] = _size(planned[runs[0].pk], options)
                 planned = designs(runs, metrics, options["size"], options["guess"])
-            sharing = sharing_of(options, people)
-            keys = picked(runs, options["answers"], options["questions"])
-            params = told(planned, fail_below=options["fail_below"], share=options["share"], keys=keys)
-            found = queue_preview(
-                runs,
-                metrics,
-                strategy=options["strategy"],
-                size=options["size"],
-                reviewers=len(people),
-                reviews_needed=options["reviews_needed"],
-                sharing=sharing,
-                params=params,
-            )
-            names = [metric.name for metric in metrics]
-            queue = None if options["dry_run"] else _make(runs, names, people, sharing, params, options)
+            spec, sharing = spec_of(options), sharing_of(options, people)
+            params = told(planned, spec, picked(runs, options["answers"], options["questions"]))
+            found = queue_preview(runs, metrics, spec, reviewers=len(people), params=params)
+            queue = None
+            if not options["dry_run"]:
+                names = [metric.name for metric in metrics]
+                queue = make_queue(runs, spec, metrics=names, reviewers=people, sharing=sharing, params=params)
         first = planned[runs[0].pk]
-        staff = Staff(len(people), sharing.ratings_each(options["reviews_needed"]), found.pace)
+        staff = Staff(len(people), spec.ratings_each, found.pace)
         self._say(queue, found, first, goals(first, staff, options["width"], options["difference"]), options)
 
     def _say(
@@ -172,24 +145,3 @@ def _positive(text: str) -> float:
 def _judged(run: Run) -> list[MetricDefinition]:
     """What a judge scored; the rules' metrics are rated only where somebody names them."""
     return [metric for metric in steering_metrics(run) if metric.kind in JUDGED] or list(steering_metrics(run))
-
-
-def _make(
-    runs: list[Run],
-    metrics: list[str],
-    people: list[User],
-    sharing: Sharing,
-    params: dict[int, DrawParams],
-    options: dict[str, Any],
-) -> ReviewQueue:
-    as_given = ("name", "strategy", "size", "seed", "reviews_needed", "mode", "reveal", "reveal_threshold")
-    more = ("reveal_share", "adjudicate_from", "guideline", "lease_minutes", "deadline")
-    return make_queue(
-        runs,
-        metrics=metrics,
-        reviewers=people,
-        hide_system=not options["show_system"],
-        sharing=sharing,
-        params=params,
-        **{name: options[name] for name in (*as_given, *more)},
-    )

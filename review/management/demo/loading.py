@@ -25,6 +25,7 @@ from evaluation.work.lifecycle import start
 from review.evidence.rating_input import Given
 from review.management.demo.comparing import NAME, compare_side_by_side
 from review.models import Assignment, PairSet, ReviewItem, ReviewQueue
+from review.queue_spec import QueueSpec
 from review.queues.making import close, make_queue
 from review.ratings.leases import lease_end, loaded
 from review.ratings.reveals import finalise, reveal
@@ -89,13 +90,9 @@ def _reviewers() -> list[User]:
 def _waiting_queue(runs: list[Run], lead: User) -> ReviewQueue:
     return make_queue(
         runs,
-        name="Demo review · 데모 검토",
+        QueueSpec(name="Demo review · 데모 검토", size=WAITING, seed=SEED, guideline=GUIDELINE),
         metrics=METRICS,
-        strategy="stratified",
-        size=WAITING,
-        seed=SEED,
         reviewers=_reviewers(),
-        guideline=GUIDELINE,
         by=lead,
     )
 
@@ -104,14 +101,9 @@ def _example_queue(run: Run, lead: User) -> ReviewQueue:
     """A closed queue with ratings made for show, so that agreement and correction have something to tell."""
     queue = make_queue(
         run,
-        name="Demo examples · 데모 예시",
+        QueueSpec(name="Demo examples · 데모 예시", size=EXAMPLE, seed=SEED + 1, reviews_needed=2, example=True),
         metrics=METRICS,
-        strategy="stratified",
-        size=EXAMPLE,
-        seed=SEED + 1,
         reviewers=_reviewers(),
-        reviews_needed=2,
-        example=True,
         by=lead,
     )
     told = _told()

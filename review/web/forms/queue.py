@@ -15,57 +15,47 @@ from evaluation.core.errors import Refused
 from evaluation.core.registry import JUDGED
 from evaluation.models import MetricDefinition, Run, User
 from evaluation.wording.messages import explain_refusal
-from review.models import ReviewQueue
 from review.plans.errors import GUESS
+from review.queue_spec import ASKED, Asked, Distribution, QueueSpec, Setting
 from review.queues.lists import fields_from, listed
-from review.queues.making import MOST_REVIEWS
-from review.queues.sharing import MOST_REPEATS, Distribution, Sharing
-from review.statistics.sampling.member import Strategy
+from review.queues.sharing import Sharing
 from review.web.forms.leading import MOMENT
 
-STRATEGIES = [
-    (Strategy.STRATIFIED.value, _("Spread over judge scores and categories (recommended)")),
-    (Strategy.UNIFORM.value, _("By chance alone")),
-    (Strategy.ALL.value, _("Every answer")),
-    (Strategy.FAILS_PLUS_SHARE.value, _("All that the judge failed, and a share of the others")),
-    (Strategy.UNCERTAINTY.value, _("Rather where the judge disagrees with itself")),
-    (Strategy.HAND_PICKED.value, _("Questions I name (no corrected score from these)")),
-]
-DISTRIBUTIONS = [
-    (Distribution.POOL, _("Whoever is free takes the next one")),
-    (Distribution.ROUND_ROBIN, _("Everybody in turn")),
-    (Distribution.BALANCED, _("Whoever has least to do")),
-    (Distribution.BY_TAG, _("By tag or category of the question")),
-    (Distribution.PER_ITEM, _("I name people answer by answer, on the page of the queue")),
-]
+EITHER_OR = 2  # so many choices are radio buttons
+LONGEST_LINE = 1_000  # a text that may be longer gets several lines
+ON_FORM = [(one, one.form) for one in ASKED if one.form]
+
+
+def field_for(one: Setting, asked: Asked) -> forms.Field:
+    """The field that asks for a setting: for shares in percent."""
+    said: dict[str, Any] = {"label": asked.label, "help_text": asked.help, "initial": one.default}
+    if asked.choices:
+        widget = forms.RadioSelect if len(asked.choices) == EITHER_OR else forms.Select
+        return forms.ChoiceField(choices=list(asked.choices.items()), widget=widget, **said)
+    if one.kind is bool:
+        return forms.BooleanField(required=False, **said | {"initial": one.default != one.turned})
+    if one.kind is datetime:
+        moment = forms.DateTimeInput(format=MOMENT, attrs={"type": "datetime-local"})
+        return forms.DateTimeField(required=False, input_formats=[MOMENT, f"{MOMENT}:%S"], widget=moment, **said)
+    low, high = asked.limits or one.limits
+    if one.kind is str:
+        several = forms.Textarea if high and high > LONGEST_LINE else forms.TextInput
+        return forms.CharField(required=False, max_length=high, widget=several, **said)
+    by = 100 if asked.name else 1
+    low, high, said["initial"] = (value if value is None else value * by for value in (low, high, one.default))
+    kind = forms.IntegerField if one.kind is int else forms.FloatField
+    return kind(min_value=low, max_value=high, required=not one.optional, **said)
 
 
 class QueueForm(forms.Form):
-    """What a lead decides about a queue; the engine checks the rules that hold between the fields. ``people`` may be
-    chosen, of whom the ``experts`` are chosen to begin with."""
+    """What a lead decides about a queue: its settings, and what is chosen among the rows there are; the engine checks
+    the rules that hold between the fields. ``people`` may be chosen, of whom the ``experts`` are to begin with."""
 
-    name = forms.CharField(
-        label=_("Name"),
-        max_length=200,
-        required=False,
-        help_text=_("Reviewers read it: no system, judge or strategy. Left empty, the question set and a number."),
-    )
     runs = forms.MultipleChoiceField(
         label=_("Further runs"),
         widget=forms.CheckboxSelectMultiple,
         required=False,
         help_text=_("Their answers are mixed in, so that nobody can tell the systems apart."),
-    )
-    strategy = forms.ChoiceField(label=_("Which answers"), choices=STRATEGIES, initial=Strategy.STRATIFIED.value)
-    fail_below = forms.FloatField(
-        label=_("The judge failed an answer below"), required=False, help_text=_("On the criterion's own scale.")
-    )
-    other_share = forms.FloatField(
-        label=_("Of the other answers, in percent"),
-        min_value=0.1,
-        max_value=100,
-        required=False,
-        help_text=_("Left empty, as many as the number of answers allows."),
     )
     questions = forms.CharField(
         label=_("Questions"),
@@ -74,16 +64,8 @@ class QueueForm(forms.Form):
         required=False,
         help_text=_("Ids of questions, separated by commas or lines."),
     )
-    size = forms.IntegerField(label=_("How many answers"), min_value=1, max_value=100_000, initial=60)
     metrics = forms.MultipleChoiceField(label=_("Criteria"), widget=forms.CheckboxSelectMultiple)
     reviewers = forms.MultipleChoiceField(label=_("Reviewers"), widget=forms.CheckboxSelectMultiple)
-    reviews_needed = forms.IntegerField(
-        label=_("Reviewers per answer"),
-        min_value=1,
-        max_value=MOST_REVIEWS,
-        initial=1,
-        help_text=_("With two or more, agreement among experts can be measured."),
-    )
     width = forms.FloatField(
         label=_("Interval wanted, either way"),
         min_value=0.001,
@@ -106,73 +88,12 @@ class QueueForm(forms.Form):
         initial=25,
         help_text=_("A guess, used until experts have rated ten answers."),
     )
-    overlap_percent = forms.FloatField(
-        label=_("Share of the answers that so many people rate, in percent"),
-        min_value=0,
-        max_value=100,
-        initial=100,
-        help_text=_("The others are rated once. 10 to 20 percent are enough to measure agreement."),
-    )
-    repeat_percent = forms.FloatField(
-        label=_("Hidden repeats, in percent"),
-        min_value=0,
-        max_value=100 * MOST_REPEATS,
-        initial=0,
-        help_text=_(
-            "So many answers come to the same person again, much later and unmarked. They count nowhere twice."
-        ),
-    )
-    distribution = forms.ChoiceField(label=_("Who rates what"), choices=DISTRIBUTIONS, initial=Distribution.POOL)
     fields_of = forms.CharField(
         label=_("Tags and their people"),
         widget=forms.Textarea(attrs={"rows": 3}),
         max_length=20_000,
         required=False,
         help_text=_("One line each, such as “tax: kim, lee”."),
-    )
-    deadline = forms.DateTimeField(
-        label=_("Deadline"),
-        required=False,
-        input_formats=[MOMENT, f"{MOMENT}:%S"],
-        widget=forms.DateTimeInput(format=MOMENT, attrs={"type": "datetime-local"}),
-        help_text=_("Reviewers with something left are reminded by e-mail before it."),
-    )
-    mode = forms.ChoiceField(
-        label=_("Mode"),
-        choices=[
-            (ReviewQueue.Mode.BLIND, _("Blind: experts rate before they see the judge")),
-            (ReviewQueue.Mode.ASSISTED, _("Assisted: the judge is shown at once; never used for agreement")),
-        ],
-        widget=forms.RadioSelect,
-        initial=ReviewQueue.Mode.BLIND,
-    )
-    reveal = forms.ChoiceField(
-        label=_("Show the judge afterwards"),
-        choices=[
-            (ReviewQueue.Reveal.ON_DIFFERENCE, _("where they differ, and now and then by chance")),
-            (ReviewQueue.Reveal.ALWAYS, _("always")),
-            (ReviewQueue.Reveal.NEVER, _("never")),
-        ],
-        initial=ReviewQueue.Reveal.ON_DIFFERENCE,
-    )
-    reveal_threshold = forms.FloatField(
-        label=_("Levels apart that count as a difference"), min_value=0, max_value=100, initial=2
-    )
-    reveal_percent = forms.FloatField(
-        label=_("Shown by chance besides, in percent"), min_value=0, max_value=100, initial=10
-    )
-    adjudicate_from = forms.FloatField(
-        label=_("Levels between two reviewers from which a lead decides"),
-        min_value=0,
-        max_value=100,
-        initial=2,
-        help_text=_("0: never because of a difference."),
-    )
-    guideline = forms.CharField(
-        label=_("Guideline for reviewers"), widget=forms.Textarea, max_length=20_000, required=False
-    )
-    show_system = forms.BooleanField(
-        label=_("Let reviewers see which system answered"), required=False, help_text=_("This is recorded.")
     )
 
     def __init__(
@@ -186,6 +107,7 @@ class QueueForm(forms.Form):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
+        self.fields |= {one.asked_as: field_for(one, asked) for one, asked in ON_FORM}
         language = get_language() or "en"
         self.run = run
         self._others = {str(one.pk): one for one in others}
@@ -236,16 +158,38 @@ class QueueForm(forms.Form):
         return [self.run, *(self._others[pk] for pk in self.cleaned_data["runs"])]
 
     @property
+    def draw_fields(self) -> list[forms.BoundField]:
+        """How the answers are chosen."""
+        return [*self._part("draw"), self["questions"]]
+
+    @property
+    def people_fields(self) -> list[forms.BoundField]:
+        """Who rates what."""
+        way, *others = self._part("people")
+        return [way, self["fields_of"], *others]
+
+    @property
+    def more_fields(self) -> list[forms.BoundField]:
+        """What most people leave as it is."""
+        return self._part("more")
+
+    def _part(self, part: str) -> list[forms.BoundField]:
+        return [self[one.asked_as] for one, asked in ON_FORM if asked.part == part]
+
+    @property
+    def spec(self) -> QueueSpec:
+        """The settings of a valid form."""
+        said = {one.name: self.cleaned_data[one.asked_as] for one, _asked in ON_FORM}
+        for one, asked in ON_FORM:
+            if asked.name and said[one.name] is not None:
+                said[one.name] = not said[one.name] if one.turned else said[one.name] / 100
+        return QueueSpec(**said)
+
+    @property
     def sharing(self) -> Sharing:
-        """Whom the items are for."""
-        said = self.cleaned_data
-        by_tag = said["distribution"] == Distribution.BY_TAG
-        return Sharing(
-            distribution=said["distribution"],
-            overlap_share=said["overlap_percent"] / 100,
-            repeat_share=said["repeat_percent"] / 100,
-            fields=said["fields_of"] if by_tag else {},
-        )
+        """The people of tags and categories, of a valid form."""
+        by_tag = self.cleaned_data["distribution"] == Distribution.BY_TAG
+        return Sharing(self.cleaned_data["fields_of"] if by_tag else {})
 
     @property
     def people(self) -> list[User]:

@@ -23,6 +23,7 @@ from review.plans.design import Design, expected_interval
 from review.plans.goals import Staff, goals
 from review.plans.several import designs, told
 from review.plans.wording import expected_card, goal_rows
+from review.queue_spec import QueueSpec
 from review.queues.making import make_queue
 from review.queues.picking import answers_to
 from review.queues.preview import queue_preview
@@ -65,37 +66,27 @@ def preview(request: HttpRequest) -> HttpResponse:
 def _preview(form: QueueForm) -> PreviewCard:
     if not form.is_valid():
         return impossible(gettext("Fill in the form to see how much work this is."))
-    said, runs = form.cleaned_data, form.chosen_runs
-    planned = designs(runs, form.chosen_metrics, said["size"], form.judge_off)
+    said, runs, metrics, spec = form.cleaned_data, form.chosen_runs, form.chosen_metrics, form.spec
+    planned = designs(runs, metrics, spec.size, form.judge_off)
     try:
-        found = queue_preview(
-            runs,
-            form.chosen_metrics,
-            strategy=said["strategy"],
-            size=said["size"],
-            reviewers=len(form.people),
-            reviews_needed=said["reviews_needed"],
-            sharing=form.sharing,
-            params=_told(form, planned),
-        )
+        params = _told(form, spec, planned)
+        found = queue_preview(runs, metrics, spec, reviewers=len(form.people), params=params)
     except Refused as refused:
         return impossible(explain_refusal(refused))
-    neyman = said["strategy"] == Strategy.STRATIFIED
+    neyman = spec.strategy == Strategy.STRATIFIED
     cards = [
         (str(run), expected_card(expected_interval(one, found.by_run[run.pk]), neyman=neyman and one.neyman))
         for run, one in zip(runs, planned.values(), strict=True)
     ]
-    staff = Staff(len(form.people), form.sharing.ratings_each(said["reviews_needed"]), found.pace)
+    staff = Staff(len(form.people), spec.ratings_each, found.pace)
     alone = goal_rows(goals(planned[form.run.pk], staff, said["width"], said["difference"])) if len(runs) == 1 else ()
     return preview_card(found, cards, alone)
 
 
-def _told(form: QueueForm, planned: Mapping[int, Design]) -> dict[int, DrawParams]:
-    said = form.cleaned_data
-    share = said["other_share"] / 100 if said["other_share"] else None
-    picked = said["strategy"] == Strategy.HAND_PICKED
-    keys = answers_to(form.chosen_runs, said["questions"]) if picked else None
-    return told(planned, fail_below=said["fail_below"], share=share, keys=keys)
+def _told(form: QueueForm, spec: QueueSpec, planned: Mapping[int, Design]) -> dict[int, DrawParams]:
+    picked = spec.strategy == Strategy.HAND_PICKED
+    keys = answers_to(form.chosen_runs, form.cleaned_data["questions"]) if picked else None
+    return told(planned, spec, keys)
 
 
 def _run(request: HttpRequest) -> Run:
@@ -126,24 +117,13 @@ def _form(run: Run, data: QueryDict | None) -> QueueForm:
 
 
 def _make(form: QueueForm, by: User) -> ReviewQueue:
-    said, runs = form.cleaned_data, form.chosen_runs
+    runs, metrics, spec = form.chosen_runs, form.chosen_metrics, form.spec
     return make_queue(
         runs,
-        name=said["name"],
-        metrics=said["metrics"],
-        strategy=said["strategy"],
-        size=said["size"],
+        spec,
+        metrics=[metric.name for metric in metrics],
         reviewers=form.people,
-        reviews_needed=said["reviews_needed"],
-        mode=said["mode"],
-        reveal=said["reveal"],
-        reveal_threshold=said["reveal_threshold"],
-        reveal_share=said["reveal_percent"] / 100,
-        adjudicate_from=said["adjudicate_from"],
-        guideline=said["guideline"],
-        hide_system=not said["show_system"],
-        deadline=said["deadline"],
         sharing=form.sharing,
-        params=_told(form, designs(runs, form.chosen_metrics, said["size"], form.judge_off)),
+        params=_told(form, spec, designs(runs, metrics, spec.size, form.judge_off)),
         by=by,
     )

@@ -22,9 +22,9 @@ from review.plans.design import design, expected_interval
 from review.plans.errors import errors_of
 from review.plans.goals import Staff, goals
 from review.plans.wording import guess_note, plan_sentence
+from review.queue_spec import QueueSpec
 from review.queues.preview import queue_preview
 from review.reports.gathering import gather
-from review.statistics.sampling.member import Strategy
 from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.builders import answer_rows, answers_to, assignment_of, draw_into, metric, queue_for, rate, run_over
@@ -111,10 +111,8 @@ def test_earlier_ratings_decide_how_a_stratified_draw_is_shared(rated: Run) -> N
     found = queue_preview(
         [rated],
         [metric("correctness")],
-        strategy=Strategy.STRATIFIED,
-        size=20,
+        QueueSpec(size=20),
         reviewers=1,
-        reviews_needed=1,
         params=planned.params,
     )
     drawn: dict[str, int] = {}

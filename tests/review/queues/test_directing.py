@@ -13,7 +13,6 @@ from evaluation.models import AuditEvent, User
 from review.evidence.rating_input import Given
 from review.models import Assignment, Draft, ItemEvent, Rating, Reservation, ReviewQueue
 from review.queues.directing import Moved, extend_all, invite, name_people, reassign, release_all, set_deadline
-from review.queues.sharing import Sharing
 from review.ratings.drafts import save_draft
 from review.ratings.leases import extend, loaded, next_assignment
 from review.ratings.submitting import submit
@@ -26,7 +25,7 @@ VALUES = {"correctness": Given(value=3), "faithfulness": Given(value=3)}
 
 def queue_of(count: int = 6, people: int = 2, distribution: str = "round_robin", **fields: object) -> ReviewQueue:
     run = make_scored_run(make_answer_set(make_question_set(specs=count)))
-    return make_queue(run, people, sharing=Sharing(distribution), **fields)
+    return make_queue(run, people, distribution=distribution, **fields)
 
 
 def members(queue: ReviewQueue) -> list[User]:

@@ -11,7 +11,7 @@ from evaluation.work.planning import RunConfig
 from review.evidence.rating_input import Given
 from review.models import Draw, FrameMember, ReviewItem, ReviewQueue
 from review.queues.draws import answers_to_review, frame_of, make_draw, steering_metrics, strata_of
-from review.queues.making import close, make_queue
+from review.queues.making import close
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.statistics.sampling.member import DrawParams
@@ -19,6 +19,7 @@ from tests.factories import (
     make_answer,
     make_answer_set,
     make_question_set,
+    make_queue,
     make_scored_run,
     make_user,
     question_spec,

@@ -11,12 +11,13 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import AnswerSet, AuditEvent, MetricDefinition
 from review.evidence.order import kept_apart, ring_offset, shuffle_keys
 from review.models import ReviewItem, ReviewQueue
-from review.queues.making import make_queue, shares
+from review.queues.making import shares
 from tests.factories import (
     make_answer_set,
     make_draft_run,
     make_project,
     make_question_set,
+    make_queue,
     make_scored_run,
     make_user,
 )

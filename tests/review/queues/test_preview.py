@@ -13,14 +13,22 @@ from evaluation.models import Run, Score
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.plans.goals import Staff
-from review.queues.making import close, make_queue
+from review.queue_spec import QueueSpec
+from review.queues.making import close
 from review.queues.picking import picked
 from review.queues.preview import QueuePreview, queue_preview
-from review.queues.sharing import Sharing
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.statistics.sampling.member import DrawParams
-from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user, question_spec
+from tests.factories import (
+    make_answer_set,
+    make_question_set,
+    make_queue,
+    make_scored_run,
+    make_user,
+    question_spec,
+    queue_spec,
+)
 from tests.review.api.clients import Caller
 
 pytestmark = pytest.mark.django_db
@@ -32,8 +40,8 @@ def run_of(count: int, values: Sequence[float | None] = (3,), **fields: Any) -> 
 
 
 def promised(runs: Sequence[Run], metrics: Sequence[str] = ("correctness",), **options: Any) -> QueuePreview:
-    told = {"strategy": "uniform", "size": 4, "reviewers": 1, "reviews_needed": 1} | options
-    return queue_preview(runs, list(definitions(metrics).values()), **told)
+    spec, others = queue_spec({"strategy": "uniform", "size": 4, "reviewers": 1} | options)
+    return queue_preview(runs, list(definitions(metrics).values()), spec, **others)
 
 
 def made(runs: Sequence[Run], metrics: Sequence[str] = ("correctness",), **options: Any) -> ReviewQueue:
@@ -100,11 +108,11 @@ def test_runs_over_the_same_answers_promise_the_expected_number() -> None:
 
 
 def test_the_work_counts_the_share_of_double_review_and_the_repeats() -> None:
-    sharing = Sharing(overlap_share=0.2, repeat_share=0.05)
+    spec = QueueSpec(size=40, reviews_needed=3, overlap_share=0.2, repeat_share=0.05)
     # 40 answers, a fifth of them rated by three: 56 ratings; a twentieth of them again: 58.8 of two people
-    assert sharing.ratings_each(3) == pytest.approx(1.47)
-    assert Staff(2, sharing.ratings_each(3), 60.0).minutes_each(40) == 30
-    assert promised([run_of(40)], size=40, reviewers=2, reviews_needed=3, sharing=sharing).per_reviewer == 30
+    assert spec.ratings_each == pytest.approx(1.47)
+    assert Staff(2, spec.ratings_each, 60.0).minutes_each(40) == 30
+    assert promised([run_of(40)], reviewers=2, **spec.model_dump(exclude_unset=True)).per_reviewer == 30
 
 
 def test_answers_of_several_runs_are_picked_over_rest() -> None:

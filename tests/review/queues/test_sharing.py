@@ -35,8 +35,7 @@ def big_run(count: int = 20) -> object:
 
 
 def shared(distribution: str, count: int = 20, reviewers: object = 3, **fields: object) -> ReviewQueue:
-    share = {name: fields.pop(name) for name in ("overlap_share", "repeat_share", "fields", "named") if name in fields}
-    return make_queue(big_run(count), reviewers, sharing=Sharing(distribution, **share), **fields)
+    return make_queue(big_run(count), reviewers, distribution=distribution, **fields)
 
 
 def rate(held: Assignment, value: float = 3) -> Assignment:
@@ -67,9 +66,9 @@ def test_in_turn_everybody_gets_the_same_number_and_nobody_else_gets_theirs() ->
 def test_load_balancing_counts_what_people_have_in_other_open_queues() -> None:
     run = big_run(10)
     busy, idle = make_user(Role.REVIEWER, run.project), make_user(Role.REVIEWER, run.project)
-    make_queue(run, [busy], sharing=Sharing("round_robin"))
+    make_queue(run, [busy], distribution="round_robin")
     assert open_loads([busy.pk, idle.pk]) == {busy.pk: 10}
-    make_queue(run, [busy, idle], sharing=Sharing("balanced"), metrics=["completeness"])
+    make_queue(run, [busy, idle], distribution="balanced", metrics=["completeness"])
     # busy has 10 already, so the first ten of the new ones go to idle and no tie is ever broken for busy
     assert open_loads([busy.pk, idle.pk]) == {busy.pk: 10, idle.pk: 10}
 
@@ -77,7 +76,7 @@ def test_load_balancing_counts_what_people_have_in_other_open_queues() -> None:
 def test_load_balancing_forgets_what_is_rated() -> None:
     run = big_run(4)
     user = make_user(Role.REVIEWER, run.project)
-    queue = make_queue(run, [user], sharing=Sharing("round_robin"), reviews_needed=1)
+    queue = make_queue(run, [user], distribution="round_robin", reviews_needed=1)
     rate(next_assignment(queue, user))
     assert open_loads([user.pk]) == {user.pk: 3}
 
@@ -88,7 +87,7 @@ def test_by_tag_an_item_goes_to_who_has_its_tag_or_category_and_the_rest_to_anyb
     ]
     run = make_scored_run(make_answer_set(make_question_set(specs=specs)))
     kim, lee = make_user(Role.REVIEWER, run.project), make_user(Role.REVIEWER, run.project)
-    queue = make_queue(run, [kim, lee], sharing=Sharing("by_tag", fields={"tax": [kim], "urgent": [lee]}))
+    queue = make_queue(run, [kim, lee], distribution="by_tag", sharing=Sharing(fields={"tax": [kim], "urgent": [lee]}))
     of = {one.item.answer.question.external_id: one.reviewer for one in Reservation.objects.select_related()}
     assert {of[f"q{n}"] for n in range(5)} == {kim}
     assert of["q5"] == lee
@@ -101,7 +100,9 @@ def test_by_tag_is_refused_where_a_tag_has_too_few_people() -> None:
     run = big_run(6)
     kim, lee = make_user(Role.REVIEWER, run.project), make_user(Role.REVIEWER, run.project)
     with pytest.raises(Refused) as refused:
-        make_queue(run, [kim, lee], reviews_needed=2, sharing=Sharing("by_tag", fields={"negative": [kim]}))
+        make_queue(
+            run, [kim, lee], reviews_needed=2, distribution="by_tag", sharing=Sharing(fields={"negative": [kim]})
+        )
     assert refused.value.code == "too_few_for_tag"
     assert not ReviewQueue.objects.exists()
 
@@ -110,7 +111,9 @@ def test_named_answers_go_to_who_was_named_and_the_others_wait_for_a_lead() -> N
     run = big_run(3)
     kim, lee = make_user(Role.REVIEWER, run.project), make_user(Role.REVIEWER, run.project)
     first, second, _ = run.answer_set.answers.order_by("pk")
-    queue = make_queue(run, [kim, lee], sharing=Sharing("per_item", named={first.pk: [kim, lee], second.pk: [lee]}))
+    queue = make_queue(
+        run, [kim, lee], distribution="per_item", sharing=Sharing(named={first.pk: [kim, lee], second.pk: [lee]})
+    )
     assert [one.item.answer_id for one in walk(queue, kim)] == [first.pk]
     assert {one.item.answer_id for one in walk(queue, lee)} == {first.pk, second.pk}
     assert queue.items.get(answer=first).reviews_needed == 2
@@ -120,22 +123,22 @@ def test_people_who_are_not_reviewers_of_the_queue_cannot_be_given_items() -> No
     run = big_run(3)
     kim, other = make_user(Role.REVIEWER, run.project), make_user(Role.REVIEWER, run.project)
     with pytest.raises(Refused) as refused:
-        make_queue(run, [kim], sharing=Sharing("by_tag", fields={"negative": [other]}))
+        make_queue(run, [kim], distribution="by_tag", sharing=Sharing(fields={"negative": [other]}))
     assert refused.value.code == "not_a_reviewer"
 
 
 @pytest.mark.parametrize(
-    ("sharing", "code"),
+    ("settings", "code"),
     [
-        (Sharing(overlap_share=1.2), "queue_rule"),
-        (Sharing(repeat_share=0.6), "queue_rule"),
-        (Sharing("by_tag"), "no_fields"),
-        (Sharing(repeat_share=0.1), "too_few_for_repeats"),
+        ({"overlap_share": 1.2}, "queue_rule"),
+        ({"repeat_share": 0.6}, "queue_rule"),
+        ({"distribution": "by_tag"}, "no_fields"),
+        ({"repeat_share": 0.1}, "too_few_for_repeats"),
     ],
 )
-def test_impossible_sharing_is_refused(sharing: Sharing, code: str) -> None:
+def test_impossible_sharing_is_refused(settings: dict[str, Any], code: str) -> None:
     with pytest.raises(Refused) as refused:
-        make_queue(big_run(7), sharing=sharing)
+        make_queue(big_run(7), **settings)
     assert refused.value.code == code
 
 

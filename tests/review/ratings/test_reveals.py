@@ -79,8 +79,8 @@ def test_distances_are_counted_in_levels(scale: str, one: Given, other: Given, l
 
 
 def test_chance_shows_the_stated_share_and_repeats_itself() -> None:
-    drawn = [by_chance(0.1, 7, item, reviewer) for item in range(2_000) for reviewer in (1, 2)]
-    assert drawn == [by_chance(0.1, 7, item, reviewer) for item in range(2_000) for reviewer in (1, 2)]
+    drawn = [by_chance("reveal", 0.1, 7, item, reviewer) for item in range(2_000) for reviewer in (1, 2)]
+    assert drawn == [by_chance("reveal", 0.1, 7, item, reviewer) for item in range(2_000) for reviewer in (1, 2)]
     # 4,000 draws at 0.1: 400 expected, standard deviation sqrt(4000 x 0.1 x 0.9) = 19
     assert 340 < sum(drawn) < 460
 

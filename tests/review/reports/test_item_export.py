@@ -21,8 +21,6 @@ from evaluation.wording.messages import explain
 from review.decisions.overrides import override
 from review.imports.files import import_ratings
 from review.models import Exposure, Rating, ReviewQueue
-from review.queues.making import make_queue as new_queue
-from review.queues.sharing import Sharing
 from review.reports.item_export import FORMATS, export_items
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.review.builders import assignment_of, rate
@@ -202,7 +200,7 @@ def test_label_studio_tasks_come_back_as_ratings(run: Run, queue: ReviewQueue, t
 def test_label_studio_ratings_of_a_queue_over_two_runs_go_to_the_answers_they_are_about() -> None:
     questions = make_question_set(specs=3)
     runs = [make_scored_run(make_answer_set(questions, texts=[said])) for said in ("one", "other")]
-    queue = new_queue(
+    queue = make_queue(
         runs, reviewers=[make_user("reviewer", questions.project)], metrics=["correctness"], strategy="all"
     )
     tasks = json.loads(b"".join(export_items(queue, "label_studio").chunks))
@@ -224,5 +222,5 @@ def test_label_studio_ratings_of_a_queue_over_two_runs_go_to_the_answers_they_ar
 
 def test_a_named_queue_keeps_the_columns_of_people_who_left(run: Run) -> None:
     people = [make_user("reviewer", run.project) for _ in range(2)]
-    queue = make_queue(run, people, metrics=["correctness"], sharing=Sharing("round_robin"))
+    queue = make_queue(run, people, metrics=["correctness"], distribution="round_robin")
     assert {f"correctness.{one.username}.initial" for one in people} < set(table(queue)[0])
