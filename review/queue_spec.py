@@ -220,13 +220,13 @@ class QueueSpec(BaseModel):
     )
     fail_below: float | None = setting(
         None,
-        who="`fails_plus_share`",
+        who="who draws by `fails_plus_share`",
         form=Asked("draw", _("The judge failed an answer below"), _("On the criterion's own scale.")),
         flag="for fails_plus_share: judge scores under it are fails",
     )
     share: float | None = setting(
         None,
-        who="`fails_plus_share`",
+        who="who draws by `fails_plus_share`",
         limits=(1e-9, 1),
         form=Asked(
             "draw",

@@ -42,7 +42,8 @@ def field_for(one: Setting, asked: Asked) -> forms.Field:
         several = forms.Textarea if high and high > LONGEST_LINE else forms.TextInput
         return forms.CharField(required=False, max_length=high, widget=several, **said)
     by = 100 if asked.name else 1
-    low, high, said["initial"] = (value if value is None else value * by for value in (low, high, one.default))
+    low, high = (limit if limit is None else limit * by for limit in (low, high))
+    said["initial"] = None if one.default is None else f"{one.default * by:.9g}"  # 2 rather than 2.0
     kind = forms.IntegerField if one.kind is int else forms.FloatField
     return kind(min_value=low, max_value=high, required=not one.optional, **said)
 

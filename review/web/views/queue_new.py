@@ -29,7 +29,7 @@ from review.queues.picking import answers_to
 from review.queues.preview import queue_preview
 from review.statistics.sampling.member import DrawParams, Strategy
 from review.web.forms.queue import QueueForm
-from review.web.pages.queue_new import PreviewCard, impossible, preview_card, queue_new_page
+from review.web.pages.queue_new import PreviewCard, preview_card
 from review.web.views.people import person
 
 MOST_RUNS = 20
@@ -52,7 +52,7 @@ def queue_new(request: HttpRequest) -> HttpResponse:
             messages.success(request, gettext("The queue is open. Its members see it on their start page."))
             return redirect("queue", queue.pk)
     status = 409 if error else (400 if form.errors else 200)
-    return render(request, "review/queue_new.html", {"page": queue_new_page(run, form, error)}, status=status)
+    return render(request, "review/queue_new.html", {"run": run, "form": form, "error": error}, status=status)
 
 
 @login_required
@@ -65,14 +65,14 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 def _preview(form: QueueForm) -> PreviewCard:
     if not form.is_valid():
-        return impossible(gettext("Fill in the form to see how much work this is."))
+        return PreviewCard(gettext("Fill in the form to see how much work this is."))
     said, runs, metrics, spec = form.cleaned_data, form.chosen_runs, form.chosen_metrics, form.spec
     planned = designs(runs, metrics, spec.size, form.judge_off)
     try:
         params = _told(form, spec, planned)
         found = queue_preview(runs, metrics, spec, reviewers=len(form.people), params=params)
     except Refused as refused:
-        return impossible(explain_refusal(refused))
+        return PreviewCard(explain_refusal(refused))
     neyman = spec.strategy == Strategy.STRATIFIED
     cards = [
         (str(run), expected_card(expected_interval(one, found.by_run[run.pk]), neyman=neyman and one.neyman))
