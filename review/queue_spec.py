@@ -69,14 +69,13 @@ class Setting:
     """What is said of a setting, beside ``name``, ``kind`` and ``default`` of its field (:data:`SETTINGS`).
 
     ``who`` needs another value than the default; nobody is asked for a setting without it. ``column`` is its title in
-    the queue's row, which members read through REST if ``members_see``. ``flag`` is the help of the command's flag,
-    which stands behind that of ``flag_after`` rather than of the setting above; ``body`` is for the OpenAPI document.
+    the queue's row. ``flag`` is the help of the command's flag, which stands behind that of ``flag_after`` rather than
+    of the setting above; ``body`` is for the OpenAPI document.
     """
 
     who: str = ""
     limits: Limits = (None, None)
     column: Text = ""
-    members_see: bool = False
     form: Asked | None = None
     flag: str = ""
     flag_after: str = ""
@@ -155,7 +154,6 @@ class QueueSpec(BaseModel):
         who="who wants to know how far experts agree",
         limits=(1, MOST_REVIEWS),
         column=_("reviewers per answer"),
-        members_see=True,
         form=Asked("main", _("Reviewers per answer"), _("With two or more, agreement among experts can be measured.")),
         flag="reviewers per answer, {low} to {high}",
     )
@@ -163,7 +161,6 @@ class QueueSpec(BaseModel):
         Mode.BLIND,
         who="who wants answers rated faster, and no agreement from it",
         column=_("mode"),
-        members_see=True,
         form=Asked(
             "more",
             _("Mode"),
@@ -285,14 +282,12 @@ class QueueSpec(BaseModel):
         who="who has answers that take longer than half an hour",
         limits=(1, 1440),
         column=_("minutes an answer stays reserved"),
-        members_see=True,
         flag="how long an answer stays reserved",
     )
     deadline: datetime | None = setting(
         None,
         who="who wants reviewers reminded",
         column=_("deadline"),
-        members_see=True,
         form=Asked("people", _("Deadline"), _("Reviewers with something left are reminded by e-mail before it.")),
         flag="such as 2026-12-01T18:00",
     )
@@ -301,7 +296,6 @@ class QueueSpec(BaseModel):
         who="who has several queues under way",
         limits=(0, LONGEST_NAME),
         column=_("name"),
-        members_see=True,
         form=Asked(
             "more",
             _("Name"),
@@ -314,7 +308,6 @@ class QueueSpec(BaseModel):
         who="who has rules that the rubrics do not say",
         limits=(0, 100_000),
         column=_("guideline"),
-        members_see=True,
         form=Asked("more", _("Guideline for reviewers"), limits=(0, 20_000)),
     )
     hide_system: bool = setting(
@@ -325,7 +318,7 @@ class QueueSpec(BaseModel):
         flag="reviewers see which system answered (recorded)",
         flag_after="deadline",
     )
-    example: bool = setting(False, column=_("example"), members_see=True)  # its ratings are made for show
+    example: bool = setting(False, column=_("example"))  # its ratings are made for show
 
     @field_validator("*", mode="before")
     @classmethod
@@ -341,7 +334,7 @@ class QueueSpec(BaseModel):
     @property
     def columns(self) -> dict[str, Any]:
         """What the queue's row holds."""
-        return {name: getattr(self, name) for name, one in SETTINGS.items() if one.column}
+        return self.model_dump(include=set(COLUMNS))
 
 
 def _settings() -> dict[str, Setting]:
@@ -355,3 +348,4 @@ def _settings() -> dict[str, Setting]:
 
 SETTINGS: Mapping[str, Setting] = _settings()
 ASKED = tuple(one for one in SETTINGS.values() if one.who)
+COLUMNS = tuple(name for name, one in SETTINGS.items() if one.column)

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from review.decisions.cases import Case
 from review.models import Draw, Rating, ReviewQueue
-from review.queue_spec import SETTINGS
+from review.queue_spec import COLUMNS
 from review.queues.draws import strata_of
 
 
@@ -93,8 +93,8 @@ class QueueShown(serializers.ModelSerializer[ReviewQueue]):
     class Meta:
         model = ReviewQueue
         fields: tuple[str, ...] = (
-            *("id", "state", "created_at", "metrics"),
-            *(name for name, one in SETTINGS.items() if one.column and one.members_see),
+            *("id", "name", "state", "mode", "guideline", "reviews_needed", "lease_minutes", "deadline", "example"),
+            *("created_at", "metrics"),
         )
 
     def get_metrics(self, queue: ReviewQueue) -> list[str]:
@@ -109,11 +109,7 @@ class LedQueueShown(QueueShown):
     draws = serializers.SerializerMethodField()
 
     class Meta(QueueShown.Meta):
-        fields = (
-            *QueueShown.Meta.fields,
-            *("reviewers", "draws"),
-            *(name for name, one in SETTINGS.items() if one.column and not one.members_see),
-        )
+        fields = tuple(dict.fromkeys([*QueueShown.Meta.fields, *COLUMNS, "reviewers", "draws"]))
 
     def get_reviewers(self, queue: ReviewQueue) -> list[str]:
         """The members by user name."""

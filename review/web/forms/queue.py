@@ -159,23 +159,10 @@ class QueueForm(forms.Form):
         return [self.run, *(self._others[pk] for pk in self.cleaned_data["runs"])]
 
     @property
-    def draw_fields(self) -> list[forms.BoundField]:
-        """How the answers are chosen."""
-        return [*self._part("draw"), self["questions"]]
-
-    @property
-    def people_fields(self) -> list[forms.BoundField]:
-        """Who rates what."""
-        way, *others = self._part("people")
-        return [way, self["fields_of"], *others]
-
-    @property
-    def more_fields(self) -> list[forms.BoundField]:
-        """What most people leave as it is."""
-        return self._part("more")
-
-    def _part(self, part: str) -> list[forms.BoundField]:
-        return [self[one.asked_as] for one, asked in ON_FORM if asked.part == part]
+    def parts(self) -> dict[str, list[forms.BoundField]]:
+        """The settings, part by part."""
+        names = {asked.part for _one, asked in ON_FORM}
+        return {part: [self[one.asked_as] for one, asked in ON_FORM if asked.part == part] for part in names}
 
     @property
     def spec(self) -> QueueSpec:
