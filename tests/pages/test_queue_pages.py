@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -14,6 +16,7 @@ from review.models import Draw, FrameMember, ReviewQueue
 from review.queues.lists import fields_from
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
+from review.web.forms.queue import ON_FORM
 from tests.factories import make_answer_set, make_queue, make_scored_run, make_user
 from tests.pages.world import World, make_world
 
@@ -33,6 +36,16 @@ def form(world: World, **fields: object) -> dict[str, object]:
         "reveal": "on_difference", "reveal_threshold": 2, "guideline": "Be fair.", "overlap_percent": 100,
         "adjudicate_from": 3, "repeat_percent": 0, "distribution": "pool", "reveal_percent": 10,
     } | fields  # fmt: skip
+
+
+def test_the_form_shows_five_fields_and_unfolds_the_rest(world: World) -> None:
+    page = world.client("lead").get(f"{reverse('queue-new')}?run={world.run.pk}").content.decode()
+    asked = page.split('id="queue-form"')[1].split("</section>")[0]
+    shown = re.sub(r"<details.*?</details>", "", asked, flags=re.DOTALL)
+    unfolds = set(re.findall(r' name="(\w+)"', asked)) - set(re.findall(r' name="(\w+)"', shown))
+    five = {"metrics", "strategy", "size", "reviewers", "reviews_needed"}
+    assert set(re.findall(r' name="(\w+)"', shown)) - {"csrfmiddlewaretoken", "run"} == five
+    assert {one.asked_as for one, _on_form in ON_FORM} <= five | unfolds
 
 
 def test_a_queue_is_made_with_its_draw(world: World) -> None:
