@@ -34,7 +34,7 @@ from evaluation.models import (
 from evaluation.work.lifecycle import make_run as make_draft
 from evaluation.work.planning import RunConfig
 from review.models import ReviewQueue
-from review.queue_spec import SETTINGS, QueueSpec
+from review.models.queue_spec import SETTINGS, QueueSpec
 from review.queues.making import make_queue as new_queue
 
 _numbers = itertools.count(1)

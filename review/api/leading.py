@@ -19,7 +19,7 @@ from evaluation.runs.exports import take_export, take_figures
 from review.api.requests import TOO_OFTEN
 from review.evidence.exposures import expose_queue
 from review.models import ReviewQueue
-from review.queue_spec import MOST_REVIEWS
+from review.models.queue_spec import MOST_REVIEWS
 from review.queues.access import leads, queue_for_lead, queue_for_reading
 from review.queues.directing import Moved, extend_all, name_people, reassign, release_all, set_deadline
 from review.queues.making import close, reopen

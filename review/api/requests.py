@@ -18,7 +18,7 @@ from evaluation.core.whole_numbers import whole_number
 from evaluation.wording.messages import explain_refusal
 from review.evidence.rated_claims import LONGEST_PART
 from review.evidence.rating_input import Change, FlagKind, Given, PartGiven
-from review.queue_spec import ASKED, MOST_REVIEWS, SETTINGS, Setting
+from review.models.queue_spec import ASKED, MOST_REVIEWS, SETTINGS, Setting
 from review.statistics.sampling.member import DrawParams
 
 TOO_OFTEN = OpenApiResponse(description="Too many within an hour; `Retry-After` says in how many seconds to try again.")

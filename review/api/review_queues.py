@@ -20,9 +20,9 @@ from review.api.people import people_named
 from review.api.requests import QueueBody
 from review.api.serializers import HeldShown, ItemShown, LedQueueShown, ProgressShown, QueueShown
 from review.models import Assignment, ReviewItem, ReviewQueue
+from review.models.queue_spec import ASKED, QueueSpec
 from review.plans.errors import GUESS
 from review.plans.several import designs, told
-from review.queue_spec import ASKED, QueueSpec
 from review.queues.access import leads, queue_for_rating, queue_for_reading, queues_of
 from review.queues.making import make_queue, metrics_of
 from review.queues.picking import picked

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from review.decisions.cases import Case
 from review.models import Draw, Rating, ReviewQueue
-from review.queue_spec import COLUMNS
+from review.models.queue_spec import COLUMNS
 from review.queues.draws import strata_of
 
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Role
 from evaluation.models import RoleGrant, Run, User
-from review.queue_spec import ASKED, SETTINGS, Distribution, QueueSpec, Setting
+from review.models.queue_spec import ASKED, SETTINGS, Distribution, QueueSpec, Setting
 from review.queues.lists import fields_from
 from review.queues.sharing import Sharing
 

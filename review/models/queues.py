@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, MetricDefinition, Project, RubricVersion, Run
 from evaluation.storage.rows import AppendOnly, Authored, Row
-from review.queue_spec import LONGEST_NAME, MOST_REVIEWS, SETTINGS, Distribution, Mode, Reveal
+from review.models.queue_spec import LONGEST_NAME, MOST_REVIEWS, SETTINGS, Distribution, Mode, Reveal
 
 FIRST_OCCASION = 1  # of an answer in a queue; hidden repeats have higher ones
 
@@ -32,7 +32,7 @@ def in_range(*names: str) -> Q:
 
 
 class ReviewQueue(Row, Authored):
-    """Answers waiting for experts, and the rules under which they rate, as :class:`review.queue_spec.QueueSpec` tells.
+    """Answers waiting for experts, and the rules under which they rate, as ``queue_spec.QueueSpec`` tells.
 
     ``seed`` fixes the order, and what is left to chance. A hidden repeat comes after at least ``repeat_gap`` others and
     is chosen among the first ``repeat_until``. ``example`` marks ratings made for show.

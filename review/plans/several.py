@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evaluation.models import MetricDefinition, Run
+from review.models.queue_spec import QueueSpec
 from review.plans.design import Design, design
-from review.queue_spec import QueueSpec
 from review.queues.making import shares
 from review.reports.gathering import gather
 from review.statistics.sampling.member import DrawParams

@@ -17,8 +17,8 @@ from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.models import RoleGrant, User
 from review.models import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem, ReviewQueue
+from review.models.queue_spec import SETTINGS
 from review.models.queues import FIRST_OCCASION
-from review.queue_spec import SETTINGS
 from review.queues.making import add_members
 from review.ratings.leases import lease_end
 from review.ratings.settling import RATED, locked, settle

@@ -21,7 +21,7 @@ from evaluation.judging.criteria.terms import is_criterion
 from evaluation.models import Answer, MetricDefinition, RoleGrant, RubricVersion, Run, Score, User
 from review.evidence.order import kept_apart, new_seed, ring_offset, shuffle_keys
 from review.models import QueueMember, QueueMetric, ReviewItem, ReviewQueue
-from review.queue_spec import QueueSpec
+from review.models.queue_spec import QueueSpec
 from review.queues.draws import answers_to_review, frame_of, make_draw
 from review.queues.sharing import Sharing, needs_of, repeat_window, reserve_items
 from review.statistics.sampling.member import DrawParams, Strategy

@@ -11,7 +11,7 @@ from django.db.models import Max
 from evaluation.core.errors import Refused
 from evaluation.models import MetricDefinition, Run
 from review.models import Rating
-from review.queue_spec import QueueSpec
+from review.models.queue_spec import QueueSpec
 from review.queues.draws import frame_of, left_over, steering_metrics
 from review.queues.making import ParamsByRun, params_of, shares, takes_part
 from review.queues.sharing import needs_of, repeat_window

@@ -13,7 +13,7 @@ from django.db.models import Count
 from evaluation.core.errors import Refused
 from evaluation.models import Answer, User
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
-from review.queue_spec import Distribution
+from review.models.queue_spec import Distribution
 from review.statistics.sampling.dealing import by_field, by_load, in_turn
 
 USUAL_GAP = 20

@@ -17,11 +17,11 @@ from evaluation.wording import numbers
 from review.management.asking import refusals, run_named
 from review.management.queue_options import add_queue_options, flag, reviewers_of, sharing_of, spec_of
 from review.models import ReviewQueue
+from review.models.queue_spec import SETTINGS
 from review.plans.design import Design, expected_interval
 from review.plans.errors import GUESS
 from review.plans.goals import Goal, Staff, goals, size_for
 from review.plans.several import designs, told
-from review.queue_spec import SETTINGS
 from review.queues.draws import steering_metrics
 from review.queues.making import make_queue, metrics_of
 from review.queues.picking import picked

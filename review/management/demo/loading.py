@@ -25,7 +25,7 @@ from evaluation.work.lifecycle import start
 from review.evidence.rating_input import Given
 from review.management.demo.comparing import NAME, compare_side_by_side
 from review.models import Assignment, PairSet, ReviewItem, ReviewQueue
-from review.queue_spec import QueueSpec
+from review.models.queue_spec import QueueSpec
 from review.queues.making import close, make_queue
 from review.ratings.leases import lease_end, loaded
 from review.ratings.reveals import finalise, reveal

@@ -15,8 +15,8 @@ from evaluation.core.errors import Refused
 from evaluation.core.registry import JUDGED
 from evaluation.models import MetricDefinition, Run, User
 from evaluation.wording.messages import explain_refusal
+from review.models.queue_spec import ASKED, Asked, Distribution, QueueSpec, Setting
 from review.plans.errors import GUESS
-from review.queue_spec import ASKED, Asked, Distribution, QueueSpec, Setting
 from review.queues.lists import fields_from, listed
 from review.queues.sharing import Sharing
 from review.web.forms.leading import MOMENT

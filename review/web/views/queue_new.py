@@ -19,11 +19,11 @@ from evaluation.core.whole_numbers import whole_number
 from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
 from evaluation.wording.messages import explain_refusal
 from review.models import ReviewQueue
+from review.models.queue_spec import QueueSpec
 from review.plans.design import Design, expected_interval
 from review.plans.goals import Staff, goals
 from review.plans.several import designs, told
 from review.plans.wording import expected_card, goal_rows
-from review.queue_spec import QueueSpec
 from review.queues.making import make_queue
 from review.queues.picking import answers_to
 from review.queues.preview import queue_preview

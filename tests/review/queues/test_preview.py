@@ -12,8 +12,8 @@ from evaluation.judges.definitions import definitions
 from evaluation.models import Run, Score
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
+from review.models.queue_spec import QueueSpec
 from review.plans.goals import Staff
-from review.queue_spec import QueueSpec
 from review.queues.making import close
 from review.queues.picking import picked
 from review.queues.preview import QueuePreview, queue_preview

@@ -17,7 +17,7 @@ from evaluation.core.errors import Refused, UnknownName
 from review.api.requests import QueueBody
 from review.management.queue_options import add_queue_options, flag, spec_of
 from review.models import ReviewQueue
-from review.queue_spec import ASKED, SETTINGS, QueueSpec, Setting
+from review.models.queue_spec import ASKED, SETTINGS, QueueSpec, Setting
 from review.web.forms.queue import ON_FORM, field_for
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -138,7 +138,7 @@ def test_the_reveal_rule_is_declared_kept_and_applied_in_three_files() -> None:
     found = {path.relative_to(ROOT).as_posix() for path in paths if rule.search(path.read_text(encoding="utf-8"))}
     assert len(names) >= 3
     assert {name for name in found if "/migrations/" not in name} == {
-        "review/queue_spec.py",  # what may be set, and what is said of it
+        "review/models/queue_spec.py",  # what may be set, and what is said of it
         "review/models/queues.py",  # the columns
         "review/ratings/reveals.py",  # the rule itself
     }
