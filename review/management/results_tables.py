@@ -1,38 +1,38 @@
-"""The tables that ``results`` and ``evaluate`` print of a report."""
+"""The tables that ``results`` and ``evaluate`` print of a report: the sections that say something on a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from django.utils.translation import gettext as _
 
 from evaluation.profiles.arithmetic import Label
+from review.charts.forest import Shape
 from review.management.tables import NOTHING, Sheet, number
+from review.reports.entries import Entry, Output
 from review.reports.figure import Figure
 from review.reports.figure_notes import why_withheld
-from review.reports.report import CategoryLine, Coverage, Latency, Report
+from review.reports.report import Latency, MetricLine, Report
+from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
+
+HERE = Output.TERMINAL
 
 
 def results_sheets(report: Report) -> Iterator[Sheet]:
-    """Overall score three ways, metrics with coverage, categories."""
+    """The run, its overall score three ways, metrics with coverage, categories."""
     header = report.header
-    yield Sheet(f"{_('Run')} {header.run_id} · {header.name} · {header.state}", (_("what"), _("value")), _about(report))
+    about = [(str(one.title), one.text(value)) for one, value in facts_of(RUN, report, HERE)]
+    yield Sheet(f"{_('Run')} {header.run_id} · {header.name} · {header.state}", (_("what"), _("value")), about)
     yield Sheet(_("Overall score"), (_("score"), _("value"), _("95% interval"), "n", _("note")), _overall(report))
-    yield Sheet(
-        _("Metrics"),
-        (
-            _("metric"),
-            _("judge only"),
-            _("reviewed"),
-            _("corrected"),
-            _("scored"),
-            _("failed"),
-            _("not applicable"),
-            _("pending"),
-        ),
-        _metrics(report),
+    figures, counts = METRICS.entries(HERE), COVERAGE.entries(HERE)
+    titles = (str(one.title) for one in (*figures, *counts))
+    rows = (
+        (line.report_name, *(_of_metric(one, line) for one in figures), *(one.text(one.of(line)) for one in counts))
+        for line in report.metrics
     )
-    yield Sheet(_("Categories"), _category_header(report), _categories(report))
+    yield Sheet(_("Metrics"), (_("metric"), *titles), rows)
+    yield _categories(report)
 
 
 def short(figure: Figure, factor: float = 1.0) -> str:
@@ -43,32 +43,16 @@ def short(figure: Figure, factor: float = 1.0) -> str:
     return text
 
 
-def _about(report: Report) -> list[tuple[str, str]]:
-    header, cost = report.header, report.provenance.cost
-    judges = ", ".join(header.judges) or _("none")
-    if header.baseline_judged:
-        judges += " " + _("(offline baseline)")
-    spent = f"{cost.known:.4f} USD"
-    rows = [
-        (_("system"), header.system),
-        (_("questions"), header.question_set),
-        (_("profile"), header.profile),
-        (_("judge"), judges),
-        (_("answers"), str(header.answers)),
-        (_("cost"), _("at least %(cost)s") % {"cost": spent} if cost.at_least else spent),
-    ]
-    return [*rows, (_("reason"), header.reason)] if header.reason else rows
-
-
 def _overall(report: Report) -> Iterator[tuple[str, ...]]:
-    overall = report.overall
-    if overall.part_only is not None:
-        name = _("rules only") if overall.label is Label.RULES_ONLY else _("partial")
-        label = _("%(label)s, weight %(weight).2f") % {"label": name, "weight": overall.weight}
-        yield _figure_row(label, overall.part_only)
-    yield _figure_row(_("judge only"), overall.judge_only)
-    yield _figure_row(_("reviewed"), overall.reviewed)
-    yield _figure_row(_("corrected"), overall.corrected)
+    """A figure of some parts only first, with its weight; then judge-only, reviewed, corrected."""
+    for one, figure in reversed(figures_of(report, HERE)):
+        title = str(one.title)
+        if one.mark is Shape.PLAIN:
+            name = _("rules only") if report.overall.label is Label.RULES_ONLY else title
+            title = _("%(label)s, weight %(weight).2f") % {"label": name, "weight": report.overall.weight}
+        yield _figure_row(title, figure)
+    for one, value in facts_of(OVERALL, report, HERE):
+        yield str(one.title), one.text(value), NOTHING, NOTHING, ""
 
 
 def _figure_row(name: str, figure: Figure) -> tuple[str, ...]:
@@ -79,39 +63,34 @@ def _figure_row(name: str, figure: Figure) -> tuple[str, ...]:
     return name, short(figure), interval, str(figure.n), note
 
 
-def _metrics(report: Report) -> Iterator[tuple[str, ...]]:
-    for line in report.metrics:
-        yield (
-            line.report_name,
-            _seconds(line.latency) if line.latency else short(line.judge_only, line.report_factor),
-            short(line.reviewed, line.report_factor),
-            short(line.corrected, line.report_factor),
-            *_counts(line.coverage),
-        )
+def _of_metric(one: Entry[MetricLine], line: MetricLine) -> str:
+    if line.latency and one.mark is Shape.JUDGE:
+        return _seconds(line.latency)
+    return _text(one, one.of(line), line.report_factor)
 
 
-def _counts(coverage: Coverage) -> tuple[str, ...]:
-    return tuple(str(n) for n in (coverage.scored, coverage.failed, coverage.not_applicable, coverage.pending))
+def _text(one: Entry[Any], value: Any, factor: float = 1.0) -> str:
+    return short(value, factor) if isinstance(value, Figure) else one.text(value)
 
 
 def _seconds(latency: Latency) -> str:
     return f"{latency.mean:.2f} s (p50 {latency.p50:.2f}, p95 {latency.p95:.2f})"
 
 
-def _category_header(report: Report) -> tuple[str, ...]:
-    return (_("category"), _("answers"), _("overall"), *(line.report_name for line in report.metrics if line.weight))
-
-
-def _categories(report: Report) -> Iterator[tuple[str, ...]]:
-    weighted = [(line.name, line.report_factor) for line in report.metrics if line.weight]
-    for line in report.categories:
-        yield (
+def _categories(report: Report) -> Sheet:
+    """The categories by what is said of each, then by the metrics that have a weight."""
+    entries = BY_CATEGORY.entries(HERE)
+    weighted = [line for line in report.metrics if line.weight]
+    header = (_("category"), *(str(one.title) for one in entries), *(line.report_name for line in weighted))
+    rows = (
+        (
             line.name or NOTHING,
-            str(line.answers),
-            short(line.judge_only),
-            *(_cell(line, *one) for one in weighted),
+            *(_text(one, one.of(line)) for one in entries),
+            *(
+                short(line.metrics[metric.name][0], metric.report_factor) if metric.name in line.metrics else NOTHING
+                for metric in weighted
+            ),
         )
-
-
-def _cell(line: CategoryLine, metric: str, factor: float) -> str:
-    return short(line.metrics[metric][0], factor) if metric in line.metrics else NOTHING
+        for line in report.categories
+    )
+    return Sheet(_("Categories"), header, rows)

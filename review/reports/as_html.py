@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.translation import get_language, gettext
@@ -14,13 +15,25 @@ from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.charts import forest as charts
 from review.reports.category_tables import CategoryTable, category_tables
+from review.reports.entries import NOTHING, Entry, Inner, Output, Section
 from review.reports.figure import Figure
 from review.reports.figure_notes import notes, why_withheld
 from review.reports.gate import Gate, gate_line, gate_reasons
 from review.reports.provenance import Versioned
 from review.reports.report import AnswerLine, CategoryLine, MetricLine, Report
+from review.reports.sections import (
+    ANSWERS,
+    BY_CATEGORY,
+    COVERAGE,
+    METRICS,
+    OVERALL,
+    RUN,
+    ToldAnswer,
+    facts_of,
+    figures_of,
+)
 
-NOTHING = "–"
+HERE = Output.HTML
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +46,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """An answer with its effective values, a star at those that people gave."""
+    """An answer with what is said of it and its effective values, a star at those that people gave."""
 
     question_id: str
     category: str
     question: str
     language: str
     answer: str
-    score: str
-    values: tuple[str, ...]
+    cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,65 +67,74 @@ class HtmlReport:
     gate_reasons: tuple[str, ...]
     reason: str
     overall: charts.Forest
+    overall_notes: tuple[str, ...]
+    overall_facts: tuple[tuple[str, str], ...]
     metric_forest: charts.Forest | None
-    pictures: str
+    metric_columns: tuple[str, ...]
     metrics: tuple[Row, ...]
-    columns: tuple[str, ...]
+    pictures: str
+    category_columns: tuple[str, ...]
     categories: tuple[Row, ...]
     category_tables: tuple[tuple[str, tuple[Row, ...]], ...]
-    overall_notes: tuple[str, ...]
+    answer_columns: tuple[str, ...]
     answers: tuple[AnswerRow, ...]
     provenance: tuple[tuple[str, str], ...]
 
 
-def html_report(report: Report, texts: Mapping[int, str], gate: Gate | None, pictures: str = "") -> str:
-    """The file's text; ``texts`` are the answers' by id, ``pictures`` the plots of agreement as safe HTML."""
+def html_report(report: Report, answers: Iterable[ToldAnswer], gate: Gate | None, pictures: str = "") -> str:
+    """The file's text; ``pictures`` are the plots of agreement as safe HTML."""
     header, language = report.header, "ko" if (get_language() or "en").startswith("ko") else "en"
     shown = [line for line in report.metrics if line.latency is None]
+    titles = {line.name: line.title.in_language(language) for line in shown}
+    of_metric = [*METRICS.entries(HERE), *COVERAGE.entries(HERE)]
     page = HtmlReport(
         language=language,
         title=header.name,
-        about=tuple(_about(report)),
+        about=_facts(RUN, report),
         gate=gate_line(gate) if gate else "",
         gate_reasons=tuple(gate_reasons(gate)) if gate else (),
         reason=explain_reason(header.reason) if header.reason else "",
         overall=_overall(report),
+        overall_notes=tuple(notes(report.overall.corrected, titles)),
+        overall_facts=_facts(OVERALL, report),
         metric_forest=_metrics_drawn(shown, language),
-        pictures=pictures,
-        metrics=tuple(_metric(line, language) for line in report.metrics),
-        columns=tuple(line.title.in_language(language) for line in shown),
-        categories=tuple(_category(line, shown) for line in report.categories),
-        category_tables=tuple(_three(table) for table in category_tables(report, language)),
-        overall_notes=tuple(
-            notes(report.overall.corrected, {one.name: one.title.in_language(language) for one in shown})
+        metric_columns=_titles(of_metric),
+        metrics=tuple(
+            Row(f"{line.title.in_language(language)} ({line.scale})", _cells(of_metric, line))
+            for line in report.metrics
         ),
-        answers=tuple(_answer(line, shown, texts) for line in report.answers),
+        pictures=pictures,
+        category_columns=(*_titles(BY_CATEGORY.entries(HERE)), *titles.values()),
+        categories=tuple(_category(line, titles) for line in report.categories),
+        category_tables=tuple(_three(table) for table in category_tables(report, language)),
+        answer_columns=(*_titles(ANSWERS.entries(HERE)), *titles.values()),
+        answers=tuple(_answer(told, titles) for told in answers),
         provenance=tuple(_provenance(report)),
     )
     return render_to_string("review/report_file.html", {"page": page})
 
 
-def _about(report: Report) -> Iterator[tuple[str, str]]:
-    header = report.header
-    judges = ", ".join(header.judges) or gettext("none")
-    yield gettext("system"), header.system
-    yield gettext("questions"), header.question_set
-    yield gettext("profile"), header.profile
-    yield gettext("judge"), f"{judges} ({gettext('offline baseline')})" if header.baseline_judged else judges
-    yield gettext("answers"), str(header.answers)
-    yield gettext("reviewed by experts"), str(report.overall.reviewed_answers)
+def _facts(section: Section[Report, Report], report: Report) -> tuple[tuple[str, str], ...]:
+    return tuple((one.page_heading, one.text(value, 2)) for one, value in facts_of(section, report, HERE))
+
+
+def _titles(entries: Sequence[Entry[Any]]) -> tuple[str, ...]:
+    return tuple(one.page_heading for one in entries)
+
+
+def _cells(entries: Sequence[Entry[Inner]], row: Inner) -> tuple[str, ...]:
+    values = ((one, one.of(row)) for one in entries)
+    return tuple(_figure(value) if isinstance(value, Figure) else one.text(value, 2) for one, value in values)
 
 
 def _overall(report: Report) -> charts.Forest:
-    overall = report.overall
-    rows = [
-        _row(gettext("Corrected"), charts.Shape.CORRECTED, overall.corrected),
-        _row(gettext("Reviewed"), charts.Shape.EXPERT, overall.reviewed),
-        _row(gettext("Judge only"), charts.Shape.JUDGE, overall.judge_only),
-    ]
-    if overall.part_only is not None:
-        title = gettext("Rules only") if overall.label is Label.RULES_ONLY else gettext("Parts only")
-        rows.append(_row(f"{title} ({overall.weight:.2f})", charts.Shape.PLAIN, overall.part_only))
+    rows = []
+    for one, figure in figures_of(report, HERE):
+        title = one.page_heading
+        if one.mark is charts.Shape.PLAIN:
+            name = gettext("Rules only") if report.overall.label is Label.RULES_ONLY else title
+            title = f"{name} ({report.overall.weight:.2f})"
+        rows.append(_row(title, one.mark or charts.Shape.PLAIN, figure))
     return charts.forest(rows)
 
 
@@ -145,17 +166,10 @@ def _metric_drawn(line: MetricLine, title: str) -> charts.ForestRow | None:
     return None
 
 
-def _metric(line: MetricLine, language: str) -> Row:
-    title = f"{line.title.in_language(language)} ({line.scale})"
-    counts = (line.coverage.scored, line.coverage.failed, line.coverage.not_applicable)
-    figures = (_figure(line.judge_only), _figure(line.reviewed), _figure(line.corrected))
-    return Row(title, (*figures, *map(str, counts)))
-
-
-def _category(line: CategoryLine, shown: Sequence[MetricLine]) -> Row:
-    means = [line.metrics[one.name][0] if one.name in line.metrics else None for one in shown]
+def _category(line: CategoryLine, titles: Mapping[str, str]) -> Row:
+    means = [line.metrics[name][0] if name in line.metrics else None for name in titles]
     texts = (NOTHING if figure is None or figure.value is None else f"{figure.value:.2f}" for figure in means)
-    return Row(category_name(line.name) or NOTHING, (str(line.answers), *texts))
+    return Row(category_name(line.name) or NOTHING, (*_cells(BY_CATEGORY.entries(HERE), line), *texts))
 
 
 def _three(table: CategoryTable) -> tuple[str, tuple[Row, ...]]:
@@ -169,16 +183,15 @@ def _three(table: CategoryTable) -> tuple[str, tuple[Row, ...]]:
     return table.title, tuple(rows)
 
 
-def _answer(line: AnswerLine, shown: Sequence[MetricLine], texts: Mapping[int, str]) -> AnswerRow:
-    answer = line.answer
+def _answer(told: ToldAnswer, titles: Mapping[str, str]) -> AnswerRow:
+    answer = told.line.answer
     return AnswerRow(
         question_id=answer.question_id,
         category=category_name(answer.category),
         question=answer.question,
         language=language_of(answer.question),
-        answer=texts.get(answer.answer_id, ""),
-        score=NOTHING if line.score is None else f"{line.score:.2f}",
-        values=tuple(_value(line, one.name) for one in shown),
+        answer=told.text,
+        cells=(*_cells(ANSWERS.entries(HERE), told), *(_value(told.line, name) for name in titles)),
     )
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from evaluation.wording.messages import explain_reason
+from review.reports.entries import Output
 from review.reports.figure import Figure
 from review.reports.gate import Check, Gate, check_reason, check_title, gate_line, gate_reasons
 from review.reports.report import MetricLine, Report
+from review.reports.sections import METRICS, REPORT, RUN
 from review.statistics.paired_tests.gate import GateVerdict
 
 #: Characters that XML 1.0 cannot hold, whatever is done with them.
@@ -133,19 +136,22 @@ def _write(suite: Element, case: Case, classname: str) -> None:
 
 
 def _properties(report: Report) -> dict[str, str]:
-    header, overall = report.header, report.overall
-    facts = {
-        "run": str(header.run_id),
-        "system": header.system,
-        "question_set": header.question_set,
-        "profile": header.profile,
-        "judges": ", ".join(header.judges),
-        "answers": str(header.answers),
-        "overall.judge_only": _figure(overall.judge_only),
-        "overall.reviewed": _figure(overall.reviewed),
-        "overall.corrected": _figure(overall.corrected),
-    }
-    return facts | {f"metric.{line.name}": _figure(line.judge_only) for line in report.metrics}
+    """Facts of the run under their names, figures under those of their sections; a metric's own figure under its
+    name."""
+    found = {"run": str(report.header.run_id)}
+    for path, value in REPORT.leaves(report, Output.JUNIT):
+        section, *inner = path[1:]
+        if section == METRICS.name:
+            section, inner = "metric", [one for one in inner if one != "judge_only"]
+        name = inner[0] if section == RUN.name else ".".join([section, *inner])
+        found[name] = _text(value)
+    return found
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Figure):
+        return _figure(value)
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _figure(figure: Figure) -> str:

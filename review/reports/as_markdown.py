@@ -8,10 +8,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from django.utils.translation import gettext as _
 
 from evaluation.wording.messages import explain_doubt, explain_reason
+from review.charts.forest import Shape
+from review.reports.entries import NOTHING, Entry, Output, Row
 from review.reports.figure import Figure
 from review.reports.figure_notes import why_withheld
 from review.reports.gate import Gate, gate_line, gate_reasons
 from review.reports.report import Report
+from review.reports.sections import (
+    ANSWERS,
+    BY_CATEGORY,
+    COVERAGE,
+    METRICS,
+    OVERALL,
+    RUN,
+    ToldAnswer,
+    facts_of,
+    figures_of,
+)
 from review.statistics.paired_tests.gate import GateVerdict
 
 SIGNS = {GateVerdict.PASSED: "✅", GateVerdict.FAILED: "❌", GateVerdict.CANNOT_TELL: "⚠️"}
@@ -32,6 +45,7 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
     yield f"### {escaped(header.name)}"
     yield ""
     about = [header.question_set, header.system, header.profile, ", ".join(header.judges) or _("no judge")]
+    about += [f"{one.title}: {one.text(value)}" for one, value in facts_of(RUN, report, Output.MARKDOWN)]
     yield " · ".join(escaped(one) for one in about)
     if header.baseline_judged:
         yield ""
@@ -49,6 +63,7 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
     yield ""
     yield from _overall(report)
     yield from _metrics(report)
+    yield from _categories(report)
     yield from _worst(report)
 
 
@@ -61,37 +76,39 @@ def gate_block(gate: Gate, line: str) -> Iterator[str]:
 
 
 def _overall(report: Report) -> Iterator[str]:
-    overall = report.overall
+    notes = {
+        Shape.CORRECTED: _("what experts would say of all answers"),
+        Shape.EXPERT: _("experts where they rated"),
+        Shape.JUDGE: _("variation over questions, not judge error"),
+    }
     rows = [
-        (_("corrected"), overall.corrected, _("what experts would say of all answers")),
-        (_("reviewed"), overall.reviewed, _("experts where they rated")),
-        (_("judge only"), overall.judge_only, _("variation over questions, not judge error")),
+        (f"**{one.title}**", value_cell(figure), interval_cell(figure), notes.get(one.mark, "") if one.mark else "")
+        for one, figure in figures_of(report, Output.MARKDOWN)
     ]
-    yield from table(
-        (_("overall score"), _("value"), _("95% interval"), ""),
-        ((f"**{name}**", value_cell(figure), interval_cell(figure), note) for name, figure, note in rows),
-    )
+    facts = facts_of(OVERALL, report, Output.MARKDOWN)
+    rows += [(f"**{escaped(str(one.title))}**", escaped(one.text(value)), NOTHING, "") for one, value in facts]
+    yield from table((_("overall score"), _("value"), _("95% interval"), ""), rows)
+    overall = report.overall
     answers = {"reviewed": overall.reviewed_answers, "answers": overall.answers}
     yield _("%(reviewed)s of %(answers)s answers reviewed by experts.") % answers
     yield ""
 
 
 def _metrics(report: Report) -> Iterator[str]:
-    yield from table(
-        (_("metric"), _("judge only"), _("reviewed"), _("corrected"), _("scored"), _("failed")),
-        (
-            (
-                *(
-                    escaped(line.report_name),
-                    value_cell(line.judge_only),
-                    value_cell(line.reviewed),
-                    value_cell(line.corrected),
-                ),
-                *(str(line.coverage.scored), str(line.coverage.failed)),
-            )
-            for line in report.metrics
-        ),
-    )
+    columns = [*METRICS.entries(Output.MARKDOWN), *COVERAGE.entries(Output.MARKDOWN)]
+    rows = ((escaped(line.report_name), *_cells(columns, line)) for line in report.metrics)
+    yield from table((_("metric"), *(escaped(str(one.title)) for one in columns)), rows)
+
+
+def _categories(report: Report) -> Iterator[str]:
+    if columns := BY_CATEGORY.entries(Output.MARKDOWN):
+        rows = ((escaped(line.name) or NOTHING, *_cells(columns, line)) for line in report.categories)
+        yield from table((_("category"), *(escaped(str(one.title)) for one in columns)), rows)
+
+
+def _cells(columns: Sequence[Entry[Row]], row: Row) -> list[str]:
+    values = ((one, one.of(row)) for one in columns)
+    return [value_cell(value) if isinstance(value, Figure) else escaped(one.text(value)) for one, value in values]
 
 
 def _worst(report: Report) -> Iterator[str]:
@@ -102,7 +119,11 @@ def _worst(report: Report) -> Iterator[str]:
     for line in report.worst[:WORST]:
         text = " ".join(line.answer.question.split())
         short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-        yield f"- {line.score or 0.0:.2f} {escaped(short)} ({escaped(line.answer.question_id)})"
+        told = ToldAnswer(line)
+        first, *others = ((one, one.text(one.of(told), 2)) for one in ANSWERS.entries(Output.MARKDOWN))
+        said = [f"{first[1]} {escaped(short)} ({escaped(line.answer.question_id)})"]
+        said += [escaped(f"{one.title} {text}") for one, text in others]
+        yield "- " + " · ".join(said)
     yield ""
     yield "</details>"
 

@@ -1,56 +1,69 @@
-"""A report as tables: one row per answer, and one per metric, for spreadsheets."""
+"""A report as tables: one row per answer, and one per figure, for spreadsheets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from evaluation.files.export import Cell
 from review.evidence.effective import Effective
+from review.reports.entries import Entry, Output, Path
 from review.reports.figure import Figure
 from review.reports.report import Report
+from review.reports.sections import ANSWERS, METRICS, OVERALL, REPORT, VALUES, ToldAnswer, around
 
-ABOUT = ("question_id", "sample", "category", "difficulty", "question", "answer", "latency_seconds", "score")
-OF_METRIC = ("", "_judge", "_source", "_reason")
 FIGURES = ("figure", "estimate", "value", "low", "high", "target", "n", "withheld")
 
 
-def answer_header(report: Report) -> list[str]:
-    """The columns of an answer, four per metric: effective value, the judge's (or rule's), source, reason."""
-    return [*ABOUT, *(line.name + part for line in report.metrics for part in OF_METRIC)]
-
-
-def answer_rows(report: Report, texts: Mapping[int, str]) -> Iterator[list[Cell]]:
-    """One row per answer; ``texts`` are the answers' texts by id."""
+def answer_table(
+    report: Report, answers: Iterable[ToldAnswer], output: Output
+) -> tuple[list[str], Iterator[list[Cell]]]:
+    """The columns and rows of answers: what is said of each, the values of every metric under the metric's name, and
+    in CSV what wider sections say of the run, its metrics and the answer's category; a workbook has a sheet of them."""
+    own, each = ANSWERS.entries(output), VALUES.entries(output)
     names = [line.name for line in report.metrics]
-    for line in report.answers:
-        answer = line.answer
-        about: list[Cell] = [answer.question_id, answer.sample, answer.category, answer.difficulty, answer.question]
-        about += [texts.get(answer.answer_id, ""), answer.latency_seconds, line.score]
-        yield about + [cell for name in names for cell in _cells(line.values.get(name))]
+    wider = around(report, Output.CSV) if output is Output.CSV else {}
+    paths: list[Path] = list(dict.fromkeys(path for found in wider.values() for path in found))
+    header = [
+        *(one.name if one.column is None else one.column for one in own),
+        *(name + _ending(one) for name in names for one in each),
+        *map(".".join, paths),
+    ]
+    rows = (
+        [
+            *(_cell(one.of(told)) for one in own),
+            *(cell for name in names for cell in _values(each, told.line.values.get(name))),
+            *(_cell(wider[told.line.answer.category].get(path)) for path in paths),
+        ]
+        for told in answers
+    )
+    return header, rows
 
 
 def figure_rows(report: Report) -> Iterator[list[Cell]]:
-    """The overall score and every metric, each three ways."""
-    overall = report.overall
-    parts = [(str(overall.label), overall.part_only)] if overall.part_only else []
-    yield from _three("overall", overall.judge_only, overall.reviewed, overall.corrected)
-    for name, figure in parts:
-        yield _figure(name, f"weight {overall.weight:.2f}", figure)
-    for line in report.metrics:
-        yield from _three(line.name, line.judge_only, line.reviewed, line.corrected)
+    """A row for each figure of the run, its metrics and its categories."""
+    for path, value in REPORT.leaves(report, Output.XLSX):
+        section, *inner, name = path[1:]
+        about = ".".join([section, *inner]) if section != METRICS.name else inner[0]
+        if section == OVERALL.name and name == "part_only":  # called by what it is, with the weight that it has
+            about, name = str(report.overall.label), f"weight {report.overall.weight:.2f}"
+        row: list[Cell] = [about, name, _cell(value)]
+        if isinstance(value, Figure):
+            row += [value.low, value.high, value.target, value.n, value.withheld]
+        yield row
 
 
-def _cells(value: Effective | None) -> Sequence[Cell]:
-    if value is None:
-        return [None, None, None, None]
-    counts = value.label if value.value is None else value.value
-    return [counts, value.judged.answer if value.judged else None, str(value.source), value.reason]
+def _ending(one: Entry[Effective]) -> str:
+    return f"_{one.name}" if one.column is None else one.column
 
 
-def _three(name: str, judge_only: Figure, reviewed: Figure, corrected: Figure) -> Iterator[list[Cell]]:
-    for estimate, figure in (("judge_only", judge_only), ("reviewed", reviewed), ("corrected", corrected)):
-        yield _figure(name, estimate, figure)
+def _values(entries: list[Entry[Effective]], value: Effective | None) -> list[Cell]:
+    return [None if value is None else _cell(one.of(value)) for one in entries]
 
 
-def _figure(name: str, estimate: str, figure: Figure) -> list[Cell]:
-    return [name, estimate, figure.value, figure.low, figure.high, figure.target, figure.n, figure.withheld]
+def _cell(value: Any) -> Cell:
+    if isinstance(value, Figure):
+        return value.value
+    if isinstance(value, Mapping):
+        return ", ".join(f"{label}: {one}" for label, one in value.items())
+    return value if value is None or isinstance(value, str | int | float) else str(value)

@@ -19,12 +19,14 @@ from review.reports.as_html import html_report
 from review.reports.as_json import details, report_json
 from review.reports.as_junit import junit_xml
 from review.reports.as_markdown import markdown_summary
-from review.reports.as_table import FIGURES, answer_header, answer_rows, figure_rows
+from review.reports.as_table import FIGURES, answer_table, figure_rows
 from review.reports.by_profile.answers import Fields, answer_fields
+from review.reports.entries import Output
 from review.reports.gate import Gate
 from review.reports.gathering import Gathered, gather
 from review.reports.making import report_of
 from review.reports.report import Report
+from review.reports.sections import ToldAnswer
 
 Texts = dict[int, str]
 # What lies on higher floors is handed in by entrances: the plots of a run as HTML, and the next review worth while.
@@ -134,25 +136,28 @@ def answer_texts(run: Run) -> Texts:
     return dict(Answer.objects.filter(answer_set_id=run.answer_set_id).values_list("pk", "text"))
 
 
+def _told(report: Report, facts: Facts) -> Iterator[ToldAnswer]:
+    for line in report.answers:
+        pk = line.answer.answer_id
+        yield ToldAnswer(line, facts.texts.get(pk, ""), facts.fields.get(pk), facts.costs.get(pk))
+
+
 def _json(report: Report, facts: Facts) -> Iterator[bytes]:
-    whole = report_json(report, facts.texts, facts.fields, facts.costs)
+    whole = report_json(report, _told(report, facts))
     yield json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2).encode()
 
 
 def _jsonl(report: Report, facts: Facts) -> Iterator[bytes]:
-    return (line.encode() for line in json_lines(details(report, facts.texts, facts.fields, facts.costs)))
+    return (line.encode() for line in json_lines(details(report, _told(report, facts))))
 
 
 def _csv(report: Report, facts: Facts) -> Iterator[bytes]:
-    return csv_chunks(answer_header(report), answer_rows(report, facts.texts))
+    return csv_chunks(*answer_table(report, _told(report, facts), Output.CSV))
 
 
 def _xlsx(report: Report, facts: Facts) -> Iterator[bytes]:
-    sheets = {
-        "answers": (answer_header(report), answer_rows(report, facts.texts)),
-        "figures": (FIGURES, figure_rows(report)),
-    }
-    yield xlsx_bytes(sheets)
+    answers = answer_table(report, _told(report, facts), Output.XLSX)
+    yield xlsx_bytes({"answers": answers, "figures": (FIGURES, figure_rows(report))})
 
 
 def _junit(report: Report, facts: Facts) -> Iterator[bytes]:
@@ -164,7 +169,7 @@ def _markdown(report: Report, facts: Facts) -> Iterator[bytes]:
 
 
 def _html(report: Report, facts: Facts) -> Iterator[bytes]:
-    yield html_report(report, facts.texts, facts.gate, facts.pictures).encode()
+    yield html_report(report, _told(report, facts), facts.gate, facts.pictures).encode()
 
 
 FORMATS: dict[str, Format] = {

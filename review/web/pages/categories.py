@@ -10,9 +10,11 @@ from evaluation.core.registry import JUDGED
 from evaluation.wording.categories import category_name
 from review.charts.forest import Forest, Shape, forest
 from review.reports.category_tables import CategoryTable, category_tables
+from review.reports.entries import Output
 from review.reports.figure import Figure
 from review.reports.report import CategoryLine, Coverage, MetricLine, Report
-from review.web.pages.figures import Cell, cell, row
+from review.reports.sections import BY_CATEGORY
+from review.web.pages.figures import Cell, cell, row, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +30,10 @@ class CategoryCell:
 
 @dataclass(frozen=True, slots=True)
 class CategoryRow:
-    """A category with one cell per column of the table."""
+    """A category with what is said of it and one cell per metric."""
 
     name: str
-    answers: int
+    facts: tuple[Cell, ...]
     cells: tuple[CategoryCell, ...]
 
 
@@ -68,17 +70,18 @@ class CategoryCard:
 def category_card(report: Report) -> CategoryCard:
     """Reviewed means by category; the plot is of the overall score where it exists, else of the weightiest metric."""
     language = get_language() or "en"
+    entries = BY_CATEGORY.entries(Output.PAGE)
     lines = [line for line in report.metrics if line.latency is None and not line.shares]
     rows = [
         CategoryRow(
             category_name(category.name),
-            category.answers,
+            tuple(said(one, one.of(category)) for one in entries),
             tuple(_cell(category, line, line.title.in_language(language)) for line in lines),
         )
         for category in report.categories
     ]
     plotted, chart = _plot(report, lines, language)
-    columns = tuple(line.title.in_language(language) for line in lines)
+    columns = (*(one.page_heading for one in entries), *(line.title.in_language(language) for line in lines))
     tables = tuple(_three(table) for table in category_tables(report, language))
     return CategoryCard(columns, tuple(rows), plotted, chart, tables)
 

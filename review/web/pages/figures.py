@@ -1,18 +1,22 @@
-"""Report figures as rows of a plot and cells of a table."""
+"""Report figures as rows of a plot, cells of a table and facts, and the table of metrics made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 from evaluation.core.scales import Scale
 from evaluation.wording import numbers
 from review.charts import forest as charts
+from review.reports.entries import Entry, Output, Section
 from review.reports.figure import Figure
 from review.reports.figure_notes import why_withheld
+from review.reports.report import MetricLine, Report
+from review.reports.sections import COVERAGE, METRICS, facts_of
 
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})
 
@@ -39,6 +43,21 @@ def cell(figure: Figure, scale: Scale | None = None, titles: Mapping[str, str] =
     return Cell(value, numbers.interval(figure.low, figure.high), bounds, "")
 
 
+def said(entry: Entry[Any], value: Any, scale: Scale | None = None) -> Cell:
+    """A value of an entry: figures with interval and bounds, other numbers and texts as they are."""
+    return cell(value, scale) if isinstance(value, Figure) else Cell(fact_text(entry, value), "", "", "")
+
+
+def fact_text(entry: Entry[Any], value: Any) -> str:
+    """A value of an entry that is no figure."""
+    return entry.text(value, 2).replace("-", "\N{MINUS SIGN}") if isinstance(value, float) else entry.text(value)
+
+
+def facts(section: Section[Report, Report], report: Report) -> tuple[tuple[str, str], ...]:
+    """What a section says of the run beside its figures, as terms with texts."""
+    return tuple((one.page_heading, fact_text(one, value)) for one, value in facts_of(section, report, Output.PAGE))
+
+
 def bounds_text(figure: Figure) -> str:
     """Between which values the figure lies whatever the failed results would have been; empty where none failed."""
     if figure.worst is None or figure.best is None:
@@ -63,3 +82,68 @@ def row(
         return charts.ForestRow(label, shape, None, note=note, count=count, withheld=reason, href=href)
     drawn = charts.Figure(figure.value, figure.low, figure.high)
     return charts.ForestRow(label, shape, drawn, note=note, count=count, href=href)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricColumn:
+    """A column of the table of metrics. ``mark`` is empty where nobody in particular says so."""
+
+    title: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricCell:
+    """A cell of a column; ``bad`` where the count ought to be nought and is not."""
+
+    mark: str
+    figure: Cell
+    bad: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """One metric. ``shares`` are of class metrics (label and percentage), ``p95`` of latencies; ``rated`` counts
+    answers with a person's value."""
+
+    title: str
+    scale: str
+    cells: tuple[MetricCell, ...]
+    rated: int
+    overridden: int
+    shares: tuple[tuple[str, str], ...]
+    p95: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTable:
+    """The metrics of a run: means three ways, and how many answers they rest on."""
+
+    columns: tuple[MetricColumn, ...]
+    rows: tuple[MetricRow, ...]
+
+
+def metric_table(report: Report) -> MetricTable:
+    """The weighted metrics of the profile first, then the reported ones."""
+    language = get_language() or "en"
+    entries = [*METRICS.entries(Output.PAGE), *COVERAGE.entries(Output.PAGE)]
+    return MetricTable(
+        columns=tuple(MetricColumn(one.page_heading, one.mark or "") for one in entries),
+        rows=tuple(
+            MetricRow(
+                title=line.title.in_language(language),
+                scale=numbers.scale_name(line.scale),
+                cells=tuple(_metric_cell(one, line) for one in entries),
+                rated=line.rated,
+                overridden=line.overridden,
+                shares=tuple((label, numbers.share(share)) for label, share in line.shares.items()),
+                p95=numbers.seconds(line.latency.p95) if line.latency else "",
+            )
+            for line in sorted(report.metrics, key=lambda line: -line.weight)
+        ),
+    )
+
+
+def _metric_cell(entry: Entry[MetricLine], line: MetricLine) -> MetricCell:
+    value = entry.of(line)
+    return MetricCell(entry.mark or "", said(entry, value, line.scale), bad=entry.bad and bool(value))

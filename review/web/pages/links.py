@@ -12,14 +12,17 @@ from evaluation.wording import numbers
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from review.evidence.answers import RunAnswer
+from review.reports.entries import Output
 from review.reports.report import Disagreement, Report
+from review.reports.sections import ANSWERS, ToldAnswer
+from review.web.pages.figures import fact_text
 
 WORST, FURTHEST = 6, 8  # how many of each a run page shows
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerLink:
-    """An answer by its question; ``language`` is that of the question's text."""
+    """An answer by its question, with what is said of it; ``language`` is that of the question's text."""
 
     answer_id: int
     href: str
@@ -27,7 +30,7 @@ class AnswerLink:
     question: str
     language: str
     category: str
-    score: str
+    cells: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,16 @@ class DisagreementLink:
     raters: int
 
 
+def worst_columns() -> tuple[str, ...]:
+    """What is said of the answers with the lowest scores."""
+    return tuple(one.page_heading for one in ANSWERS.entries(Output.PAGE))
+
+
 def worst_links(report: Report) -> tuple[AnswerLink, ...]:
     """The answers with the lowest scores."""
+    entries = ANSWERS.entries(Output.PAGE)
     return tuple(
-        _link(report, line.answer, "–" if line.score is None else numbers.plain(line.score))
+        _link(report, line.answer, tuple(fact_text(one, one.of(ToldAnswer(line))) for one in entries))
         for line in report.worst[:WORST]
     )
 
@@ -57,7 +66,7 @@ def disagreement_links(report: Report) -> tuple[DisagreementLink, ...]:
 
 def _disagreement(report: Report, one: Disagreement, scale: Scale) -> DisagreementLink:
     return DisagreementLink(
-        answer=_link(report, one.answer, ""),
+        answer=_link(report, one.answer),
         metric=one.title.in_language(get_language() or "en"),
         judge=numbers.on_scale(one.judge, scale),
         expert=numbers.on_scale(one.expert, scale),
@@ -65,7 +74,7 @@ def _disagreement(report: Report, one: Disagreement, scale: Scale) -> Disagreeme
     )
 
 
-def _link(report: Report, answer: RunAnswer, score: str) -> AnswerLink:
+def _link(report: Report, answer: RunAnswer, cells: tuple[str, ...] = ()) -> AnswerLink:
     return AnswerLink(
         answer_id=answer.answer_id,
         href=answer_href(answer.answer_id, report.header.run_id),
@@ -73,7 +82,7 @@ def _link(report: Report, answer: RunAnswer, score: str) -> AnswerLink:
         question=answer.question,
         language=language_of(answer.question),
         category=category_name(answer.category),
-        score=score,
+        cells=cells,
     )
 
 

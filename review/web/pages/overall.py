@@ -7,44 +7,60 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext, ngettext
 
+from evaluation.profiles.arithmetic import Label
 from evaluation.wording import numbers
 from review.charts.forest import Forest, Shape, forest
+from review.reports.entries import Entry, Output
 from review.reports.figure import Figure
 from review.reports.figure_notes import notes
-from review.reports.report import ThreeScores
-from review.web.pages.figures import row
+from review.reports.report import Report, ThreeScores
+from review.reports.sections import OVERALL, figures_of
+from review.web.pages.figures import facts, row
 
 NOTICEABLE = 0.005  # a difference that does not show at two decimals is not put into words
 
 
 @dataclass(frozen=True, slots=True)
 class OverallCard:
-    """The card of the overall score. ``label`` names a figure that may not be called the overall score."""
+    """The card of the overall score: its figures, what they say, and what else is told of the score."""
 
     chart: Forest
     remarks: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
     examples: bool
 
 
-def overall_card(scores: ThreeScores, titles: Mapping[str, str]) -> OverallCard:
+def overall_card(report: Report, titles: Mapping[str, str]) -> OverallCard:
     """Corrected first, then reviewed, then judge-only; a figure of some parts only stands in a row of its own.
     ``titles`` are the metrics' by name."""
+    scores = report.overall
+    notes_by = {
+        Shape.CORRECTED: gettext("what experts would say of all"),
+        Shape.EXPERT: gettext("experts where they rated"),
+        Shape.JUDGE: gettext("as it came"),
+    }
+    found = figures_of(report, Output.PAGE)
+    if scores.part_only is not None:
+        found = [one for one in found if one[0].mark is Shape.PLAIN]
+        notes_by[Shape.PLAIN] = gettext("weight %(weight)s of the profile") % {"weight": numbers.plain(scores.weight)}
     rows = [
         row(
-            gettext("Corrected"),
-            Shape.CORRECTED,
-            scores.corrected,
-            note=gettext("what experts would say of all"),
+            _title(entry, scores),
+            entry.mark or Shape.PLAIN,
+            figure,
+            note=notes_by.get(entry.mark, "") if entry.mark else "",
             titles=titles,
-        ),
-        row(gettext("Reviewed"), Shape.EXPERT, scores.reviewed, note=gettext("experts where they rated")),
-        row(gettext("Judge only"), Shape.JUDGE, scores.judge_only, note=gettext("as it came")),
+        )
+        for entry, figure in found
     ]
-    if scores.part_only is not None:
-        note = gettext("weight %(weight)s of the profile") % {"weight": numbers.plain(scores.weight)}
-        title = gettext("Rules only") if scores.label == "rules_only" else gettext("Parts only")
-        rows = [row(title, Shape.PLAIN, scores.part_only, note=note)]
-    return OverallCard(forest(rows, tall=True), tuple(_remarks(scores, titles)), scores.examples)
+    chart = forest(rows, tall=True)
+    return OverallCard(chart, tuple(_remarks(scores, titles)), facts(OVERALL, report), scores.examples)
+
+
+def _title(entry: Entry[Report], scores: ThreeScores) -> str:
+    if entry.mark is Shape.PLAIN and scores.label is Label.RULES_ONLY:
+        return gettext("Rules only")
+    return entry.page_heading
 
 
 def _remarks(scores: ThreeScores, titles: Mapping[str, str]) -> list[str]:

@@ -16,9 +16,10 @@ from review.plans.ahead import ReviewPlan
 from review.plans.wording import guess_note, plan_sentence
 from review.reports.exporting import FORMATS
 from review.reports.report import Report
+from review.reports.sections import RUN
 from review.web.pages.categories import CategoryCard, category_card
-from review.web.pages.links import AnswerLink, DisagreementLink, disagreement_links, worst_links
-from review.web.pages.metric_table import MetricRow, metric_rows
+from review.web.pages.figures import MetricTable, facts, metric_table
+from review.web.pages.links import AnswerLink, DisagreementLink, disagreement_links, worst_columns, worst_links
 from review.web.pages.overall import OverallCard, overall_card
 from review.web.pages.profile_card import ProfileCard, profile_card
 from review.web.pages.progress import ProgressPage
@@ -60,14 +61,16 @@ class RunPage:
     answers: int
     reviewed_answers: int
     finished_at: datetime | None
+    run_facts: tuple[tuple[str, str], ...]
     headline: bool
     actions: RunActions
     progress: ProgressPage | None
     overall: OverallCard
     trust: TrustCard
     categories: CategoryCard
-    metrics: tuple[MetricRow, ...]
+    metrics: MetricTable
     profile_card: ProfileCard
+    worst_columns: tuple[str, ...]
     worst: tuple[AnswerLink, ...]
     disagreements: tuple[DisagreementLink, ...]
     facts: tuple[Fact, ...]
@@ -117,14 +120,16 @@ def run_page(
         answers=header.answers,
         reviewed_answers=report.overall.reviewed_answers,
         finished_at=header.finished_at,
+        run_facts=facts(RUN, report),
         headline=header.complete,
         actions=actions,
         progress=progress,
-        overall=overall_card(report.overall, _titles(report)),
+        overall=overall_card(report, _titles(report)),
         trust=trust_card(report),
         categories=category_card(report),
-        metrics=metric_rows(report.metrics),
+        metrics=metric_table(report),
         profile_card=profile_card(report),
+        worst_columns=worst_columns(),
         worst=worst_links(report),
         disagreements=disagreement_links(report),
         facts=provenance_facts(report.provenance),
