@@ -1,4 +1,5 @@
-"""How often somebody may ask within an hour for what costs a pass over a whole run or queue: files, and figures.
+"""How often somebody may ask within an hour for what costs a pass over a whole run or queue: files, and figures; and
+files as answers to a request.
 
 Kept in the database, so that every web process counts.
 """
@@ -10,9 +11,11 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import DatabaseError
+from django.http import StreamingHttpResponse
 from django.utils import timezone
 
 from evaluation.core.errors import TooOften
+from evaluation.files.formats import ExportFile
 from evaluation.models import TakenExport, User
 from evaluation.work.database import unwritable
 
@@ -26,6 +29,13 @@ def take_export(person: User) -> None:
     :raises TooOften: ``too_many_exports``, beyond ``CONCORD_EXPORTS_PER_HOUR`` within an hour; that try does not count.
     """
     _take(person, Kind.FILE, settings.CONCORD_EXPORTS_PER_HOUR, "too_many_exports")
+
+
+def download(made: ExportFile) -> StreamingHttpResponse:
+    """The file as an answer that a browser saves under its name."""
+    response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
+    response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
+    return response
 
 
 def take_figures(person: User) -> None:

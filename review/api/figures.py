@@ -14,10 +14,9 @@ from rest_framework.response import Response
 from evaluation.accounts import access
 from evaluation.accounts.access import LARGEST_ID
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
-from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Action
 from evaluation.models import Run
-from evaluation.runs.exports import take_export, take_figures
+from evaluation.runs.exports import download, take_export, take_figures
 from review.api.requests import TOO_OFTEN, NothingBody
 from review.comparisons.choosing import MOST
 from review.comparisons.gating import GateAsked, gate_of, gates_of
@@ -25,7 +24,7 @@ from review.comparisons.whole import compare, comparison_json
 from review.evidence.exposures import expose
 from review.plans.wording import planned_review
 from review.reports.estimates import three_ways
-from review.reports.exporting import FORMATS, export
+from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gate import GateOn
 from review.reports.gathering import gather
 from review.results.run_agreement import By
@@ -49,7 +48,9 @@ class GateQuery(StrictSerializer):
 class ReportQuery(GateQuery):
     """How a report is written, and the gate it tells of."""
 
-    format = serializers.CharField(required=False, default="json", max_length=20, help_text=", ".join(FORMATS))
+    format = serializers.CharField(
+        required=False, default="json", max_length=20, help_text=", ".join(REPORT_EXPORTS.names)
+    )
     baseline = serializers.IntegerField(
         required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID
     )
@@ -70,14 +71,11 @@ class ReportView(Endpoint):
         run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
         asked = _checked(ReportQuery, request)
         chosen = _gate(request, asked)
-        if asked["format"] not in FORMATS:
-            raise UnknownName("report format", asked["format"], list(FORMATS))
+        REPORT_EXPORTS.checked(asked["format"])
         take_export(person(request))
         made = export(run, asked["format"], gate_of(run, chosen), pictures=agreement_pictures, planned=planned_review)
         expose(request.user, run, "report")
-        response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
-        response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
-        return response
+        return download(made)
 
 
 def _gate(request: Request, asked: dict[str, Any]) -> GateAsked:

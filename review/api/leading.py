@@ -15,7 +15,7 @@ from evaluation.accounts.access import LARGEST_ID
 from evaluation.api.endpoints import StrictSerializer, ViewSet, part, person, verb
 from evaluation.core.errors import UnknownName
 from evaluation.models import User
-from evaluation.runs.exports import take_export, take_figures
+from evaluation.runs.exports import download, take_export, take_figures
 from review.api.requests import TOO_OFTEN
 from review.evidence.exposures import expose_queue
 from review.models import ReviewQueue
@@ -24,7 +24,7 @@ from review.queues.access import leads, queue_for_lead, queue_for_reading
 from review.queues.directing import Moved, extend_all, name_people, reassign, release_all, set_deadline
 from review.queues.making import close, reopen
 from review.queues.progress import paces
-from review.reports.item_export import FORMATS, export_items
+from review.reports.item_export import ITEM_EXPORTS, export_items
 from review.results.consistency import consistency
 
 
@@ -67,7 +67,7 @@ class DeadlineBody(StrictSerializer):
 class ExportQuery(StrictSerializer):
     """The format of the file."""
 
-    format = serializers.ChoiceField(choices=list(FORMATS), required=False, default="jsonl")
+    format = serializers.ChoiceField(choices=ITEM_EXPORTS.names, required=False, default="jsonl")
 
 
 class CountShown(serializers.Serializer[Moved]):
@@ -148,9 +148,7 @@ class LeadingViewSet(ViewSet):
         made = export_items(queue, asked.validated_data["format"], None if lead else me)
         if lead:
             expose_queue(me, queue)
-        response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
-        response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
-        return response
+        return download(made)
 
     @part(ReviewerFiguresShown, many=True, others={429: TOO_OFTEN})
     def agreement(self, request: Request, pk: int) -> list[dict[str, Any]]:

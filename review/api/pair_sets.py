@@ -18,12 +18,12 @@ from evaluation.api.endpoints import Endpoint, StrictSerializer, person
 from evaluation.api.pages import Pages
 from evaluation.core.roles import Action
 from evaluation.models import Run
-from evaluation.runs.exports import take_export, take_figures
+from evaluation.runs.exports import download, take_export, take_figures
 from review.api.figures import MOST_RESAMPLES
 from review.api.people import people_named
 from review.api.requests import TOO_OFTEN, NothingBody, optional_text, row_id
 from review.models import Pair, PairSet
-from review.pairing.exporting import FORMATS, export_pairs
+from review.pairing.exporting import PAIR_EXPORTS, export_pairs
 from review.pairing.figures import figures_for, refuse_early
 from review.pairing.making import close_pairs, make_pairs, reopen_pairs
 from review.pairing.preferring import LEAST, MOST, Card, card_of, prefer
@@ -202,7 +202,7 @@ class PairFiguresView(Endpoint):
 class PairExportQuery(StrictSerializer):
     """The format of the file."""
 
-    format = serializers.ChoiceField(choices=list(FORMATS), required=False, default="jsonl")
+    format = serializers.ChoiceField(choices=PAIR_EXPORTS.names, required=False, default="jsonl")
 
 
 class PairExportView(Endpoint):
@@ -226,9 +226,7 @@ class PairExportView(Endpoint):
         refuse_early(found, person(request))
         take_export(person(request))
         made = export_pairs(found, asked.validated_data["format"])
-        response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
-        response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
-        return response
+        return download(made)
 
 
 class ClosePairsView(Endpoint):

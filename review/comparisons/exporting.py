@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from evaluation.core.errors import UnknownName
+from evaluation.files.formats import Exports
 from evaluation.files.whole import write_whole
 from review.comparisons.as_junit import comparison_junit
 from review.comparisons.as_markdown import comparison_markdown
@@ -16,30 +16,19 @@ from review.reports.gate import Gate
 Gates = Mapping[int, Gate]
 
 
-def _json(found: Comparison, gates: Gates) -> bytes:
-    return json.dumps(comparison_json(found, gates), ensure_ascii=False, allow_nan=False, indent=2).encode()
+def _json(found: Comparison, gates: Gates) -> Iterator[bytes]:
+    yield json.dumps(comparison_json(found, gates), ensure_ascii=False, allow_nan=False, indent=2).encode()
 
 
-def _markdown(found: Comparison, gates: Gates) -> bytes:
-    return comparison_markdown(found, gates).encode()
+def _markdown(found: Comparison, gates: Gates) -> Iterator[bytes]:
+    yield comparison_markdown(found, gates).encode()
 
 
-COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gates], bytes]] = {
-    "json": _json,
-    "md": _markdown,
-    "xml": comparison_junit,
-}
+def _junit(found: Comparison, gates: Gates) -> Iterator[bytes]:
+    yield comparison_junit(found, gates)
 
 
-def comparison_format(path: Path) -> Callable[[Comparison, Gates], bytes]:
-    """How a file of this ending is written.
-
-    :raises UnknownName: for an ending that no format has.
-    """
-    ending = path.suffix.removeprefix(".").lower()
-    if ending not in COMPARISON_FORMATS:
-        raise UnknownName("ending of a comparison", ending, list(COMPARISON_FORMATS))
-    return COMPARISON_FORMATS[ending]
+COMPARISON_EXPORTS = Exports("a comparison", {"json": _json, "md": _markdown, "junit": _junit})
 
 
 def export_comparison(found: Comparison, gates: Gates, path: Path) -> None:
@@ -48,4 +37,4 @@ def export_comparison(found: Comparison, gates: Gates, path: Path) -> None:
     :raises UnknownName: for an unknown ending.
     :raises OSError: where the file cannot be written.
     """
-    write_whole(path, [comparison_format(path)(found, gates)])
+    write_whole(path, COMPARISON_EXPORTS.write(COMPARISON_EXPORTS.format_of(path), "comparison", found, gates).chunks)

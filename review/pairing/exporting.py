@@ -3,15 +3,15 @@ the form that ``import_pairs`` reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from evaluation.core.errors import UnknownName
 from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
+from evaluation.files.formats import ExportFile, Exports
 from evaluation.models import Answer
 from review.models import PairSet, Preference
 from review.pairing.figures import counting, who
-from review.reports.item_export import XLSX, ItemsFile, chunk_ids_cell, passages_cell
+from review.reports.item_export import chunk_ids_cell, passages_cell
 from review.reports.item_records import contexts_of
 
 HEADER = (
@@ -21,15 +21,12 @@ HEADER = (
 )  # fmt: skip
 
 
-def export_pairs(found: PairSet, format_name: str) -> ItemsFile:
+def export_pairs(found: PairSet, format_name: str) -> ExportFile:
     """The preferences in a format.
 
-    :raises UnknownName: for a format that is not among :data:`FORMATS`.
+    :raises UnknownName: for a format that is not among :data:`PAIR_EXPORTS`.
     """
-    if format_name not in FORMATS:
-        raise UnknownName("format", format_name, list(FORMATS))
-    media_type, write = FORMATS[format_name]
-    return ItemsFile(f"pairs-{found.pk}.{format_name}", media_type, write(found))
+    return PAIR_EXPORTS.write(format_name, f"pairs-{found.pk}", found)
 
 
 def _rows(found: PairSet) -> Iterator[dict[str, Any]]:
@@ -89,8 +86,4 @@ def _jsonl(found: PairSet) -> Iterator[bytes]:
     return (line.encode() for line in json_lines(_rows(found)))
 
 
-FORMATS: dict[str, tuple[str, Callable[[PairSet], Iterator[bytes]]]] = {
-    "csv": ("text/csv; charset=utf-8", _csv),
-    "xlsx": (XLSX, _xlsx),
-    "jsonl": ("application/x-ndjson", _jsonl),
-}
+PAIR_EXPORTS = Exports("an export", {"csv": _csv, "xlsx": _xlsx, "jsonl": _jsonl})

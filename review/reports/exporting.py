@@ -10,8 +10,8 @@ from pathlib import Path
 
 from django.utils.translation import get_language, override
 
-from evaluation.core.errors import UnknownName
 from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
+from evaluation.files.formats import ExportFile, Exports
 from evaluation.files.whole import write_whole
 from evaluation.models import Answer, Run
 from evaluation.runs.costs import Spending, spending_by_answer
@@ -46,40 +46,6 @@ class Facts:
     pictures: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """An export format: its media type, how a report becomes bytes, the ending of its files, and whether it has the
-    source's fields and the cost of each answer; ``pictured`` ones hold plots, ``planned`` ones the next review."""
-
-    media_type: str
-    write: Callable[[Report, Facts], Iterator[bytes]]
-    ending: str
-    with_fields: bool = False
-    pictured: bool = False
-    planned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """A report as bytes, a part at a time, under a suggested file name."""
-
-    file_name: str
-    media_type: str
-    chunks: Iterator[bytes]
-
-
-def format_of(path: Path) -> str:
-    """The format that a file's ending names.
-
-    :raises UnknownName: for an ending that no format has.
-    """
-    endings = {one.ending: name for name, one in FORMATS.items()}
-    ending = path.suffix.removeprefix(".").lower()
-    if ending not in endings:
-        raise UnknownName("ending of a report", ending, list(endings))
-    return endings[ending]
-
-
 def export(
     run: Run,
     format_name: str,
@@ -87,22 +53,21 @@ def export(
     *,
     pictures: Pictures | None = None,
     planned: Planned | None = None,
-) -> Exported:
+) -> ExportFile:
     """The run's report in a format, with the outcome of a gate, and with pictures and the next review in a format that
     can hold them.
 
-    :raises UnknownName: for a format that is not among :data:`FORMATS`.
+    :raises UnknownName: for a format that is not among :data:`REPORT_EXPORTS`.
     """
-    if format_name not in FORMATS:
-        raise UnknownName("report format", format_name, list(FORMATS))
-    chosen, basis = FORMATS[format_name], gather(run)
-    plan = planned(basis) if planned and chosen.planned else None
+    wants, basis = REPORT_EXPORTS.checked(format_name), gather(run)
+    plan = planned(basis) if planned and wants in PLANNED else None
     report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan)
-    fields, costs = (answer_fields(basis), spending_by_answer(run)) if chosen.with_fields else ({}, {})
-    drawn = pictures(run) if pictures and chosen.pictured else ""
-    facts = Facts(answer_texts(run), fields, costs, gate, drawn)
-    chunks = in_language(chosen.write(report, facts), get_language())
-    return Exported(f"run-{run.pk}.{chosen.ending}", chosen.media_type, chunks)
+    fields, costs = (answer_fields(basis), spending_by_answer(run)) if wants in WITH_FIELDS else ({}, {})
+    drawn = pictures(run) if pictures and wants in PICTURED else ""
+    made = REPORT_EXPORTS.write(
+        format_name, f"run-{run.pk}", report, Facts(answer_texts(run), fields, costs, gate, drawn)
+    )
+    return dataclasses.replace(made, chunks=in_language(made.chunks, get_language()))
 
 
 def in_language(chunks: Iterator[bytes], language: str | None) -> Iterator[bytes]:
@@ -128,7 +93,7 @@ def export_to(
     :raises UnknownName: for an unknown ending.
     :raises OSError: where the file cannot be written.
     """
-    write_whole(path, export(run, format_of(path), gate, pictures=pictures, planned=planned).chunks)
+    write_whole(path, export(run, REPORT_EXPORTS.format_of(path), gate, pictures=pictures, planned=planned).chunks)
 
 
 def answer_texts(run: Run) -> Texts:
@@ -172,12 +137,10 @@ def _html(report: Report, facts: Facts) -> Iterator[bytes]:
     yield html_report(report, _told(report, facts), facts.gate, facts.pictures).encode()
 
 
-FORMATS: dict[str, Format] = {
-    "json": Format("application/json", _json, "json", with_fields=True, planned=True),
-    "jsonl": Format("application/x-ndjson", _jsonl, "jsonl", with_fields=True),
-    "csv": Format("text/csv; charset=utf-8", _csv, "csv"),
-    "xlsx": Format("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", _xlsx, "xlsx"),
-    "html": Format("text/html; charset=utf-8", _html, "html", pictured=True),
-    "junit": Format("application/xml", _junit, "xml"),
-    "md": Format("text/markdown; charset=utf-8", _markdown, "md"),
-}
+REPORT_EXPORTS = Exports(
+    "a report",
+    {"json": _json, "jsonl": _jsonl, "csv": _csv, "xlsx": _xlsx, "html": _html, "junit": _junit, "md": _markdown},
+)
+WITH_FIELDS = {"json", "jsonl"}  # these have the source's fields and the cost of each answer
+PICTURED = {"html"}  # plots
+PLANNED = {"json"}  # the next review

@@ -4,15 +4,15 @@ tasks and interface for Label Studio."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from django.utils.translation import get_language
 
-from evaluation.core.errors import UnknownName
 from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
+from evaluation.files.formats import ExportFile, Exports
 from evaluation.files.label_studio import Control, labelling_config, task
 from evaluation.files.whole import write_whole
 from evaluation.models import User
@@ -29,24 +29,12 @@ PER_REVIEWER = ("initial", "final", "repeat", "comment")
 Contexts = Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class ItemsFile:
-    """The items as bytes, a part at a time, under a suggested file name."""
-
-    file_name: str
-    media_type: str
-    chunks: Iterator[bytes]
-
-
-def export_items(queue: ReviewQueue, format_name: str, only: User | None = None) -> ItemsFile:
+def export_items(queue: ReviewQueue, format_name: str, only: User | None = None) -> ExportFile:
     """The queue's items in a format. ``only``: as that reviewer may see them, own ratings alone.
 
-    :raises UnknownName: for a format that is not among :data:`FORMATS`.
+    :raises UnknownName: for a format that is not among :data:`ITEM_EXPORTS`.
     """
-    if format_name not in FORMATS:
-        raise UnknownName("format", format_name, list(FORMATS))
-    ending, media_type, write = FORMATS[format_name]
-    return ItemsFile(f"queue-{queue.pk}{ending}", media_type, write(queue, only))
+    return ITEM_EXPORTS.write(format_name, f"queue-{queue.pk}", queue, only)
 
 
 def export_items_to(queue: ReviewQueue, path: Path, format_name: str = "") -> None:
@@ -55,12 +43,7 @@ def export_items_to(queue: ReviewQueue, path: Path, format_name: str = "") -> No
     :raises UnknownName: for an unknown format or ending.
     :raises OSError: where the file cannot be written.
     """
-    endings = {ending: name for name, (ending, _, _) in FORMATS.items()}
-    suffix = path.suffix.lower()
-    if not format_name and suffix not in endings:
-        raise UnknownName("ending of an export", suffix, list(endings))
-    made = export_items(queue, format_name or endings[suffix])
-    write_whole(path, made.chunks)
+    write_whole(path, export_items(queue, format_name or ITEM_EXPORTS.format_of(path)).chunks)
 
 
 def item_header(metrics: Sequence[str], reviewers: Sequence[str], *, own: bool) -> list[str]:
@@ -232,11 +215,13 @@ def _label_config(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
     yield labelling_config(controls).encode()
 
 
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-FORMATS: dict[str, tuple[str, str, Callable[[ReviewQueue, User | None], Iterator[bytes]]]] = {
-    "csv": (".csv", "text/csv; charset=utf-8", _csv),
-    "xlsx": (".xlsx", XLSX, _xlsx),
-    "jsonl": (".jsonl", "application/x-ndjson", _jsonl),
-    "label_studio": (".json", "application/json", _label_studio),
-    "label_studio_config": (".xml", "application/xml", _label_config),
-}
+ITEM_EXPORTS = Exports(
+    "an export",
+    {
+        "csv": _csv,
+        "xlsx": _xlsx,
+        "jsonl": _jsonl,
+        "label_studio": _label_studio,
+        "label_studio_config": _label_config,
+    },
+)

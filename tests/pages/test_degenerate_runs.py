@@ -17,7 +17,7 @@ from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.comparisons.whole import compare, comparison_json
 from review.models import Rating
-from review.reports.exporting import FORMATS
+from review.reports.exporting import REPORT_EXPORTS
 from review.results.run_agreement_cache import kept_agreement
 from review.statistics.agreement.catalogue import NAMES
 from tests.factories import make_answer_set, make_user
@@ -83,7 +83,7 @@ def pages(run: Run, other: Run) -> Iterator[tuple[str, dict[str, str]]]:
     yield reverse("run-compare-answers"), {**both, "question": "q1"}
     yield from ((reverse(name), {}) for name in ("home", "run-list", "judge-list"))
     yield reverse("queue-new"), {"run": str(run.pk)}
-    for kind in FORMATS:
+    for kind in REPORT_EXPORTS.names:
         yield reverse("api-run-report", args=[run.pk]), {"format": kind}
     gated = {"fail_under": "0.5", "max_drop": "0.1", "baseline": str(other.pk)}
     yield reverse("api-run-report", args=[run.pk]), {"format": "json", **gated}

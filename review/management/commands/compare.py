@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from review.comparisons.choosing import compared_runs
-from review.comparisons.exporting import COMPARISON_FORMATS, comparison_format, export_comparison
+from review.comparisons.exporting import COMPARISON_EXPORTS, export_comparison
 from review.comparisons.gating import gates_of
 from review.comparisons.verdict_sentences import sentences
 from review.comparisons.whole import Comparison, compare, comparison_json
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=0, help="of permutations and resamples")
         parser.add_argument("--resamples", type=int, default=2000, help="for the ranking")
         parser.add_argument("--format", choices=["text", "json"], default="text")
-        known = ", ".join(COMPARISON_FORMATS)
+        known = ", ".join(COMPARISON_EXPORTS.endings)
         parser.add_argument("--output", type=Path, action="append", default=[], help=f"file ending in {known}")
         add_gate_arguments(parser, baseline=False)
 
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         """Write the files and print the table."""
         with refusals():
             for path in options["output"]:
-                comparison_format(path)
+                COMPARISON_EXPORTS.format_of(path)
         if options["run"]:
             runs = [run_named(pk) for pk in options["run"]]
         else:

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from review.management.asking import refusals
 from review.models import ReviewQueue
-from review.reports.item_export import FORMATS, export_items_to
+from review.reports.item_export import ITEM_EXPORTS, export_items_to
 
 
 class Command(BaseCommand):
@@ -21,7 +21,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """The queue and the files."""
         parser.add_argument("queue", type=int)
-        known = ", ".join(ending for ending, _, _ in FORMATS.values())
+        known = ", ".join(f".{ending}" for ending in ITEM_EXPORTS.endings)
         parser.add_argument("--output", type=Path, action="append", required=True, help=f"file ending in {known}")
 
     def handle(self, *args: Any, **options: Any) -> None:

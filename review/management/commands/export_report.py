@@ -11,7 +11,7 @@ from review.comparisons.gating import gate_of
 from review.management.asking import refusals, run_named
 from review.management.gate_options import add_gate_arguments, gate_asked
 from review.plans.wording import planned_review
-from review.reports.exporting import FORMATS, export_to
+from review.reports.exporting import REPORT_EXPORTS, export_to
 from review.web.pages.report_pictures import agreement_pictures
 
 
@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """The run and the files."""
         parser.add_argument("run", type=int)
-        known = ", ".join(one.ending for one in FORMATS.values())
+        known = ", ".join(REPORT_EXPORTS.endings)
         parser.add_argument("--output", type=Path, action="append", required=True, help=f"file ending in {known}")
         add_gate_arguments(parser)
 

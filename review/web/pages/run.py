@@ -14,7 +14,7 @@ from evaluation.wording.messages import advise, explain_doubt, explain_reason
 from review.evidence.answers import RunAnswer
 from review.plans.ahead import ReviewPlan
 from review.plans.wording import guess_note, plan_sentence
-from review.reports.exporting import FORMATS
+from review.reports.exporting import REPORT_EXPORTS
 from review.reports.report import Report
 from review.reports.sections import RUN
 from review.web.pages.categories import CategoryCard, category_card
@@ -133,7 +133,7 @@ def run_page(
         worst=worst_links(report),
         disagreements=disagreement_links(report),
         facts=provenance_facts(report.provenance),
-        formats=tuple(FORMATS),
+        formats=tuple(REPORT_EXPORTS.names),
         plan=plan_sentence(plan),
         plan_note=guess_note(plan),
     )

@@ -11,7 +11,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -21,10 +21,10 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.models import Run, User
-from evaluation.runs.exports import take_export
+from evaluation.runs.exports import download, take_export
 from evaluation.wording.messages import explain_refusal
 from review.models import PairSet, Preference
-from review.pairing.exporting import FORMATS, export_pairs
+from review.pairing.exporting import PAIR_EXPORTS, export_pairs
 from review.pairing.figures import counting, figures_for, refuse_early
 from review.pairing.judging import spending_by_judge
 from review.pairing.making import close_pairs, make_pairs, reopen_pairs
@@ -123,7 +123,7 @@ def pair_export(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The preferences as a file, for leads who have nothing left to compare in it."""
     me = person(request)
     found, wanted = pair_set_for_lead(me, pk), request.GET.get("format", "csv")
-    if wanted not in FORMATS:
+    if wanted not in PAIR_EXPORTS.names:
         raise Http404
     try:
         refuse_early(found, me)
@@ -132,9 +132,7 @@ def pair_export(request: HttpRequest, pk: int) -> HttpResponseBase:
         return redirect("pairs", found.pk)
     take_export(me)
     made = export_pairs(found, wanted)
-    response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
-    response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
-    return response
+    return download(made)
 
 
 @login_required

@@ -18,7 +18,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.models import RoleGrant, Run, User
-from evaluation.runs.exports import take_export
+from evaluation.runs.exports import download, take_export
 from evaluation.wording.messages import explain_refusal
 from review.decisions.cases import open_cases
 from review.evidence.exposures import expose_queue
@@ -30,7 +30,7 @@ from review.queues.making import close, reopen
 from review.queues.progress import OwnProgress, own_progress, own_progresses, paces, queue_progress, ratings_given
 from review.queues.questions import doubtful_questions
 from review.ratings.submitting import metrics_of
-from review.reports.item_export import FORMATS, export_items
+from review.reports.item_export import ITEM_EXPORTS, export_items
 from review.results.consistency import consistency
 from review.web.forms.leading import ids_of, moment_of
 from review.web.pages.adjudication import case_rows
@@ -193,15 +193,13 @@ def queue_export(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """The items as a file: for leads all that was said, for members the own ratings of own items."""
     queue, me = queue_for_reading(request.user, pk), person(request)
     lead = leads(me, queue)
-    if request.GET.get("format", "csv") not in FORMATS:
+    if request.GET.get("format", "csv") not in ITEM_EXPORTS.names:
         raise Http404
     take_export(me)
     made = export_items(queue, request.GET.get("format", "csv"), None if lead else me)
     if lead:
         expose_queue(me, queue)
-    response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
-    response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
-    return response
+    return download(made)
 
 
 def _set(request: HttpRequest, pk: int, step: Callable[..., None]) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run
-from evaluation.runs.exports import take_export
+from evaluation.runs.exports import download, take_export
 from evaluation.runs.progress import calls_of, progress
 from review.comparisons.answers import answer_pairs
 from review.comparisons.summaries import ENDED, headlines
@@ -21,7 +21,7 @@ from review.evidence.experts import has_examples
 from review.evidence.exposures import expose, expose_answers
 from review.plans.ahead import next_review
 from review.plans.wording import planned_review
-from review.reports.exporting import FORMATS, export
+from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gathering import gather
 from review.reports.making import report_of
 from review.results.run_agreement import By, agreement_of
@@ -70,14 +70,12 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 def run_report(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """The report as a file. It tells the judge's values, which is recorded."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    if (format_name := request.GET.get("format", "html")) not in FORMATS:
+    if (format_name := request.GET.get("format", "html")) not in REPORT_EXPORTS.names:
         raise Http404
     take_export(person(request))
     made = export(found, format_name, pictures=agreement_pictures, planned=planned_review)
     expose(request.user, found, "report")
-    response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
-    response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
-    return response
+    return download(made)
 
 
 @login_required

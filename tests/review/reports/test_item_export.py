@@ -21,7 +21,7 @@ from evaluation.wording.messages import explain
 from review.decisions.overrides import override
 from review.imports.files import import_ratings
 from review.models import Exposure, Rating, ReviewQueue
-from review.reports.item_export import FORMATS, export_items
+from review.reports.item_export import ITEM_EXPORTS, export_items
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.review.builders import assignment_of, rate
 
@@ -160,7 +160,7 @@ def test_the_queries_do_not_grow_with_the_items(
 
 
 def test_the_command_writes_every_format(queue: ReviewQueue, tmp_path: Path) -> None:
-    files = [tmp_path / f"items{ending}" for ending, _, _ in FORMATS.values()]
+    files = [tmp_path / f"items.{ending}" for ending in ITEM_EXPORTS.endings]
     arguments = [part for file in files for part in ("--output", str(file))]
     call_command("export_items", str(queue.pk), *arguments, stdout=StringIO())
     assert all(file.stat().st_size > 50 for file in files)

@@ -14,7 +14,7 @@ from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
 from evaluation.models import Run
 from review.comparisons.gating import GateAsked, gate_of
-from review.reports.exporting import FORMATS, export
+from review.reports.exporting import REPORT_EXPORTS, export
 from tests.factories import make_answer_set, make_project, make_question_set, make_user
 from tests.review.api.clients import Caller
 from tests.review.builders import FAILED, answers_to, run_over
@@ -115,7 +115,7 @@ def test_one_html_file_needs_nothing_else_and_shows_answers_as_text() -> None:
 
 
 def test_the_ending_chooses_the_format(run: Run, tmp_path: Path) -> None:
-    endings = {one.ending: name for name, one in FORMATS.items()}
+    endings = REPORT_EXPORTS.endings
     assert endings["xml"] == "junit"
     files = [tmp_path / f"report.{ending}" for ending in endings]
     call_command("export_report", str(run.pk), *(part for file in files for part in ("--output", str(file))))
@@ -125,7 +125,7 @@ def test_the_ending_chooses_the_format(run: Run, tmp_path: Path) -> None:
     assert raised.value.returncode == 2
 
 
-@pytest.mark.parametrize("form", list(FORMATS))
+@pytest.mark.parametrize("form", REPORT_EXPORTS.names)
 def test_rest_offers_every_format_as_a_download(run: Run, form: str) -> None:
     response = Caller(make_user(Role.VIEWER, run.project)).get(f"runs/{run.pk}/report/?format={form}")
     assert response.status_code == 200
