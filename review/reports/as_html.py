@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.template.loader import render_to_string
+from django.utils.text import capfirst
 from django.utils.translation import get_language, gettext
 
 from evaluation.profiles.arithmetic import Label
@@ -130,7 +131,7 @@ def _cells(entries: Sequence[Entry[Inner]], row: Inner) -> tuple[str, ...]:
 def _overall(report: Report) -> charts.Forest:
     rows = []
     for one, figure in figures_of(report, HERE):
-        title = one.page_heading
+        title = capfirst(one.page_heading)
         if one.mark is charts.Shape.PLAIN:
             name = gettext("Rules only") if report.overall.label is Label.RULES_ONLY else title
             title = f"{name} ({report.overall.weight:.2f})"

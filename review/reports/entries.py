@@ -47,8 +47,8 @@ def only(*outputs: Output) -> frozenset[Output]:
 @dataclass(frozen=True, slots=True)
 class Entry(Generic[Row]):
     """A figure or fact of a section's rows. ``of`` takes it from a row: a :class:`Figure`, a number, a text, or several
-    of them by label; what is no text of people's is converted by the writer. ``title`` is what readers see,
-    ``page_title`` on pages and in HTML where that differs; ``meaning`` says what it is and how it is computed.
+    of them by label. ``meaning`` says what it is and how it is computed; ``title`` is what readers see, ``page_title``
+    on pages and in HTML where that differs.
 
     ``digits`` are its decimals where the writer's own do not suit, ``unit`` stands behind the number. ``mark`` tells
     who says so. ``column`` is its name in CSV where that is not ``name``. ``if_any``: left out where there is none.
@@ -56,10 +56,10 @@ class Entry(Generic[Row]):
     """
 
     name: str
-    title: str | Promise
     of: Callable[[Row], Any]
     meaning: str
     outputs: frozenset[Output] = EVERYWHERE
+    title: str | Promise = ""
     page_title: str | Promise = ""
     digits: int | None = None
     unit: str = ""

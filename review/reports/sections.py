@@ -28,6 +28,7 @@ DETAILS = only(Output.JSON, Output.JSONL)  # what JSON and JSON Lines say of an 
 TABLES = only(CSV, XLSX)
 READ = only(PAGE, HTML, MARKDOWN, TERMINAL)  # what people read
 FIGURES = READ | {Output.JSON, XLSX}
+HEAD = only(Output.JSON, HTML, JUNIT, TERMINAL)
 CategoryMetric = tuple[CategoryLine, str]
 
 
@@ -91,50 +92,26 @@ RUN: Section[Report, Report] = Section(
     "run",
     _itself,
     [
-        Entry("id", _("run"), lambda r: r.header.run_id, "number of the run", JSON),
-        Entry("name", _("run"), lambda r: r.header.name, "name of the run", JSON),
-        Entry("status", _("state"), lambda r: r.header.state, "completed, incomplete, running, …", JSON),
-        Entry("reason", _("reason"), lambda r: r.header.reason, "code of what a run lacks that has no headline", JSON),
-        Entry(
-            "system",
-            _("system"),
-            lambda r: r.header.system,
-            "the system that answered, with its version",
-            only(Output.JSON, HTML, JUNIT, TERMINAL),
-        ),
-        Entry(
-            "question_set",
-            _("questions"),
-            lambda r: r.header.question_set,
-            "the question set with its version",
-            only(Output.JSON, HTML, JUNIT, TERMINAL),
-        ),
-        Entry(
-            "profile",
-            _("profile"),
-            lambda r: r.header.profile,
-            "the profile with its version",
-            only(Output.JSON, HTML, JUNIT, TERMINAL),
-        ),
-        Entry("judges", _("judge"), lambda r: r.header.judges, "judges with their versions", only(Output.JSON, JUNIT)),
-        Entry("judge", _("judge"), judges_in_words, "the same for readers", only(HTML, TERMINAL)),
-        Entry(
-            "answers",
-            _("answers"),
-            lambda r: r.header.answers,
-            "answers that count",
-            only(Output.JSON, HTML, JUNIT, TERMINAL),
-        ),
+        Entry("id", lambda r: r.header.run_id, "number of the run", JSON),
+        Entry("name", lambda r: r.header.name, "name of the run", JSON),
+        Entry("status", lambda r: r.header.state, "completed, incomplete, running, …", JSON),
+        Entry("reason", lambda r: r.header.reason, "code of why there is no headline", JSON),
+        Entry("system", lambda r: r.header.system, "system with its version", HEAD, _("system")),
+        Entry("question_set", lambda r: r.header.question_set, "question set with its version", HEAD, _("questions")),
+        Entry("profile", lambda r: r.header.profile, "profile with its version", HEAD, _("profile")),
+        Entry("judges", lambda r: r.header.judges, "judges with their versions", only(Output.JSON, JUNIT), _("judge")),
+        Entry("judge", judges_in_words, "the same for readers", only(HTML, TERMINAL), _("judge")),
+        Entry("answers", lambda r: r.header.answers, "answers that count", HEAD, _("answers")),
         Entry(
             "reviewed_answers",
-            _("reviewed by experts"),
             lambda r: r.overall.reviewed_answers,
-            "answers with at least one value by a person",
+            "answers with a value by a person",
             only(HTML),
+            _("reviewed by experts"),
         ),
-        Entry("cost", _("cost"), _cost_in_words, "what the calls cost", only(TERMINAL)),
+        Entry("cost", _cost_in_words, "what the calls cost", only(TERMINAL), _("cost")),
         Entry(
-            "why", _("reason"), lambda r: r.header.reason, "the code of the reason again", only(TERMINAL), if_any=True
+            "why", lambda r: r.header.reason, "the code of the reason again", only(TERMINAL), _("reason"), if_any=True
         ),
     ],
     single=True,
@@ -144,71 +121,65 @@ OVERALL: Section[Report, Report] = Section(
     "overall",
     _itself,
     [
-        Entry("label", "", lambda r: str(r.overall.label), "what the score may be called", JSON),
-        Entry("weight", "", lambda r: r.overall.weight, "share of the profile's weight it has, 0 to 1", JSON),
+        Entry("label", lambda r: str(r.overall.label), "what the score may be called", JSON),
+        Entry("weight", lambda r: r.overall.weight, "share of the profile's weight it has, 0 to 1", JSON),
         Entry(
             "missing_parts",
-            "",
             lambda r: [{"metric": m.metric, "weight": m.weight, "why": str(m.gap)} for m in r.overall.missing],
             "parts of the profile that are not in the score",
             JSON,
         ),
         Entry(
             "judge_only",
-            _("judge only"),
             lambda r: r.overall.judge_only,
             "the profile's arithmetic over what judge and rules said, with variation over questions",
             FIGURES | {JUNIT},
-            page_title=_("Judge only"),
+            _("judge only"),
             mark=Shape.JUDGE,
         ),
         Entry(
             "reviewed",
-            _("reviewed"),
             lambda r: r.overall.reviewed,
             "the same with people's values where there are any",
             FIGURES | {JUNIT},
-            page_title=_("Reviewed"),
+            _("reviewed"),
             mark=Shape.EXPERT,
         ),
         Entry(
             "corrected",
-            _("corrected"),
             lambda r: r.overall.corrected,
-            "what experts would have said of all answers, from a sample; interval for this run",
+            "what experts would have said of all answers, with the interval for this run",
             FIGURES | {JUNIT},
-            page_title=_("Corrected"),
+            _("corrected"),
             mark=Shape.CORRECTED,
         ),
         Entry(
             "corrected_over_questions",
-            "",
             lambda r: r.overall.corrected_over_questions,
             "the same value with the interval for questions like these, which gates and comparisons read",
             JSON,
         ),
         Entry(
             "part_only",
-            _("partial"),
             lambda r: r.overall.part_only,
             "the figure of those parts that were computed, where it is no overall score",
             only(Output.JSON, XLSX, PAGE, HTML, TERMINAL),
+            _("partial"),
             page_title=_("Parts only"),
             mark=Shape.PLAIN,
             if_any=True,
         ),
-        Entry("answers", "", lambda r: r.overall.answers, "answers that count", JSON),
-        Entry("reviewed_answers", "", lambda r: r.overall.reviewed_answers, "answers with a person's value", JSON),
-        Entry("overrides", "", lambda r: r.overall.overrides, "values decided by a lead or assigned expert", JSON),
-        Entry("unresolved", "", lambda r: r.overall.unresolved, "values on which the experts are tied", JSON),
+        Entry("answers", lambda r: r.overall.answers, "answers that count", JSON),
+        Entry("reviewed_answers", lambda r: r.overall.reviewed_answers, "answers with a person's value", JSON),
+        Entry("overrides", lambda r: r.overall.overrides, "values decided by a lead or assigned expert", JSON),
+        Entry("unresolved", lambda r: r.overall.unresolved, "values on which the experts are tied", JSON),
         Entry(
             "mean_shift_initial_to_final",
-            "",
             lambda r: r.overall.mean_shift,
             "mean change from blind first to effective ratings, in shares of the scale",
             JSON,
         ),
-        Entry("example_ratings", "", lambda r: r.overall.examples, "whether some ratings were made for show", JSON),
+        Entry("example_ratings", lambda r: r.overall.examples, "whether some ratings were made for show", JSON),
     ],
     single=True,
 )
@@ -217,42 +188,42 @@ METRICS: Section[Report, MetricLine] = Section(
     "metrics",
     _metrics,
     [
-        Entry("report_name", "", lambda m: m.report_name, "the name in the profile's source", JSON),
-        Entry("version", "", lambda m: m.version, "version of the metric's definition", JSON),
-        Entry("kind", "", lambda m: m.kind, "who gives it: rule, judge, imported, …", JSON),
-        Entry("scale", "", lambda m: str(m.scale), "its scale, on which all its means stand", JSON),
-        Entry("weight", "", lambda m: m.weight, "its weight in the profile, 0 where it is only reported", JSON),
-        Entry("weight", _("Weight"), lambda m: m.weight or None, "the same for readers", only(PAGE)),
+        Entry("report_name", lambda m: m.report_name, "the name in the profile's source", JSON),
+        Entry("version", lambda m: m.version, "version of the metric's definition", JSON),
+        Entry("kind", lambda m: m.kind, "who gives it: rule, judge, imported, …", JSON),
+        Entry("scale", lambda m: str(m.scale), "its scale, on which all its means stand", JSON),
+        Entry("weight", lambda m: m.weight, "its weight in the profile, 0 where it is only reported", JSON),
+        Entry("weight", lambda m: m.weight or None, "the same for readers", only(PAGE), _("Weight")),
         Entry(
             "judge_only",
-            _("judge only"),
             lambda m: m.judge_only,
             "mean of what the judge or rule said, with variation over questions",
             FIGURES | {JUNIT},
+            _("judge only"),
             page_title=_("as it came"),
             mark=Shape.JUDGE,
         ),
         Entry(
             "reviewed",
-            _("reviewed"),
             lambda m: m.reviewed,
             "the same with people's values where there are any",
             FIGURES,
+            _("reviewed"),
             mark=Shape.EXPERT,
         ),
         Entry(
             "corrected",
-            _("corrected"),
             lambda m: m.corrected,
             "what experts would have said of all answers",
             FIGURES,
+            _("corrected"),
             mark=Shape.CORRECTED,
         ),
-        Entry("rated", "", lambda m: m.rated, "answers with an expert's value", JSON),
-        Entry("overridden", "", lambda m: m.overridden, "answers with a decision", JSON),
-        Entry("unresolved", "", lambda m: m.unresolved, "answers on which experts are tied", JSON),
-        Entry("shares", "", lambda m: m.shares or None, "share of each label of a class metric", JSON, if_any=True),
-        Entry("latency", "", lambda m: m.latency, "mean, median and 95th percentile in seconds", JSON, if_any=True),
+        Entry("rated", lambda m: m.rated, "answers with an expert's value", JSON),
+        Entry("overridden", lambda m: m.overridden, "answers with a decision", JSON),
+        Entry("unresolved", lambda m: m.unresolved, "answers on which experts are tied", JSON),
+        Entry("shares", lambda m: m.shares or None, "share of each label of a class metric", JSON, if_any=True),
+        Entry("latency", lambda m: m.latency, "mean, median and 95th percentile in seconds", JSON, if_any=True),
     ],
 )
 
@@ -260,21 +231,21 @@ COVERAGE: Section[Report, MetricLine] = Section(
     "coverage",
     _metrics,
     [
-        Entry("scored", _("scored"), lambda m: m.coverage.scored, "answers with a value", READ | JSON),
-        Entry("failed", _("failed"), lambda m: m.coverage.failed, "answers that failed", READ | JSON, bad=True),
+        Entry("scored", lambda m: m.coverage.scored, "answers with a value", READ | JSON, _("scored")),
+        Entry("failed", lambda m: m.coverage.failed, "answers that failed", READ | JSON, _("failed"), bad=True),
         Entry(
             "not_applicable",
-            _("not applicable"),
             lambda m: m.coverage.not_applicable,
             "answers that the metric does not apply to",
             only(Output.JSON, PAGE, HTML, TERMINAL),
+            _("not applicable"),
         ),
         Entry(
             "pending",
-            _("pending"),
             lambda m: m.coverage.pending,
             "answers without a result yet",
             only(Output.JSON, TERMINAL),
+            _("pending"),
         ),
     ],
 )
@@ -283,9 +254,9 @@ CATEGORY_METRICS: Section[CategoryLine, CategoryMetric] = Section(
     "metrics",
     lambda category: ((name, (category, name)) for name in category.metrics),
     [
-        Entry("judge_only", _("as it came"), lambda at: at[0].metrics[at[1]][0], "mean as it came", JSON),
-        Entry("reviewed", _("reviewed"), lambda at: at[0].metrics[at[1]][1], "with people's values", JSON),
-        Entry("corrected", _("corrected"), lambda at: at[0].corrected[at[1]], "what experts would have said", JSON),
+        Entry("judge_only", lambda at: at[0].metrics[at[1]][0], "mean as it came", JSON, _("as it came")),
+        Entry("reviewed", lambda at: at[0].metrics[at[1]][1], "with people's values", JSON, _("reviewed")),
+        Entry("corrected", lambda at: at[0].corrected[at[1]], "what experts would have said", JSON, _("corrected")),
     ],
 )
 
@@ -295,18 +266,18 @@ BY_CATEGORY: Section[Report, CategoryLine] = Section(
     [
         Entry(
             "answers",
-            _("answers"),
             lambda c: c.answers,
             "answers to questions of the category",
             only(Output.JSON, PAGE, HTML, TERMINAL),
+            _("answers"),
             page_title="n",
         ),
-        Entry("judge_only", _("overall"), lambda c: c.judge_only, "overall score", only(Output.JSON, TERMINAL)),
-        Entry("reviewed", "", lambda c: c.reviewed, "the same with people's values", JSON),
-        Entry("corrected", "", lambda c: c.corrected_overall, "what experts would have said of all", JSON),
+        Entry("judge_only", lambda c: c.judge_only, "overall score", only(Output.JSON, TERMINAL), _("overall")),
+        Entry("reviewed", lambda c: c.reviewed, "the same with people's values", JSON),
+        Entry("corrected", lambda c: c.corrected_overall, "what experts would have said of all", JSON),
         CATEGORY_METRICS,
-        Entry("coverage", "", lambda c: c.coverage, "answers by status, metric by metric", JSON),
-        Entry("latency", "", lambda c: c.latency, "mean, median and 95th percentile in seconds", JSON),
+        Entry("coverage", lambda c: c.coverage, "answers by status, metric by metric", JSON),
+        Entry("latency", lambda c: c.latency, "mean, median and 95th percentile in seconds", JSON),
     ],
 )
 
@@ -314,13 +285,13 @@ VALUES: Section[ToldAnswer, Effective] = Section(
     "metrics",
     _values,
     [
-        Entry("value", "", _value, "the value that counts", DETAILS | TABLES | {HTML}, column=""),
-        Entry("judge", "", _judged, "what the judge or rule said", TABLES),
-        Entry("source", "", lambda v: str(v.source), "whose value counts", DETAILS | TABLES),
-        Entry("status", "", lambda v: str(v.status or "pending"), "scored, failed, not applicable, pending", DETAILS),
-        Entry("reason", "", lambda v: v.reason, "why there is no value", DETAILS | TABLES, if_any=True),
-        Entry("unresolved", "", lambda v: v.unresolved or None, "whether experts are tied", DETAILS, if_any=True),
-        Entry("judge", "", _judged, "what the judge or rule said", DETAILS),
+        Entry("value", _value, "the value that counts", DETAILS | TABLES | {HTML}, column=""),
+        Entry("judge", _judged, "what the judge or rule said", TABLES),
+        Entry("source", lambda v: str(v.source), "whose value counts", DETAILS | TABLES),
+        Entry("status", lambda v: str(v.status or "pending"), "scored, failed, not applicable, pending", DETAILS),
+        Entry("reason", lambda v: v.reason, "why there is no value", DETAILS | TABLES, if_any=True),
+        Entry("unresolved", lambda v: v.unresolved or None, "whether experts are tied", DETAILS, if_any=True),
+        Entry("judge", _judged, "what the judge or rule said", DETAILS),
     ],
 )
 
@@ -328,18 +299,15 @@ ANSWERS: Section[Report, ToldAnswer] = Section(
     "details",
     lambda report: ((str(line.answer.answer_id), ToldAnswer(line)) for line in report.answers),
     [
-        Entry(
-            "id", "", lambda a: a.line.answer.question_id, "the question's id", DETAILS | TABLES, column="question_id"
-        ),
-        Entry("answer_id", "", lambda a: a.line.answer.answer_id, "number of the answer", DETAILS),
-        Entry("sample", "", lambda a: a.line.answer.sample, "which of several answers, from 1", DETAILS | TABLES),
-        Entry("category", "", lambda a: a.line.answer.category, "the question's category", DETAILS | TABLES),
-        Entry("difficulty", "", lambda a: a.line.answer.difficulty, "the question's difficulty", DETAILS | TABLES),
-        Entry("question", "", lambda a: a.line.answer.question, "the question's text", DETAILS | TABLES),
-        Entry("response", "", lambda a: a.text, "the answer's text", DETAILS | TABLES, column="answer"),
+        Entry("id", lambda a: a.line.answer.question_id, "the question's id", DETAILS | TABLES, column="question_id"),
+        Entry("answer_id", lambda a: a.line.answer.answer_id, "number of the answer", DETAILS),
+        Entry("sample", lambda a: a.line.answer.sample, "which of several answers, from 1", DETAILS | TABLES),
+        Entry("category", lambda a: a.line.answer.category, "the question's category", DETAILS | TABLES),
+        Entry("difficulty", lambda a: a.line.answer.difficulty, "the question's difficulty", DETAILS | TABLES),
+        Entry("question", lambda a: a.line.answer.question, "the question's text", DETAILS | TABLES),
+        Entry("response", lambda a: a.text, "the answer's text", DETAILS | TABLES, column="answer"),
         Entry(
             "latency_seconds",
-            "",
             lambda a: a.line.answer.latency_seconds,
             "seconds from request to complete answer",
             DETAILS | TABLES,
@@ -347,24 +315,17 @@ ANSWERS: Section[Report, ToldAnswer] = Section(
         ),
         Entry(
             "score",
-            _("Score"),
             lambda a: a.line.score,
             "its share of the parts that apply to it, 0 to 1; for run-mean profiles it only ranks answers",
             DETAILS | TABLES | {HTML, PAGE, MARKDOWN},
+            _("Score"),
             digits=2,
         ),
         VALUES,
-        Entry(
-            "cost", "", lambda a: spending_json(a.cost) if a.cost else None, "what its calls cost", DETAILS, if_any=True
-        ),
-        Entry("source", "", lambda a: a.fields, "its fields in the profile's source", DETAILS, if_any=True),
+        Entry("cost", lambda a: spending_json(a.cost) if a.cost else None, "what its calls cost", DETAILS, if_any=True),
+        Entry("source", lambda a: a.fields, "its fields in the profile's source", DETAILS, if_any=True),
     ],
 )
-
-
-def _whole(name: str, of: Any, meaning: str) -> Entry[Report]:
-    """A part of the report that only JSON has, as its own module makes it."""
-    return Entry(name, "", of, meaning, JSON)
 
 
 REPORT: Section[Report, Report] = Section(
@@ -372,23 +333,26 @@ REPORT: Section[Report, Report] = Section(
     _itself,
     [
         RUN,
-        _whole("evaluation", lambda r: r.evaluation, "rates and means under the names of source 000"),
-        _whole("by_profile", lambda r: section_json(r.by_profile), "the profile's own part, in its source's terms"),
+        Entry("evaluation", lambda r: r.evaluation, "rates and means under the names of source 000", JSON),
+        Entry(
+            "by_profile", lambda r: section_json(r.by_profile), "the profile's own part, in its source's terms", JSON
+        ),
         OVERALL,
         METRICS,
         COVERAGE,
         BY_CATEGORY,
-        _whole("latency", lambda r: r.latency, "response times in seconds: n, mean, median, 95th percentile"),
-        _whole("agreement", lambda r: r.agreement, "judges and experts, as the agreement command prints them"),
-        _whole("gate", lambda r: r.gate, "the gate that was asked for"),
-        Entry("next_review", "", lambda r: r.next_review, "the next review worth while", JSON, exact=True),
-        _whole(
+        Entry("latency", lambda r: r.latency, "response times in seconds: n, mean, median, 95th percentile", JSON),
+        Entry("agreement", lambda r: r.agreement, "judges and experts, as the agreement command prints them", JSON),
+        Entry("gate", lambda r: r.gate, "the gate that was asked for", JSON),
+        Entry("next_review", lambda r: r.next_review, "the next review worth while", JSON, exact=True),
+        Entry(
             "removed",
             lambda r: [{"id": a.question_id, "answer_id": a.answer_id, "sample": a.sample} for a in r.removed],
             "answers that count nowhere, because a lead upheld a flag",
+            JSON,
         ),
-        _whole("doubts", lambda r: r.doubts, "what makes the judge less to be trusted"),
-        _whole("provenance", _provenance, "versions, hashes, models, draws, cost and dates"),
+        Entry("doubts", lambda r: r.doubts, "what makes the judge less to be trusted", JSON),
+        Entry("provenance", _provenance, "versions, hashes, models, draws, cost and dates", JSON),
     ],
     single=True,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 
 from evaluation.profiles.arithmetic import Label
@@ -60,7 +61,7 @@ def overall_card(report: Report, titles: Mapping[str, str]) -> OverallCard:
 def _title(entry: Entry[Report], scores: ThreeScores) -> str:
     if entry.mark is Shape.PLAIN and scores.label is Label.RULES_ONLY:
         return gettext("Rules only")
-    return entry.page_heading
+    return capfirst(entry.page_heading)
 
 
 def _remarks(scores: ThreeScores, titles: Mapping[str, str]) -> list[str]:

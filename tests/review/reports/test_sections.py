@@ -41,7 +41,7 @@ def declared(*entries: tuple[Section[Any, Any], Entry[Any]]) -> Iterator[None]:
 
 
 def made_up(about: str, value: Any, outputs: frozenset[Output] = EVERYWHERE) -> Entry[Any]:
-    return Entry(f"made_up_{about}.", f"Made-up {about.replace('_', ' ')}.", lambda _row: value, "made up", outputs)
+    return Entry(f"made_up_{about}.", lambda _row: value, "made up", outputs, f"Made-up {about.replace('_', ' ')}.")
 
 
 @pytest.fixture
