@@ -135,6 +135,9 @@ class Run(Row, Authored):
         COMPLETED = "completed", _("complete")
         INCOMPLETE = "incomplete", _("incomplete")
 
+    #: States of runs that have ended with figures to look at.
+    ENDED: ClassVar[frozenset[str]] = frozenset({State.COMPLETED.value, State.INCOMPLETE.value})
+
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="runs")
     answer_set = models.ForeignKey(
         AnswerSet, verbose_name=_("answer set"), on_delete=models.PROTECT, related_name="runs"

@@ -14,7 +14,6 @@ from review.reports.making import make_report
 from review.reports.report import Report
 
 DAY = 24 * 3600
-ENDED = (Run.State.COMPLETED, Run.State.INCOMPLETE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Headline:
 
 def headlines(runs: Sequence[Run]) -> dict[int, Headline]:
     """The headlines of the runs that have ended, by primary key; three queries where nothing has changed."""
-    ended = [run for run in runs if run.state in ENDED]
+    ended = [run for run in runs if run.state in Run.ENDED]
     prints = _fingerprints(ended)
     kept = cache.get_many(prints.values())
     found: dict[int, Headline] = {}

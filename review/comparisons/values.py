@@ -10,7 +10,7 @@ from evaluation.profiles.thresholds import Passing, has_passing
 from review.comparisons.choosing import Side
 from review.evidence.answers import RunAnswer
 from review.reports.by_profile.passing import each_answer, flags_of
-from review.reports.extremes import own_scores
+from review.reports.lines import own_scores
 from review.reports.scores import SideScore, score_side, summand
 from review.reports.values import MetricValues
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from evaluation.models import Run
 from review.plans.errors import Errors, errors_of
 from review.queues.preview import reading_seconds, usual_seconds
 from review.reports.gathering import Gathered
-from review.reports.overall import FINISHED
 from review.statistics.precision.width import PlannedStratum, expected_half_width, labels_for_width
 
 WANTED = (0.05, 0.03, 0.02, 0.01)  # half-widths of the overall score, the widest first
@@ -52,7 +52,7 @@ def next_review(basis: Gathered) -> ReviewPlan | None:
     """The next review that is worth while. ``None`` where the run has no overall score or nobody could narrow it: no
     judged part, everything rated, or an interval that is narrow already. One query."""
     errors = errors_of(basis)
-    if errors is None or basis.run.state not in FINISHED:
+    if errors is None or basis.run.state not in Run.ENDED:
         return None
     now = _present(basis)
     waiting = len(errors.waiting - errors.by_answer.keys())

@@ -8,10 +8,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from review.reports.answer_entries import ANSWERS, ToldAnswer
 from review.reports.entries import Output
 from review.reports.figure import Figure
 from review.reports.report import Report
-from review.reports.sections import ANSWERS, REPORT, ToldAnswer, around
+from review.reports.sections import REPORT, around
 
 DIGITS = 12  # values are exact to here and stay readable: 0.762 instead of 0.7619999999999999
 

@@ -22,7 +22,6 @@ from review.reports.provenance import JudgeUsed, Provenance
 
 DAY = 24 * 3600
 FORM = 1  # rises when the figures change, so that nothing older is shown
-ENDED = (Run.State.COMPLETED, Run.State.INCOMPLETE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def doubts_of(run: Run, provenance: Provenance) -> tuple[Doubt, ...]:
         found += _since_earlier(run)
         found += _about_families(run, remote)
         found += [Doubt("no_usage", {"judge": one.judge}) for one in provenance.preflights if not one.usage]
-    if provenance.judges and run.state in ENDED:
+    if provenance.judges and run.state in Run.ENDED:
         found += _about_length(run)
     return tuple(found)
 

@@ -15,6 +15,7 @@ from evaluation.files.formats import ExportFile, Exports
 from evaluation.files.whole import write_whole
 from evaluation.models import Answer, Run
 from evaluation.runs.costs import Spending, spending_by_answer
+from review.reports.answer_entries import ToldAnswer
 from review.reports.as_html import html_report
 from review.reports.as_json import details, report_json
 from review.reports.as_junit import junit_xml
@@ -26,7 +27,6 @@ from review.reports.gate import Gate
 from review.reports.gathering import Gathered, gather
 from review.reports.making import report_of
 from review.reports.report import Report
-from review.reports.sections import ToldAnswer
 
 Texts = dict[int, str]
 # What lies on higher floors is handed in by entrances: the plots of a run as HTML, and the next review worth while.

@@ -9,11 +9,10 @@ from evaluation.profiles.spec import ProfileSpec
 from review.evidence.effective import values_from
 from review.evidence.run_evidence import Said, said_of, samples_behind
 from review.evidence.sampling import Samples
-from review.reports.corrected import Correction
-from review.reports.labels import labels_by_metric
+from review.reports.corrected import Correction, labels_by_metric
 from review.reports.lines import Sides
+from review.reports.provenance import with_relations
 from review.reports.scores import SideScore, score_side
-from review.reports.tracing import with_relations
 from review.reports.values import machine_side, reviewed_side
 
 

@@ -17,8 +17,6 @@ from review.reports.report import ThreeScores
 from review.reports.scores import SideScore
 from review.statistics.correction.outcome import Target
 
-FINISHED = frozenset({Run.State.COMPLETED.value, Run.State.INCOMPLETE.value})
-
 
 def three_scores(
     run: Run, profile: ProfileSpec, sides: Sides, machine: SideScore, reviewed: SideScore, correction: Correction
@@ -38,7 +36,7 @@ def three_scores(
         reviewed=_named(run, reviewed, n) if human else withheld(Withheld.NOT_REVIEWED, n),
         corrected=_corrected(run, profile, machine, correction, Target.THIS_RUN),
         corrected_over_questions=_corrected(run, profile, machine, correction, Target.QUESTIONS_LIKE_THESE),
-        part_only=machine.figure if partial and run.state in FINISHED and not machine.figure.withheld else None,
+        part_only=machine.figure if partial and run.state in Run.ENDED and not machine.figure.withheld else None,
         answers=n,
         reviewed_answers=len(human),
         overrides=sum(value.source is Source.OVERRIDE for value in values),
@@ -50,7 +48,7 @@ def three_scores(
 
 def _named(run: Run, side: SideScore, n: int) -> Figure:
     """The side's figure where it may be called the overall score."""
-    if run.state not in FINISHED:
+    if run.state not in Run.ENDED:
         return withheld(Withheld.NOT_FINISHED, n)
     label = side.outcome.label
     if side.figure.withheld or label is Label.OVERALL_SCORE:
@@ -60,7 +58,7 @@ def _named(run: Run, side: SideScore, n: int) -> Figure:
 
 def _corrected(run: Run, profile: ProfileSpec, machine: SideScore, correction: Correction, target: Target) -> Figure:
     n = len(correction.said.answers)
-    if run.state not in FINISHED:
+    if run.state not in Run.ENDED:
         return withheld(Withheld.NOT_FINISHED, n)
     if machine.outcome.label is not Label.OVERALL_SCORE:
         return withheld(machine.outcome.reason or str(machine.outcome.label), n)

@@ -1,12 +1,24 @@
-"""Where a report's figures come from: versions, hashes, model ids, draws with their seeds, cost, dates."""
+"""Where a report's figures come from: versions, hashes, model ids, draws with their seeds, cost, dates; collected from
+the ledger and the versions a run is pinned to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from importlib.metadata import version
 
-from evaluation.runs.costs import Spending
+from django.conf import settings
+from django.db.models import Count, Q
+
+from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
+from evaluation.judging.calls import Outcome
+from evaluation.models import Endpoint, MetricDefinition, Reply, Run, WorkUnit
+from evaluation.runs.costs import Spending, altogether, spending_by_rubric
+from evaluation.work.planning import RunConfig
+from review.models import Draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +137,141 @@ class Provenance:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+
+
+def provenance_of(run: Run, metrics: Iterable[MetricDefinition]) -> Provenance:
+    """Everything the run's figures come from. Five queries, two more where an endpoint embeds; the run comes with its
+    relations (``with_relations``)."""
+    config = RunConfig.model_validate(run.config)
+    answers, profile = run.answer_set, run.profile_version
+    asked, system = answers.question_set, answers.system_version
+    costs = spending_by_rubric(run)
+    return Provenance(
+        product_version=product_version(),
+        run_id=run.pk,
+        config_hash=run.config_hash,
+        seed=run.seed,
+        k=config.k,
+        evaluation_type=config.evaluation_type,
+        question_set=Versioned(asked.name, asked.version, asked.content_hash),
+        system=Versioned(system.system.name, system.version, system.content_hash),
+        answers_hash=answers.content_hash or "",
+        answers_source=answers.source,
+        profile=Versioned(profile.name, profile.version, profile.content_hash),
+        metrics=tuple(Versioned(m.name, m.version, m.content_hash) for m in sorted(metrics, key=lambda m: m.name)),
+        judges=judges_of(run),
+        preflights=pinned_judges(run),
+        embeddings=_embeddings(run, config.embedding),
+        token_model=_token_model(config.tokens),
+        draws=_draws(run),
+        cost=altogether(costs.values()),
+        cost_by_rubric=costs,
+        created_at=run.created_at,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+    )
+
+
+@cache
+def product_version() -> str:
+    """The product's version: that of the checkout it runs from, else of the installed package."""
+    checkout = settings.BASE_DIR / "pyproject.toml"
+    if checkout.is_file():
+        return str(tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]["version"])
+    return version("concord")
+
+
+def with_relations(run: Run) -> Run:
+    """The run with everything its header and provenance name, in one query."""
+    rows = Run.objects.select_related(
+        "profile_version", "answer_set__question_set", "answer_set__system_version__system"
+    )
+    return rows.get(pk=run.pk)
+
+
+def judges_of(run: Run) -> tuple[JudgeUsed, ...]:
+    """The judges, primary ones first, with the model ids their servers named. Two queries."""
+    named: dict[int, list[ServedModel]] = {}
+    judged = Reply.objects.filter(attempt__unit__run=run, attempt__unit__kind=WorkUnit.Kind.JUDGE)
+    replies = judged.exclude(model_returned="").order_by("model_returned")
+    good = Count("id", filter=Q(outcome__in=[Outcome.OK, Outcome.CACHED]))
+    by_model = replies.values_list("attempt__unit__run_judge_id", "model_returned").annotate(good=good)
+    for judge_id, model, count in by_model:
+        named.setdefault(judge_id or 0, []).append(ServedModel(model, count))
+    judges = run.judges.select_related("judge_version", "rubric_version").order_by("-primary", "id")
+    return tuple(
+        JudgeUsed(
+            judge=Versioned(one.judge_version.name, one.judge_version.version, one.judge_version.content_hash),
+            model=one.judge_version.model,
+            models_returned=tuple(of.model for of in named.get(one.pk, ())),
+            served=tuple(of for of in named.get(one.pk, ()) if of.replies),
+            rubric=Versioned(one.rubric_version.family, one.rubric_version.version, one.rubric_version.content_hash),
+            language=one.rubric_version.language,
+            primary=one.primary,
+            baseline=one.judge_version.is_baseline,
+            repeats=one.repeat_count,
+            method=one.method,
+        )
+        for one in judges
+    )
+
+
+def pinned_judges(run: Run) -> tuple[PinnedJudge, ...]:
+    """What the preflight pinned. One query."""
+    rows = run.preflights.filter(outcome="ok").select_related("judge_version").order_by("id")
+    return tuple(
+        PinnedJudge(
+            judge=str(one.judge_version),
+            judge_id=one.judge_version_id,
+            rung=one.rung,
+            model_returned=one.model_returned,
+            usage=one.usage,
+            logprobs=one.logprobs,
+            calls=one.calls,
+            judge_hash=one.judge_hash,
+        )
+        for one in rows
+    )
+
+
+def _embeddings(run: Run, chosen: EmbeddingChoice | None) -> EmbeddingUsed | None:
+    if chosen is None:
+        return None
+    if chosen.endpoint is None:
+        return EmbeddingUsed(chosen.model, "", chosen.sha256, ())
+    embedded = Reply.objects.filter(attempt__unit__run=run, attempt__unit__kind=WorkUnit.Kind.EMBED)
+    named = embedded.exclude(model_returned="").values_list("model_returned", flat=True).distinct()
+    return EmbeddingUsed(
+        model=chosen.model,
+        endpoint=Endpoint.objects.values_list("name", flat=True).get(pk=chosen.endpoint),
+        sha256="",
+        models_returned=tuple(sorted(named)),
+    )
+
+
+def _token_model(chosen: TokenChoice | None) -> TokenModelUsed | None:
+    return None if chosen is None else TokenModelUsed(chosen.sha256, chosen.layer, chosen.baseline)
+
+
+def _draws(run: Run) -> tuple[DrawUsed, ...]:
+    """All draws over answers of the run's answer set, whichever run steered them: ratings belong to answers."""
+    draws = (
+        Draw.objects.filter(run__answer_set_id=run.answer_set_id)
+        .select_related("queue")
+        .annotate(taken=Count("frame", filter=Q(frame__sampled=True)))
+        .order_by("id")
+    )
+    return tuple(
+        DrawUsed(
+            draw_id=draw.pk,
+            queue=draw.queue.name if draw.queue else "",
+            example=bool(draw.queue and draw.queue.example),
+            strategy=draw.strategy,
+            seed=draw.seed,
+            frame=draw.frame_size,
+            sampled=draw.taken,
+            planned_after_looking=draw.planned_after_looking,
+            drawn_at=draw.created_at,
+        )
+        for draw in draws
+    )

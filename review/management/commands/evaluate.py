@@ -30,7 +30,7 @@ from review.management.asking import refusals
 from review.management.gate_options import add_gate_arguments, gate_asked
 from review.management.showing import show_results
 from review.plans.wording import planned_review
-from review.reports.exporting import export_to, format_of
+from review.reports.exporting import REPORT_EXPORTS, export_to
 from review.web.pages.report_pictures import agreement_pictures
 
 
@@ -85,7 +85,7 @@ class Command(BaseCommand):
         asked = gate_asked(options)
         with refusals(), transaction.atomic():
             for path in options["output"]:
-                format_of(path)
+                REPORT_EXPORTS.format_of(path)
             run = _draft(options)
             if options["dry_run"]:
                 units = list(planned_units(run))

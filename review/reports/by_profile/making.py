@@ -11,8 +11,7 @@ from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.profiles.thresholds import band_of
 from review.reports.by_profile.classes import abstention, class_tables
 from review.reports.by_profile.passing import flags_of, pass_rate
-from review.reports.by_profile.section import Banded, Diagnosed, ProfileSection
-from review.reports.by_profile.spread import spreads
+from review.reports.by_profile.section import Banded, Diagnosed, ProfileSection, spreads
 from review.reports.gathering import Gathered
 from review.reports.report import ThreeScores
 from review.reports.values import MetricValues, Side

@@ -12,9 +12,9 @@ from evaluation.wording import numbers
 from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
 from review.evidence.answers import RunAnswer
+from review.reports.answer_entries import ANSWERS, ToldAnswer
 from review.reports.entries import Output
 from review.reports.report import Disagreement, Report
-from review.reports.sections import ANSWERS, ToldAnswer
 from review.web.pages.figures import fact_text
 
 WORST, FURTHEST = 6, 8  # how many of each a run page shows

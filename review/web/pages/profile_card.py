@@ -12,8 +12,7 @@ from evaluation.profiles.interpretation import Band, Cell
 from evaluation.profiles.spec import OVERALL
 from review.reports.by_profile.classes import ClassTable
 from review.reports.by_profile.passing import PassRate
-from review.reports.by_profile.section import Banded, Diagnosed, ProfileSection
-from review.reports.by_profile.spread import Spread
+from review.reports.by_profile.section import Banded, Diagnosed, ProfileSection, Spread
 from review.reports.report import Report
 
 

@@ -87,7 +87,7 @@ class RunPage:
 def run_actions(state: str, roles: Collection[str], *, failed_units: bool) -> RunActions:
     """What the roles allow and the state makes possible."""
     evaluates = allowed(roles, Action.EVALUATE)
-    ended = state in {Run.State.COMPLETED, Run.State.INCOMPLETE}
+    ended = state in Run.ENDED
     return RunActions(
         start=evaluates and state == Run.State.DRAFT,
         pause=evaluates and state in {Run.State.PREFLIGHT, Run.State.RUNNING},

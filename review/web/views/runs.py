@@ -14,7 +14,7 @@ from evaluation.models import Run
 from evaluation.runs.exports import download, take_export
 from evaluation.runs.progress import calls_of, progress
 from review.comparisons.answers import answer_pairs
-from review.comparisons.summaries import ENDED, headlines
+from review.comparisons.summaries import headlines
 from review.comparisons.trend import trends_of
 from review.comparisons.whole import compare
 from review.evidence.experts import has_examples
@@ -59,7 +59,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     report = report_of(basis)
     now = progress(found)
     actions = run_actions(found.state, access.roles_in(request.user, found.project_id), failed_units=bool(now.failed))
-    live = None if found.state in ENDED else progress_page(found, now, calls_of(found))
+    live = None if found.state in Run.ENDED else progress_page(found, now, calls_of(found))
     page = run_page(report, actions, live, next_review(basis))
     expose_answers(request.user, page.answers_shown, "run page")
     return render(request, "review/run.html", {"page": page})
