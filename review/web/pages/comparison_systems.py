@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from review.reports.by_profile.classes import ClassShare, ClassTable
-from review.reports.by_profile.spread import Spread
+from review.reports.by_profile.section import Spread
 from review.reports.report import Report
 from review.web.pages.profile_card import profile_card
 
