@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import QuerySet
 from django.http import QueryDict
+from django.utils.functional import Promise
 
 from evaluation.core.whole_numbers import whole_number
 from evaluation.models import QuestionSet, Run
@@ -33,9 +34,9 @@ class RunFilter:
         return bool(self.state or self.words or self.question_set)
 
     @property
-    def states(self) -> list[tuple[str, str]]:
+    def states(self) -> list[tuple[str, str | Promise]]:
         """The states a run can have, with their names."""
-        return Run.State.choices
+        return [*Run.State.choices]
 
     @property
     def question_sets(self) -> QuerySet[QuestionSet]:
