@@ -208,6 +208,11 @@ CONCORD_FIGURES_PER_HOUR: int = read("CONCORD_FIGURES_PER_HOUR")
 CONCORD_VALUES_SHOWN = "review.evidence.exposures.expose_answers"
 # Rules over several rows that the database itself keeps.
 CONCORD_GUARDS = ["review.models.guards.GUARDS"]
+# Optional features. Without an entry the feature is not there: its addresses are unknown, and asking for it is refused.
+CONCORD_EXTRAS = [
+    "evaluation.extras.batches.hooks.EXTRA",
+    "evaluation.extras.local_embeddings.choosing.EXTRA",
+]
 # What the sweep does every minute beside ringing runs: functions of the human half.
 CONCORD_SWEEPS = ["review.queues.reminding.remind_all"]
 

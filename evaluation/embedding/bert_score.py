@@ -16,8 +16,7 @@ import numpy as np
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.embedding.local import LocalModel, Tokens
-from evaluation.embedding.protocol import percent
+from evaluation.embedding.protocol import TokenEncoder, Tokens, percent
 
 SPEC = MetricSpec(
     name="bert_score_f1",
@@ -41,7 +40,7 @@ SPEC = MetricSpec(
 class TokenModel:
     """A model behind one of its layers. ``baseline`` is the F1 of unrelated texts, by which scores may be rescaled."""
 
-    model: LocalModel
+    model: TokenEncoder
     layer: int
     baseline: float | None = None
 

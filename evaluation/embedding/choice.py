@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+LOCAL, NONE = "local", "none"  # in place of an endpoint's name: the local model, and no embeddings
+
 
 class EmbeddingChoice(BaseModel):
     """The embeddings of a run: of an endpoint (its row) with a model, or without one of a local model by the hash of

@@ -41,6 +41,34 @@ class Embedded:
     free: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The token embeddings of one text, of length 1 each. ``counts`` is false for the marks around the text;
+    ``truncated`` says that the text was longer than the model reads."""
+
+    states: NDArray[np.float32]
+    counts: Sequence[bool]
+    truncated: bool
+
+
+class TokenEncoder(Protocol):
+    """A model whose token embeddings can be had. ``name`` and ``digest`` (of its files) say which it is."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def digest(self) -> str: ...
+
+    def refuses(self, text: str) -> str:
+        """The reason code why the text is not for this model, or an empty text."""
+        ...
+
+    def tokens(self, texts: Sequence[str], layer: int) -> list[Tokens]:
+        """The token embeddings of each text behind a layer (from 1)."""
+        ...
+
+
 class Embedder(Protocol):
     """A source of embeddings, to be used as a context manager from one thread.
 

@@ -13,7 +13,6 @@ from django.conf import settings
 
 from evaluation.core.errors import Refused
 from evaluation.judging.baseline import BaselineJudge
-from evaluation.judging.batch_client import BatchClient
 from evaluation.judging.calls import JudgeClient
 from evaluation.judging.client import Deadlines, OpenAIJudge
 from evaluation.judging.origins import origin_of
@@ -55,19 +54,6 @@ def client_of(judge: JudgeVersion) -> JudgeClient:
     return OpenAIJudge(
         base_url=judge.endpoint.base_url,
         key=key_of(judge.endpoint),
-        allowed_origins=tuple(settings.CONCORD_JUDGE_ORIGINS),
-        deadlines=Deadlines(total=settings.CONCORD_CALL_SECONDS),
-    )
-
-
-def batch_client_of(endpoint: Endpoint) -> BatchClient:
-    """A client for batches of an endpoint, to be used as a context manager.
-
-    :raises Refused: as :func:`client_of`.
-    """
-    return BatchClient(
-        base_url=endpoint.base_url,
-        key=key_of(endpoint),
         allowed_origins=tuple(settings.CONCORD_JUDGE_ORIGINS),
         deadlines=Deadlines(total=settings.CONCORD_CALL_SECONDS),
     )

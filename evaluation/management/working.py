@@ -12,11 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from evaluation.core.errors import Refused
 from evaluation.management.output import as_json
 from evaluation.models import Run
-from evaluation.runs.batches_out import batches_out
 from evaluation.runs.draining import drain
 from evaluation.runs.progress import progress
 from evaluation.wording.messages import explain_reason, explain_refusal
 from evaluation.work.lifecycle import pause
+from evaluation.work.plugins import batch_hooks
 
 SLICE_SECONDS = 300.0  # how long one works before the run's state is looked at from the start
 SHORT_SECONDS, LONG_SECONDS = 0.5, 10.0  # how long one waits where there is nothing to do
@@ -31,7 +31,7 @@ def work_off(run: Run) -> Run:
     :raises CommandError: when interrupted or the database takes no writing, naming the command that goes on.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
+    console, batches = Console(stderr=True), batch_hooks()
     try:
         with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
             task = bar.add_task("units", total=progress(run).total)
@@ -44,7 +44,7 @@ def work_off(run: Run) -> Run:
                 before = progress(run).ended
                 run = drain(run.pk, seconds=SLICE_SECONDS, tick=moved)
                 ended = progress(run).ended
-                out = batches_out(run)
+                out = batches.out(run) if batches else None
                 bar.update(task, completed=ended, description=f"units ({out.lines} in batches)" if out else "units")
                 if ended == before and run.state in WORKING:
                     # Deferred, in another worker's hands, or out in a batch.

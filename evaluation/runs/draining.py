@@ -14,18 +14,18 @@ from evaluation.judges.clients import client_of
 from evaluation.judges.embedders import embedder_of, tokens_of
 from evaluation.judging.pacing import Allowance
 from evaluation.judging.pool import CallPool
-from evaluation.models import JudgeVersion, Run, RunJudge, WorkUnit
-from evaluation.runs.batching import work_in_batches
+from evaluation.models import Run, RunJudge, WorkUnit
 from evaluation.runs.preflight import preflight, rung_of
 from evaluation.runs.settling import fail_dependents, park_crash_loops, settle
 from evaluation.scoring.deriving import RULE_BATCH, score_rules
 from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession
 from evaluation.scoring.replies import kept_for
-from evaluation.work import batches, dispatch, tracing, units
+from evaluation.work import dispatch, tracing, units
 from evaluation.work.database import STORAGE_FULL, is_short_of_space, retry_on_db_error, try_writing
 from evaluation.work.lifecycle import pause
 from evaluation.work.planning import RunConfig
+from evaluation.work.plugins import OFF, batch_hooks
 from evaluation.work.shares import Granted, Share
 
 UNWRITABLE_SECONDS = 20.0  # how long a worker that begins waits for a database that takes no writing
@@ -54,6 +54,9 @@ def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run
     )  # before anything is paid for that could not be written down
     if run.state == Run.State.RUNNING and is_short_of_space():
         retry_on_db_error(lambda: pause(run, reason=STORAGE_FULL))
+        return run
+    if config.batch and batch_hooks() is None:  # single calls would cost more than was agreed to
+        retry_on_db_error(lambda: pause(run, reason=f"{OFF}: batches"))
         return run
     preflight(run, deadline)
     retry_on_db_error(lambda: park_crash_loops(run))
@@ -102,13 +105,10 @@ def _judges(run: Run, *, by_model: bool) -> list[list[RunJudge]]:
 
 def _has_work(run: Run, judges: Sequence[RunJudge]) -> bool:
     mine = WorkUnit.objects.filter(units.claimable(), run_id=run.pk, run_judge__in=judges, run__state=Run.State.RUNNING)
-    return mine.exclude(units.resting()).exists() or _has_batches(run, judges[0].judge_version)
-
-
-def _has_batches(run: Run, judge: JudgeVersion) -> bool:
-    states = [Run.State.RUNNING, Run.State.CANCELLED]
-    mine = batches.due().filter(run=run.pk, run__state__in=states, model=judge.model)
-    return mine.filter(endpoint=judge.endpoint_id).exists()
+    if mine.exclude(units.resting()).exists():
+        return True
+    batches = batch_hooks()
+    return batches is not None and batches.has_due(run, judges[0].judge_version)
 
 
 def _has_embeddings(run: Run) -> bool:
@@ -133,6 +133,7 @@ def _judge(
     run: Run, config: RunConfig, judges: Sequence[RunJudge], deadline: float, tick: Callable[[], None] | None
 ) -> None:
     judge = judges[0].judge_version
+    batches = batch_hooks() if config.batch and judge.endpoint else None
     try:
         client = client_of(judge)
     except Refused as refused:
@@ -153,9 +154,7 @@ def _judge(
                 "share": share,
                 "tick": tick,
             }
-            in_batches = config.batch and judge.endpoint is not None
-            ended = work_in_batches(judge, shared) if in_batches else JudgeSession(**shared).work()
-            counts[tracing.UNITS] = ended
+            counts[tracing.UNITS] = batches.work(judge, shared) if batches else JudgeSession(**shared).work()
     finally:
         if share:
             retry_on_db_error(share.leave)

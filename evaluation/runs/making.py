@@ -37,6 +37,7 @@ from evaluation.models import (
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.work.lifecycle import make_run
 from evaluation.work.planning import RunConfig
+from evaluation.work.plugins import require
 
 FULL_RAG = "full_rag"
 
@@ -100,7 +101,7 @@ def prepare_run(
     the name of an endpoint, ``local`` or ``none``; empty leaves the choice to :func:`chosen_embedding`. ``batch``: the
     calls of judges whose endpoints take batches are handed over in such.
 
-    :raises Refused: see :func:`criteria_of`; ``no_batches`` where no judge's endpoint takes any.
+    :raises Refused: see :func:`criteria_of`; ``no_batches`` and ``feature_off`` where there can be none.
     :raises UnknownName: for a name in ``also`` that nothing computes.
     """
     rules, judged = metrics_of(profile, also)
@@ -124,8 +125,8 @@ def prepare_run(
         question_ids=question_ids,
         batch=batch,
     )
-    if batch and not any(one.endpoint and one.endpoint.batches for one in (judge, *beside) if one):
-        raise Refused("no_batches")
+    if batch:
+        _check_batches([one for one in (judge, *beside) if one])
     judges: list[tuple[JudgeVersion, RubricVersion, bool]] = []
     if judge:
         judges = [(judge, rubric, True) for rubric in _rubrics(judge, families, criteria)]
@@ -138,6 +139,12 @@ def prepare_run(
 def _rubrics(judge: JudgeVersion, families: Sequence[str], criteria: Sequence[CriterionEvent]) -> list[RubricVersion]:
     shipped = [shipped_rubric_row(family, judge.language) for family in families]
     return shipped + [event.rubric(judge.language) for event in criteria]
+
+
+def _check_batches(judges: Sequence[JudgeVersion]) -> None:
+    require("batches")
+    if not any(one.endpoint and one.endpoint.batches for one in judges):
+        raise Refused("no_batches")
 
 
 def _check_known(names: Collection[str], project_id: int) -> None:

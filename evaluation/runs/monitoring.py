@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from evaluation.models import Attempt, Endpoint, Heartbeat, Reply, Run, WorkUnit
-from evaluation.work.batches import open_batches
+from evaluation.work.plugins import extras
 from evaluation.work.shares import live_shares
 
 _WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED)
@@ -57,7 +57,8 @@ class _Ledger(Collector):
         yield self._units()
         yield from self._replies()
         yield self._in_flight()
-        yield self._batches()
+        for extra in extras():
+            yield from extra.gauges(self._projects) if extra.gauges else ()
         yield self._resting()
         yield self._heartbeats()
 
@@ -112,15 +113,6 @@ class _Ledger(Collector):
         return GaugeMetricFamily(
             "concord_calls_in_flight", "Calls sent and not answered.", value=of_runs + (others or 0)
         )
-
-    def _batches(self) -> Metric:
-        family = GaugeMetricFamily(
-            "concord_calls_in_batches", "Calls in batches that have not ended, by the batch's state.", labels=["state"]
-        )
-        ours = open_batches().filter(run__project__in=self._projects)
-        for state, lines in ours.values_list("state").order_by("state").annotate(n=Sum("lines")):
-            family.add_metric([state], lines)
-        return family
 
     def _resting(self) -> Metric:
         family = GaugeMetricFamily(

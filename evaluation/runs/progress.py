@@ -17,9 +17,9 @@ from django.db.models import Count, F, Max, Q, Sum
 from django.utils import timezone
 
 from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
-from evaluation.runs.batches_out import BatchesOut, batches_out, troubled_batches
 from evaluation.runs.costs import UNSENT, Spending, expected_cost, spending_by_run
 from evaluation.work.planning import RunConfig
+from evaluation.work.plugins import BatchesOut, batch_hooks
 from evaluation.work.shares import live_shares
 
 
@@ -124,7 +124,7 @@ def calls_of(run: Run) -> Calls:
     told = live_shares().filter(run=run).aggregate(out=Sum("out"), limit=Sum("limit"))
     bad = replies.exclude(outcome__in=FINE).values_list("outcome").order_by().annotate(count=Count("id"))
     endpoints = list(Endpoint.objects.filter(judges__in=run.judges.values("judge_version")).distinct())
-    batched = RunConfig.model_validate(run.config).batch
+    batches = batch_hooks() if RunConfig.model_validate(run.config).batch else None
     resting = [until for until in (one.cooldown_until for one in endpoints) if until and until > now]
     return Calls(
         pace=recent / RECENT_SECONDS,
@@ -133,6 +133,6 @@ def calls_of(run: Run) -> Calls:
         resting_until=max(resting, default=None),
         troubles=dict(sorted(bad, key=lambda each: (-each[1], each[0]))),
         expected=expected_cost(run),
-        out=batches_out(run) if batched else None,
-        batch_troubles=tuple(batch.reason for batch in troubled_batches(run)) if batched else (),
+        out=batches.out(run) if batches else None,
+        batch_troubles=tuple(batches.troubles(run)) if batches else (),
     )

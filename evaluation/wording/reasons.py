@@ -92,6 +92,7 @@ WORK = {
     "endpoint_busy": _("Nothing could be sent: the endpoint rests, or other work uses up what it allows. Try later."),
     "storage_full": _("The disk of the database is nearly full."),
     "no_batches": _("The endpoint takes no batches."),
+    "feature_off": _("This installation does without a feature that is needed."),
     "batch_unknown": _(
         "Nobody can tell whether a batch was created: the connection broke, and the provider lists none."
     ),

@@ -12,7 +12,8 @@ from django.db.models.functions import Now
 from evaluation.models import Heartbeat
 from evaluation.storage import append_only, guards
 from evaluation.work.database import try_writing
-from evaluation.work.sweep import neglected_batches, stalled_runs
+from evaluation.work.plugins import extras
+from evaluation.work.sweep import stalled_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def examine(host: str = "") -> Health:
     if not heartbeat_is_fresh(host):
         problems.append(f"no heartbeat of a cluster in the last {settings.CONCORD_WEDGED_SECONDS} s")
     problems += [f"run {run_id} has claimable units and nobody works on them" for run_id in stalled_runs()]
-    problems += [f"run {run_id} has a batch that is due and nobody asks about it" for run_id in neglected_batches()]
+    problems += [problem for extra in extras() if extra.problems for problem in extra.problems()]
     problems += [f"append-only triggers are missing on {table}" for table in append_only.missing()]
     problems += [f"guard {name} is missing" for name in guards.missing()]
     return Health(tuple(problems))

@@ -33,8 +33,9 @@ from evaluation.models import (
     User,
     WorkUnit,
 )
-from evaluation.work import batches, dispatch
+from evaluation.work import dispatch
 from evaluation.work.planning import RunConfig, planned_units, waiting_units
+from evaluation.work.plugins import batch_hooks
 from evaluation.work.units import State
 
 UNIT_BATCH = 1000
@@ -127,7 +128,7 @@ def cancel(run: Run, by: User | None = None) -> bool:
             WorkUnit.objects.filter(run=run, state__in=[State.BLOCKED, State.TODO]).update(
                 state=State.SKIPPED, reason="cancelled"
             )
-            if batches.open_batches().filter(run=run).exists():
+            if (batches := batch_hooks()) and batches.open().filter(run=run).exists():
                 dispatch.ring(run.pk)  # to have them cancelled too
     return moved
 

@@ -9,7 +9,8 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from evaluation.models import Preflight, Run, WorkUnit
-from evaluation.work import batches, dispatch, units
+from evaluation.work import dispatch, units
+from evaluation.work.plugins import extras
 from evaluation.work.units import State, claimable, resting
 
 
@@ -18,8 +19,8 @@ def sweep() -> list[int]:
 
     A run in somebody's hands is left alone: its worker rings again by itself, and a second ring a minute would
     pile up messages that keep other runs waiting. A run without open units is rung too, so that it gets settled.
-    So is one with a batch that somebody has to see to, also where it was cancelled. Units of a cancelled run whose
-    worker died are skipped here, because nobody will claim them again.
+    So is one that an extra asks for, such as one with a batch to see to. Units of a cancelled run whose worker died
+    are skipped here, because nobody will claim them again.
     """
     WorkUnit.objects.filter(units.lapsed(), run__state=Run.State.CANCELLED).update(
         state=State.SKIPPED, reason="cancelled", lease_token=None, lease_until=None
@@ -34,9 +35,8 @@ def sweep() -> list[int]:
     runs = runs.filter(Exists(due) | Exists(lapsed) | ~Exists(waiting))
     waits = Preflight.objects.filter(run_id=OuterRef("pk"), retry_at__gt=Now())
     checking = Run.objects.filter(state=Run.State.PREFLIGHT).exclude(Exists(waits))
-    out = batches.due().filter(run_id=OuterRef("pk"))
-    looking = Run.objects.filter(Exists(out), state__in=[Run.State.RUNNING, Run.State.CANCELLED])
-    ids = sorted({pk for found in (runs, checking, looking) for pk in found.values_list("pk", flat=True)})
+    asked_for = [extra.due_runs() for extra in extras() if extra.due_runs]
+    ids = sorted({pk for found in (runs, checking, *asked_for) for pk in found.values_list("pk", flat=True)})
     for run_id in ids:
         dispatch.ring(run_id)
     return ids
@@ -51,10 +51,3 @@ def stalled_runs() -> list[int]:
     runs = runs.exclude(Exists(mine.filter(state=State.LEASED).exclude(units.lapsed())))
     runs = runs.exclude(Exists(mine.filter(finished_at__gt=quiet)))
     return list(runs.values_list("pk", flat=True))
-
-
-def neglected_batches() -> list[int]:
-    """Running runs with a batch that should long have been seen to."""
-    quiet = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
-    late = batches.due().filter(run__state=Run.State.RUNNING, next_at__lt=quiet)
-    return sorted(set(late.values_list("run_id", flat=True)))

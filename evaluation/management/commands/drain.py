@@ -13,7 +13,7 @@ from evaluation.management.working import WORKING
 from evaluation.models import Run
 from evaluation.runs.draining import drain
 from evaluation.wording.messages import explain_refusal
-from evaluation.work.batches import open_batches
+from evaluation.work.plugins import batch_hooks
 
 
 class Command(BaseCommand):
@@ -31,9 +31,11 @@ class Command(BaseCommand):
         """Drain, and print the state of each run afterwards."""
         deadline = time.monotonic() + options["seconds"]
         asked = Q(pk=options["run"]) if options["run"] else Q(state__in=WORKING)
-        # Batches of a cancelled run have to be cancelled, and read.
-        cancelled = Q(state=Run.State.CANCELLED) & Q(Exists(open_batches().filter(run_id=OuterRef("pk"))))
-        wanted = Run.objects.filter(asked if options["run"] else asked | cancelled)
+        if not options["run"] and (batches := batch_hooks()):
+            # Those of a cancelled run have to be cancelled, and read.
+            out = Exists(batches.open().filter(run_id=OuterRef("pk")))
+            asked |= Q(state=Run.State.CANCELLED) & Q(out)
+        wanted = Run.objects.filter(asked)
         for run_id in wanted.order_by("id").values_list("pk", flat=True):
             try:
                 run = drain(run_id, seconds=max(0.0, deadline - time.monotonic()))

@@ -10,11 +10,11 @@ from django.utils.formats import date_format, time_format
 from django.utils.translation import gettext
 
 from evaluation.models import Run
-from evaluation.runs.batches_out import BatchesOut
 from evaluation.runs.costs import Spending
 from evaluation.runs.progress import Calls, Progress
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
+from evaluation.work.plugins import BatchesOut
 from review.web.pages.costs import saving
 from review.web.pages.state import StateChip, state_chip
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.embedding.bert_score import matched
-from evaluation.embedding.local import local_model
+from evaluation.extras.local_embeddings.model import local_model
 from tests.evaluation.embedding.pairs import CLOSE, FIGURES, PAIRS
 from tests.evaluation.embedding.tiny import LAYERS, tiny_model
 

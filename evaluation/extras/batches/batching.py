@@ -12,17 +12,19 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db.models.functions import Now
 
-from evaluation.judges.clients import batch_client_of
-from evaluation.judging.batch_client import BatchClient, BatchFault
-from evaluation.judging.batches import Lines, Told
+from evaluation.extras.batches import ledger
+from evaluation.extras.batches.client import BatchClient, BatchFault
+from evaluation.extras.batches.ledger import State
+from evaluation.extras.batches.session import CHUNK, BatchSession
+from evaluation.extras.batches.wire import Lines, Told
+from evaluation.judges.clients import key_of
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.retrying import passes
-from evaluation.models import JudgeBatch, JudgeVersion, Run
-from evaluation.scoring.batch_sessions import CHUNK, BatchSession
-from evaluation.work import batches
-from evaluation.work.batches import State
+from evaluation.judging.transport import Deadlines
+from evaluation.models import Endpoint, JudgeBatch, JudgeVersion, Run
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.lifecycle import pause
 
@@ -49,11 +51,11 @@ class Batching:
 
     def look(self) -> None:
         """See to every batch that is due, as long as there is time and the run goes on."""
-        mine = batches.due().filter(run=self.run, endpoint=self.session.endpoint, model=self.session.model)
+        mine = ledger.due().filter(run=self.run, endpoint=self.session.endpoint, model=self.session.model)
         for batch in retry_on_db_error(lambda: list(mine.order_by("id"))):
             if time.monotonic() >= self.deadline or not self._may_go_on():
                 return
-            if retry_on_db_error(partial(batches.take_turn, batch)):
+            if retry_on_db_error(partial(ledger.take_turn, batch)):
                 self._see_to(batch)
 
     def send(self) -> bool:
@@ -173,7 +175,7 @@ class Batching:
 
     def _hear(self, batch: JudgeBatch, found: Lines) -> bool:
         """Write what the replies come to, each once; false where time is up before the last."""
-        rows = batches.unheard(batch).select_related("attempt__unit__answer__question")
+        rows = ledger.unheard(batch).select_related("attempt__unit__answer__question")
         lines = retry_on_db_error(lambda: list(rows))
         for start in range(0, len(lines), CHUNK):
             if time.monotonic() >= self.deadline:
@@ -189,7 +191,7 @@ class Batching:
             self._say(logging.WARNING, "%d lines of batch %s were of no use", found.spoilt, batch.provider_id)
         self._say(logging.INFO, "batch %s ended, %s", batch.provider_id, told.status)
         unpaid = told.status == "failed" and not found.replies
-        retry_on_db_error(lambda: batches.end(batch, State.ENDED, reason, unpaid=unpaid))
+        retry_on_db_error(lambda: ledger.end(batch, State.ENDED, reason, unpaid=unpaid))
 
     def _put_off(self, batch: JudgeBatch, fault: BatchFault) -> None:
         """Come back to a batch later, or give it up where the provider knows nothing of it."""
@@ -204,11 +206,11 @@ class Batching:
         """Nobody knows what was paid: the run waits for somebody who has looked."""
         self._say(logging.ERROR, "lost sight of a batch of %d calls: %s", batch.lines, reason)
         retry_on_db_error(lambda: pause(self.run, reason=reason))
-        retry_on_db_error(lambda: batches.end(batch, State.LOST, reason, unpaid=False))
+        retry_on_db_error(lambda: ledger.end(batch, State.LOST, reason, unpaid=False))
 
     def _drop(self, batch: JudgeBatch, reason: str, after_seconds: float = 0.0) -> None:
         self._say(logging.WARNING, "a batch was not sent: %s", reason)
-        retry_on_db_error(lambda: batches.end(batch, State.DROPPED, reason, unpaid=True, after_seconds=after_seconds))
+        retry_on_db_error(lambda: ledger.end(batch, State.DROPPED, reason, unpaid=True, after_seconds=after_seconds))
 
     def _pause_for(self, fault: BatchFault) -> None:
         """What does not pass by itself is for a person."""
@@ -225,10 +227,10 @@ class Batching:
         log.log(level, f"run %s: {text}", self.run.pk, *about, extra={"run": self.run.pk})
 
     def _note(self, batch: JudgeBatch, **said: object) -> bool:
-        return retry_on_db_error(lambda: batches.note(batch, **said))
+        return retry_on_db_error(lambda: ledger.note(batch, **said))
 
     def _leave(self, batch: JudgeBatch, after_seconds: float | None = None) -> None:
-        retry_on_db_error(lambda: batches.leave(batch, after_seconds=after_seconds))
+        retry_on_db_error(lambda: ledger.leave(batch, after_seconds=after_seconds))
 
 
 def work_in_batches(judge: JudgeVersion, shared: Mapping[str, Any]) -> int:
@@ -260,3 +262,16 @@ def _written(batching: Batching) -> bool:
         batching.abandon()
         raise
     return batching.send()
+
+
+def batch_client_of(endpoint: Endpoint) -> BatchClient:
+    """A client for batches of an endpoint, to be used as a context manager.
+
+    :raises Refused: as :func:`evaluation.judges.clients.client_of`.
+    """
+    return BatchClient(
+        base_url=endpoint.base_url,
+        key=key_of(endpoint),
+        allowed_origins=tuple(settings.CONCORD_JUDGE_ORIGINS),
+        deadlines=Deadlines(total=settings.CONCORD_CALL_SECONDS),
+    )

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 from uuid import uuid4
 
-from evaluation.judging.batches import Lines, Told, as_form, creation, read_batch, read_id, read_lines, read_page
+from evaluation.extras.batches.wire import Lines, Told, as_form, creation, read_batch, read_id, read_lines, read_page
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.origins import AllowList
 from evaluation.judging.retrying import retry_after_seconds

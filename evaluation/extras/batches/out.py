@@ -3,32 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from datetime import datetime
 
-from django.utils import timezone
-
+from evaluation.extras.batches.ledger import State, open_batches
 from evaluation.models import JudgeBatch, Run
-from evaluation.work.batches import State, open_batches
-
-
-@dataclass(frozen=True, slots=True)
-class BatchesOut:
-    """The open batches of a run together: since when the first is out, how many calls stand in them, and how many of
-    these the providers said to have done or failed when they were last asked. ``next_at`` is when the next one is asked
-    about."""
-
-    batches: int
-    since: datetime
-    lines: int
-    done: int
-    failed: int
-    next_at: datetime | None
-
-    @property
-    def seconds_to_next(self) -> float:
-        """How long nothing needs to be done about them."""
-        return max(0.0, (self.next_at - timezone.now()).total_seconds()) if self.next_at else 0.0
+from evaluation.work.plugins import BatchesOut
 
 
 def batches_out(run: Run) -> BatchesOut | None:
@@ -48,7 +26,7 @@ def _together(found: Collection[JudgeBatch]) -> BatchesOut:
     )
 
 
-def troubled_batches(run: Run) -> list[JudgeBatch]:
-    """The run's batches that did not end as they should have, the newest first."""
+def troubled_batches(run: Run) -> tuple[str, ...]:
+    """Why batches of the run did not end as they should have, the newest first."""
     ended = JudgeBatch.objects.filter(run=run, state__in=[State.ENDED, State.DROPPED, State.LOST])
-    return list(ended.exclude(reason="").order_by("-id")[:20])
+    return tuple(batch.reason for batch in ended.exclude(reason="").order_by("-id")[:20])

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.utils import timezone
 
+from evaluation.extras.batches import ledger
+from evaluation.extras.batches.wire import request_line
 from evaluation.judging.asking import Heard
-from evaluation.judging.batches import request_line
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.prompt import request_hash
 from evaluation.models import BatchLine, Endpoint, JudgeBatch, Reply
 from evaluation.scoring.conversations import earlier_replies
 from evaluation.scoring.judges import JudgeSession, UnitFlight
 from evaluation.scoring.replies import insert_replies, reply_row
-from evaluation.work import batches, units
+from evaluation.work import units
 from evaluation.work.database import retry_on_db_error
 
 log = logging.getLogger("concord.work")
@@ -47,7 +48,7 @@ class BatchSession(JudgeSession):
 
     def send(self, flights: Sequence[UnitFlight]) -> None:
         """Write fresh calls into the batch; have the others made."""
-        fruitless = retry_on_db_error(lambda: batches.fruitless([flight.unit for flight in flights]))
+        fruitless = retry_on_db_error(lambda: ledger.fruitless([flight.unit for flight in flights]))
         fresh = [f for f in flights if self.batches and not f.earlier and f.unit.pk not in fruitless]
         ours = {flight.key for flight in fresh}
         super().send([flight for flight in flights if flight.key not in ours])
@@ -59,12 +60,12 @@ class BatchSession(JudgeSession):
 
     def _write(self, flights: Sequence[UnitFlight]) -> None:
         if self.batch is None:
-            self.batch = retry_on_db_error(lambda: batches.new_batch(self.run.pk, self.endpoint.pk, self.model))
+            self.batch = retry_on_db_error(lambda: ledger.new_batch(self.run.pk, self.endpoint.pk, self.model))
         batch, wanted = self.batch, {flight.unit: (flight.attempt_id, flight.digest) for flight in flights}
 
         def write() -> set[int]:
             with transaction.atomic():
-                return batches.put_in(batch, wanted, share=self.kept is not None)
+                return ledger.put_in(batch, wanted, share=self.kept is not None)
 
         file = retry_on_db_error(write)
         for flight in flights:

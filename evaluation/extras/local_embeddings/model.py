@@ -9,7 +9,6 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -18,8 +17,8 @@ from typing import Any, Self
 import numpy as np
 
 from evaluation.core.errors import Refused
-from evaluation.embedding.protocol import Embedded, Vector, is_korean
-from evaluation.embedding.transformer import Array, Shape, hidden_states
+from evaluation.embedding.protocol import Embedded, Tokens, Vector, is_korean
+from evaluation.extras.local_embeddings.transformer import Array, Shape, hidden_states
 from evaluation.judging.calls import Outcome
 
 LANGUAGE = "language"  # the reason code of a text in a language that the model does not know
@@ -29,16 +28,6 @@ _KNOWS_KOREAN = 500  # whole syllables in the vocabulary; models for English hav
 _MOST_TOKENS = 512
 _SENTENCE_TOKENS = 256
 _CHUNK = 16  # texts of one length that go through together
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """The token embeddings of one text, of length 1 each. ``counts`` is false for the marks around the text;
-    ``truncated`` says that the text was longer than the model reads."""
-
-    states: Array
-    counts: Sequence[bool]
-    truncated: bool
 
 
 class LocalModel:

@@ -10,11 +10,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from evaluation.core.roles import Role
+from evaluation.extras.batches import ledger
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, JudgeBatch, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.monitoring import exposition
-from evaluation.work import batches as ledger
 from evaluation.work.lifecycle import start
 from tests.evaluation.api.clients import evaluator
 from tests.evaluation.runs.remote import answers_to, remote_run

@@ -11,18 +11,18 @@ import pytest
 from django.utils import timezone
 
 from evaluation.core.errors import Refused
+from evaluation.extras.batches import batching, ledger
+from evaluation.extras.batches import session as batch_sessions
+from evaluation.extras.batches.client import BatchClient
+from evaluation.extras.batches.hooks import neglected_batches
+from evaluation.extras.batches.session import BatchSession
 from evaluation.judges.shipping import save_judge
-from evaluation.judging.batch_client import BatchClient
 from evaluation.models import Attempt, BatchLine, Endpoint, JudgeBatch, Reply, Run, Score, WorkUnit
-from evaluation.runs import batching
 from evaluation.runs.costs import spending
 from evaluation.runs.draining import drain
 from evaluation.runs.progress import progress
-from evaluation.scoring import batch_sessions
-from evaluation.scoring.batch_sessions import BatchSession
-from evaluation.work import batches as ledger
 from evaluation.work.lifecycle import cancel, pause, resume, start
-from evaluation.work.sweep import neglected_batches, sweep
+from evaluation.work.sweep import sweep
 from tests.evaluation.runs.remote import answers_to, remote_run
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions

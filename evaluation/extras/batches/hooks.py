@@ -1,0 +1,62 @@
+"""What batches do for the core: another way to make a run's calls, runs to ring, what is wrong, and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, QuerySet, Sum
+from django.db.models.functions import Now
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from evaluation.extras.batches.batching import work_in_batches
+from evaluation.extras.batches.ledger import due, open_batches
+from evaluation.extras.batches.out import batches_out, troubled_batches
+from evaluation.models import JudgeVersion, Run
+from evaluation.work.plugins import BatchHooks, Extra
+
+
+def has_due(run: Run, judge: JudgeVersion) -> bool:
+    """Whether a batch with calls to the judge's model has to be seen to, in a run that goes on or was cancelled."""
+    states = [Run.State.RUNNING, Run.State.CANCELLED]
+    mine = due().filter(run=run.pk, run__state__in=states, model=judge.model)
+    return mine.filter(endpoint=judge.endpoint_id).exists()
+
+
+def due_runs() -> QuerySet[Run]:
+    """Runs with a batch that somebody has to see to, also where they were cancelled."""
+    out = due().filter(run_id=OuterRef("pk"))
+    return Run.objects.filter(Exists(out), state__in=[Run.State.RUNNING, Run.State.CANCELLED])
+
+
+def neglected_batches() -> list[int]:
+    """Running runs with a batch that should long have been seen to."""
+    quiet = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
+    late = due().filter(run__state=Run.State.RUNNING, next_at__lt=quiet)
+    return sorted(set(late.values_list("run_id", flat=True)))
+
+
+def problems() -> list[str]:
+    """What is wrong, in words."""
+    return [f"run {run_id} has a batch that is due and nobody asks about it" for run_id in neglected_batches()]
+
+
+def gauges(projects: Collection[int]) -> Iterator[Metric]:
+    """Calls of these projects that are out."""
+    family = GaugeMetricFamily(
+        "concord_calls_in_batches", "Calls in batches that have not ended, by the batch's state.", labels=["state"]
+    )
+    ours = open_batches().filter(run__project__in=projects)
+    for state, lines in ours.values_list("state").order_by("state").annotate(n=Sum("lines")):
+        family.add_metric([state], lines)
+    yield family
+
+
+EXTRA = Extra(
+    name="batches",
+    batches=BatchHooks(open_batches, has_due, work_in_batches, batches_out, troubled_batches),
+    due_runs=due_runs,
+    problems=problems,
+    gauges=gauges,
+)

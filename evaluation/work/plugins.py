@@ -1,0 +1,108 @@
+"""Optional features (extras) as the core reaches them, without importing any.
+
+Each says in one :class:`Extra` what it does for the core; ``CONCORD_EXTRAS`` names those an installation has. A hook
+that nobody has is left out by whoever would call it, and what was asked for expressly is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.module_loading import import_string
+from prometheus_client.core import Metric
+
+from evaluation.core.errors import Refused
+from evaluation.embedding.bert_score import TokenModel
+from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
+from evaluation.embedding.protocol import Embedder
+from evaluation.models import JudgeBatch, JudgeVersion, Run
+
+OFF = "feature_off"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchesOut:
+    """The open batches of a run together: since when the first is out, how many calls stand in them, and how many of
+    these the providers said to have done or failed when they were last asked. ``next_at`` is when the next one is asked
+    about."""
+
+    batches: int
+    since: datetime
+    lines: int
+    done: int
+    failed: int
+    next_at: datetime | None
+
+    @property
+    def seconds_to_next(self) -> float:
+        """How long nothing needs to be done about them."""
+        return max(0.0, (self.next_at - timezone.now()).total_seconds()) if self.next_at else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHooks:
+    """Handing calls over in batches that are answered later. ``open`` are the batches of which something is still to
+    come, ``has_due`` whether one of a run's judge has to be seen to now; ``work`` is a worker's turn at the units of
+    judges that share an endpoint and a model (how many ended), ``out`` what is out of a run, ``troubles`` why others of
+    it ended badly, the newest first."""
+
+    open: Callable[[], QuerySet[JudgeBatch]]
+    has_due: Callable[[Run, JudgeVersion], bool]
+    work: Callable[[JudgeVersion, Mapping[str, Any]], int]
+    out: Callable[[Run], BatchesOut | None]
+    troubles: Callable[[Run], Collection[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModels:
+    """Embeddings by a model of this machine. ``chosen`` and ``chosen_tokens`` are what a new run takes, none where
+    there is no model; ``embedder`` and ``tokens`` open what a run was made with. All refuse what they cannot read."""
+
+    chosen: Callable[[], EmbeddingChoice | None]
+    chosen_tokens: Callable[[], TokenChoice | None]
+    embedder: Callable[[EmbeddingChoice], Embedder]
+    tokens: Callable[[TokenChoice], TokenModel]
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """What an optional feature does for the core; what it leaves out it has nothing to do with. ``due_runs`` are runs
+    to ring although no unit of theirs is claimable, ``problems`` says what is wrong with the background work,
+    ``gauges`` are figures for monitoring over projects by id."""
+
+    name: str
+    batches: BatchHooks | None = None
+    local_models: LocalModels | None = None
+    due_runs: Callable[[], QuerySet[Run]] | None = None
+    problems: Callable[[], Iterable[str]] | None = None
+    gauges: Callable[[Collection[int]], Iterable[Metric]] | None = None
+
+
+def extras() -> list[Extra]:
+    """The extras this installation has, in the order of the settings."""
+    return [import_string(place) for place in settings.CONCORD_EXTRAS]
+
+
+def require(name: str) -> None:
+    """Go on only where the extra is there.
+
+    :raises Refused: ``feature_off``.
+    """
+    if name not in {extra.name for extra in extras()}:
+        raise Refused(OFF, feature=name)
+
+
+def batch_hooks() -> BatchHooks | None:
+    """Batches, where this installation has them."""
+    return next((extra.batches for extra in extras() if extra.batches), None)
+
+
+def local_models() -> LocalModels | None:
+    """Local models, where this installation has them."""
+    return next((extra.local_models for extra in extras() if extra.local_models), None)

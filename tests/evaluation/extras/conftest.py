@@ -1,0 +1,3 @@
+from tests.evaluation.runs.conftest import judge, judge_server
+
+__all__ = ["judge", "judge_server"]
