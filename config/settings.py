@@ -210,6 +210,7 @@ CONCORD_VALUES_SHOWN = "review.evidence.exposures.expose_answers"
 CONCORD_GUARDS = ["review.models.guards.GUARDS"]
 # Optional features. Without an entry the feature is not there: its addresses are unknown, and asking for it is refused.
 CONCORD_EXTRAS = [
+    "evaluation.extras.attacks.checking.EXTRA",
     "evaluation.extras.batches.hooks.EXTRA",
     "evaluation.extras.local_embeddings.choosing.EXTRA",
 ]

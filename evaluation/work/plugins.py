@@ -89,12 +89,17 @@ def extras() -> list[Extra]:
     return [import_string(place) for place in settings.CONCORD_EXTRAS]
 
 
+def has(name: str) -> bool:
+    """Whether this installation has the extra."""
+    return name in {extra.name for extra in extras()}
+
+
 def require(name: str) -> None:
     """Go on only where the extra is there.
 
     :raises Refused: ``feature_off``.
     """
-    if name not in {extra.name for extra in extras()}:
+    if not has(name):
         raise Refused(OFF, feature=name)
 
 

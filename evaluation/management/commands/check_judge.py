@@ -8,12 +8,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evaluation.core.errors import ConcordError
-from evaluation.judges.checking import check
+from evaluation.extras.attacks.checking import check
 from evaluation.judges.shipping import judge_row
 from evaluation.management.output import add_format, as_json, refuse, table
 from evaluation.models import AttackResult, JudgeCheck
 from evaluation.runs.making import project_named
 from evaluation.wording.messages import explain_reason
+from evaluation.work.plugins import require
 
 FAILED = 100
 
@@ -33,6 +34,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Make the calls, print the results."""
         try:
+            require("attacks")
             judge = judge_row(project_named(options["project"]), options["judge"])
         except ConcordError as error:
             refuse(self, error)

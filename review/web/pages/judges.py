@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from django.utils.translation import get_language, gettext
 
+from evaluation.extras.attacks.card import AttacksCard, attacks_card
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models import CriterionEvent, CriterionVersion
 from evaluation.wording.messages import explain_reason
+from evaluation.work.plugins import has
 from review.comparisons.judge_records import Agreed, JudgeRecord, MetricRecord
-from review.web.pages.judge_attacks import AttacksCard, attacks_card
 from review.web.pages.trust import FEW, WEAK
 
 
@@ -59,12 +60,13 @@ class JudgesPage:
 
 @dataclass(frozen=True, slots=True)
 class JudgePage:
-    """One judge with its parameters and the other versions of its name (id and title)."""
+    """One judge with its parameters and the other versions of its name (id and title); ``attacks`` is there where this
+    installation has them."""
 
     card: JudgeCard
     parameters: tuple[tuple[str, str], ...]
     versions: tuple[tuple[int, str], ...]
-    attacks: AttacksCard
+    attacks: AttacksCard | None
 
 
 def judges_page(
@@ -79,7 +81,8 @@ def judges_page(
 def judge_page(record: JudgeRecord, versions: Sequence[tuple[int, str]]) -> JudgePage:
     """One judge's page."""
     parameters = tuple((str(name), str(value)) for name, value in sorted(record.judge.params.items()))
-    return JudgePage(judge_card(record), parameters, tuple(versions), attacks_card(record.judge))
+    attacks = attacks_card(record.judge) if has("attacks") else None
+    return JudgePage(judge_card(record), parameters, tuple(versions), attacks)
 
 
 def judge_card(record: JudgeRecord) -> JudgeCard:

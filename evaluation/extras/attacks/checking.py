@@ -11,14 +11,15 @@ from django.db import transaction
 
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused
+from evaluation.extras.attacks.running import AT_ONCE, Attacker, Faced, NoJudge, rubric_of_attacks
+from evaluation.extras.attacks.spec import attacks_hash
 from evaluation.judges.clients import client_of
 from evaluation.judges.pinning import cost_of_all, probed
-from evaluation.judging.attacks.running import AT_ONCE, Attacker, Faced, NoJudge, rubric_of_attacks
-from evaluation.judging.attacks.spec import attacks_hash
 from evaluation.judging.calls import JudgeReply, Outcome, Rung
 from evaluation.judging.probing import Probed
 from evaluation.judging.wire import storable
 from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, User
+from evaluation.work.plugins import Extra
 from evaluation.work.shared_pool import ENDPOINT_BUSY, Busy, SharedPool
 from evaluation.work.single_calls import SingleCalls
 
@@ -113,3 +114,6 @@ def _row(check_of: JudgeCheck, one: Faced) -> AttackResult:
         broken=[dataclasses.asdict(bound) for bound in one.broken],
         raw=storable(one.replies[-1].raw)[:_RAW_KEPT] if one.replies else "",
     )
+
+
+EXTRA = Extra(name="attacks")

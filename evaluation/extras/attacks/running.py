@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from evaluation.core.samples import Result, Status
-from evaluation.judging.asking import Case, Results, Talk
-from evaluation.judging.attacks.spec import (
+from evaluation.extras.attacks.spec import (
     FAMILY,
     Attack,
     AttackSet,
@@ -19,6 +18,7 @@ from evaluation.judging.attacks.spec import (
     attack_sets,
     broken_bounds,
 )
+from evaluation.judging.asking import Case, Results, Talk
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.gates import ruled

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.judges.checking import check
+from evaluation.extras.attacks.checking import check
 from evaluation.judges.shipping import baseline_judge, save_judge
 from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, Preflight
 from tests.factories import make_answer_set, make_project, make_question_set, make_scored_run, make_user

@@ -11,10 +11,10 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from evaluation.extras.attacks.checking import check
+from evaluation.extras.attacks.spec import attack_sets, attacks_hash
 from evaluation.judges.bench import jury_row
-from evaluation.judges.checking import check
 from evaluation.judges.shipping import baseline_judge, save_judge
-from evaluation.judging.attacks.spec import attack_sets, attacks_hash
 from evaluation.judging.jury import JuryRule
 from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, Project
 from evaluation.models.work import EndpointShare
@@ -141,7 +141,7 @@ def test_a_check_keeps_to_the_places_that_are_left_over(judge_server: JudgeServe
 def test_a_check_says_that_others_have_all_places(
     judge_server: JudgeServer, remote: JudgeVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluation.judges.checking.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("evaluation.extras.attacks.checking.PATIENCE_SECONDS", 0.5)
     Endpoint.objects.update(max_concurrency=1)
     remote.refresh_from_db()
     assert remote.endpoint is not None

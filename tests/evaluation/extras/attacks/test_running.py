@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from evaluation.judging.attacks.running import Attacker, Faced, NoJudge
-from evaluation.judging.attacks.spec import (
+from evaluation.extras.attacks.running import Attacker, Faced, NoJudge
+from evaluation.extras.attacks.spec import (
     NOISE,
     Attack,
     AttackKind,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.judging.attacks.spec import AttackKind, attack_sets, attacks_hash
+from evaluation.extras.attacks.spec import AttackKind, attack_sets, attacks_hash
 from evaluation.models import AttackResult, JudgeCheck, JudgeVersion, Preflight
 from evaluation.wording.messages import explain_reason
 
