@@ -210,9 +210,11 @@ CONCORD_VALUES_SHOWN = "review.evidence.exposures.expose_answers"
 CONCORD_GUARDS = ["review.models.guards.GUARDS"]
 # Optional features. Without an entry the feature is not there: its addresses are unknown, and asking for it is refused.
 CONCORD_EXTRAS = [
-    "evaluation.extras.attacks.checking.EXTRA",
+    "evaluation.extras.attacks.hooks.EXTRA",
     "evaluation.extras.batches.hooks.EXTRA",
-    "evaluation.extras.local_embeddings.choosing.EXTRA",
+    "evaluation.extras.local_embeddings.hooks.EXTRA",
+    "review.extras.pairs.hooks.EXTRA",
+    "review.extras.practice.hooks.EXTRA",
 ]
 # What the sweep does every minute beside ringing runs: functions of the human half.
 CONCORD_SWEEPS = ["review.queues.reminding.remind_all"]

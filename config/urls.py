@@ -6,12 +6,21 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from evaluation.api.unknown import unknown
+from evaluation.work.plugins import extras
 
-urlpatterns: list[URLPattern | URLResolver] = [
-    path("admin/", admin.site.urls),
-    path("api/v1/", include("evaluation.api.urls")),
-    path("api/v1/", include("review.api.urls")),
-    path("api/<path:rest>", unknown),
-    path("", include("evaluation.urls")),
-    path("", include("review.urls")),
-]
+
+def addresses() -> list[URLPattern | URLResolver]:
+    """Those of both halves and of the extras that this installation has."""
+    return [
+        path("admin/", admin.site.urls),
+        path("api/v1/", include("evaluation.api.urls")),
+        path("api/v1/", include("review.api.urls")),
+        *(path("api/v1/", include(extra.api_urls)) for extra in extras() if extra.api_urls),
+        path("api/<path:rest>", unknown),
+        path("", include("evaluation.urls")),
+        path("", include("review.urls")),
+        *(path("", include(extra.urls)) for extra in extras() if extra.urls),
+    ]
+
+
+urlpatterns = addresses()

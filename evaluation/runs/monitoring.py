@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from evaluation.models import Attempt, Endpoint, Heartbeat, Reply, Run, WorkUnit
-from evaluation.work.plugins import extras
+from evaluation.work.plugins import Calls, extras
 from evaluation.work.shares import live_shares
 
 _WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED)
@@ -26,29 +24,21 @@ _SUMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """Calls as a ledger has them: ``work`` is what they are made for, ``replies`` are rows of a ``ReplyRow``."""
-
-    work: str
-    replies: QuerySet[Any]
-
-
-def exposition(projects: Collection[int], *others: Calls) -> bytes:
-    """The figures of these projects by id, and of the workers; ``others`` are calls of these projects that stand in
-    other ledgers than that of runs. Names and ids of nothing else than hosts and endpoints stand in them: figures by
-    run are the business of pages and reports."""
+def exposition(projects: Collection[int]) -> bytes:
+    """The figures of these projects by id, and of the workers. Names and ids of nothing else than hosts and endpoints
+    stand in them: figures by run are the business of pages and reports."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Ledger(projects, others))
+    registry.register(_Ledger(projects))
     return generate_latest(registry)
 
 
 class _Ledger(Collector):
     """Reads the ledgers when it is asked. Ten queries at most, two more for each further ledger."""
 
-    def __init__(self, projects: Collection[int], others: Iterable[Calls]) -> None:
+    def __init__(self, projects: Collection[int]) -> None:
         self._projects = list(projects)
         ours = Reply.objects.filter(attempt__unit__run__project__in=self._projects)
+        others = [extra.calls(self._projects) for extra in extras() if extra.calls]
         self._ledgers = (Calls("runs", ours), *others)
 
     def collect(self) -> Iterable[Metric]:

@@ -21,7 +21,7 @@ from evaluation.core.errors import Refused
 from evaluation.embedding.bert_score import TokenModel
 from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
 from evaluation.embedding.protocol import Embedder
-from evaluation.models import JudgeBatch, JudgeVersion, Run
+from evaluation.models import JudgeBatch, JudgeVersion, Run, User
 
 OFF = "feature_off"
 
@@ -71,17 +71,45 @@ class LocalModels:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits for a person: ``count`` of ``what`` in the thing of that name, and the button that leads there."""
+
+    count: int
+    what: str
+    name: str
+    href: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls as a ledger has them: ``work`` is what they are made for, ``replies`` are rows of a ``ReplyRow``."""
+
+    work: str
+    replies: QuerySet[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Extra:
-    """What an optional feature does for the core; what it leaves out it has nothing to do with. ``due_runs`` are runs
-    to ring although no unit of theirs is claimable, ``problems`` says what is wrong with the background work,
-    ``gauges`` are figures for monitoring over projects by id."""
+    """What an optional feature does for the core; what it leaves out it has nothing to do with.
+
+    ``urls`` and ``api_urls`` are modules of addresses. ``due_runs`` are runs to ring although no unit of theirs is
+    claimable, ``problems`` says what is wrong with the background work. Over projects by id, ``gauges`` are figures for
+    monitoring and ``calls`` those in other ledgers than that of runs. ``waiting`` is what waits for a person; ``demo``
+    adds to the demo's two runs what its reviewers and lead have done with them, once.
+    """
 
     name: str
+    urls: str = ""
+    api_urls: str = ""
     batches: BatchHooks | None = None
     local_models: LocalModels | None = None
     due_runs: Callable[[], QuerySet[Run]] | None = None
     problems: Callable[[], Iterable[str]] | None = None
     gauges: Callable[[Collection[int]], Iterable[Metric]] | None = None
+    calls: Callable[[Collection[int]], Calls] | None = None
+    waiting: Callable[[User], Iterable[Waiting]] | None = None
+    demo: Callable[[Run, Run, list[User], User], None] | None = None
 
 
 def extras() -> list[Extra]:

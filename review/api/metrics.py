@@ -13,7 +13,6 @@ from evaluation.accounts.access import projects_with
 from evaluation.api.endpoints import Endpoint
 from evaluation.core.roles import Action
 from evaluation.runs.monitoring import exposition
-from review.pairing.monitoring import calls_about_pairs
 
 
 class MetricsView(Endpoint):
@@ -29,4 +28,4 @@ class MetricsView(Endpoint):
         projects = list(projects_with(request.user, Action.ADMINISTER).values_list("pk", flat=True))
         if not projects:
             raise PermissionDenied
-        return HttpResponse(exposition(projects, calls_about_pairs(projects)), content_type=CONTENT_TYPE_LATEST)
+        return HttpResponse(exposition(projects), content_type=CONTENT_TYPE_LATEST)

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Q
-
 from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.models import Run, User
+from evaluation.work.plugins import Waiting, extras
 from review.decisions.cases import open_cases
-from review.models import PairSet, ReviewQueue
+from review.models import ReviewQueue
 from review.queues.access import cases_for_lead
 from review.queues.progress import OwnProgress, own_progresses
 
@@ -30,12 +29,12 @@ class WaitingQueue:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Everything of the person's projects that waits for them. ``pairs`` are comparisons side by side with their number
-    of pairs left; ``disputed`` are queues with their number of items in dispute, for leads; drafts and incomplete runs
-    are for who may run things."""
+    """Everything of the person's projects that waits for them. ``others`` are what extras have for them; ``disputed``
+    are queues with their number of items in dispute, for leads; drafts and incomplete runs are for who may run
+    things."""
 
     queues: tuple[WaitingQueue, ...]
-    pairs: tuple[tuple[PairSet, int], ...]
+    others: tuple[Waiting, ...]
     disputed: tuple[tuple[ReviewQueue, int], ...]
     drafts: tuple[Run, ...]
     incomplete: tuple[Run, ...]
@@ -52,7 +51,7 @@ def attention(user: User) -> Attention:
     open_runs = list(runs.filter(state__in=[Run.State.DRAFT, Run.State.INCOMPLETE]).order_by("-pk")[:20])
     return Attention(
         queues=tuple(waiting),
-        pairs=tuple(_comparisons(user)),
+        others=tuple(one for extra in extras() if extra.waiting for one in extra.waiting(user)),
         disputed=tuple(_disputed(user)),
         drafts=tuple(run for run in open_runs if run.state == Run.State.DRAFT),
         incomplete=tuple(run for run in open_runs if run.state == Run.State.INCOMPLETE),
@@ -61,14 +60,6 @@ def attention(user: User) -> Attention:
 
 def _waiting(queue: ReviewQueue, own: OwnProgress) -> WaitingQueue:
     return WaitingQueue(queue, own.left, own.left * (own.median_seconds or USUAL_SECONDS))
-
-
-def _comparisons(user: User) -> Sequence[tuple[PairSet, int]]:
-    mine = PairSet.objects.filter(closed_at=None, members__reviewer=user)
-    mine = mine.filter(project__in=access.projects_with(user, Action.RATE).values("pk"))
-    rated = Count("pairs", distinct=True, filter=Q(pairs__preferences__rater=user))
-    counted = mine.annotate(size=Count("pairs", distinct=True), rated=rated).order_by("pk")
-    return [(one, one.size - one.rated) for one in counted if one.size > one.rated]
 
 
 def _disputed(user: User) -> Sequence[tuple[ReviewQueue, int]]:

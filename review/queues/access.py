@@ -11,7 +11,7 @@ from evaluation.accounts.access import LARGEST_ID, M, Person
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
 from review.decisions.overrides import may_override
-from review.models import Assignment, Draw, ItemEvent, PairMember, PairSet, QueueMember, Rating, ReviewItem, ReviewQueue
+from review.models import Assignment, Draw, ItemEvent, QueueMember, Rating, ReviewItem, ReviewQueue
 from review.models.statements import OWN, OWN_SHOWN, QUEUE_FOR_RATING, held
 from review.ratings.leases import for_whom
 from review.ratings.settling import PASSED, RATED
@@ -165,36 +165,6 @@ def run_to_override(user: Person, pk: int | str) -> Run:
     if access.may(user, run.project_id, Action.VIEW):
         raise PermissionDenied
     raise Http404
-
-
-def pair_sets_of(user: Person) -> QuerySet[PairSet]:
-    """The comparisons the person leads or is named in, newest first."""
-    led = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
-    reached = Q(project__in=access.projects_with(user, Action.RATE).values("pk"))
-    named = Q(pk__in=PairMember.objects.filter(reviewer=user).values("pair_set")) if isinstance(user, User) else Q(pk=0)
-    return PairSet.objects.filter(led | (reached & named)).order_by("-id")
-
-
-def pair_set_for(user: Person, pk: int | str) -> PairSet:
-    """A comparison for its leads and members; 404 for all others, whatever their role in the project."""
-    return _one(pair_sets_of(user), pk)
-
-
-def pair_set_for_lead(user: Person, pk: int | str) -> PairSet:
-    """A comparison for who manages it.
-
-    :raises Http404: for everybody who cannot see it.
-    :raises PermissionDenied: for those who only rate in it.
-    """
-    found = pair_set_for(user, pk)
-    if not leads_pairs(user, found):
-        raise PermissionDenied
-    return found
-
-
-def leads_pairs(user: Person, found: PairSet) -> bool:
-    """Whether the person manages the comparison."""
-    return access.may(user, found.project_id, Action.MANAGE_REVIEW)
 
 
 def _memberships(user: Person) -> QuerySet[QueueMember]:

@@ -23,13 +23,13 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
 from review.evidence.rating_input import Given
+from review.extras.practice import pages as practice
+from review.extras.practice.items import Expected, Passage, practice_items
 from review.models import Assignment, ReviewQueue
-from review.practice.items import Expected, Passage, practice_items
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.reports.exporting import export
 from review.reports.item_export import export_items
-from review.web.pages import practice
 from tests.evaluation.criteria.written import in_force
 from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user
@@ -162,7 +162,7 @@ def test_practice_items_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
         for one in practice_items()
     ]
     monkeypatch.setattr(practice, "practice_items", lambda: tuple(hostile))
-    monkeypatch.setattr("review.web.views.practising.practice_items", lambda: tuple(hostile))
+    monkeypatch.setattr("review.extras.practice.views.practice_items", lambda: tuple(hostile))
     world = reviewed(CORPUS[:4])
     path = reverse("practice-example", args=[1])
     assert "onerror" in inert(world, "member", path)

@@ -12,8 +12,8 @@ from evaluation.core.roles import Role
 from evaluation.models import User
 from evaluation.wording.categories import NAMES, category_name
 from review.evidence.rating_input import Given
+from review.extras.practice.items import practice_items
 from review.models import Assignment, ReviewQueue
-from review.practice.items import practice_items
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import metrics_of, submit
 from tests.factories import (

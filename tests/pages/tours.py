@@ -10,8 +10,8 @@ from django.urls import URLPattern, resolve, reverse
 
 from evaluation.models import JudgeVersion, QuestionSet, Run, User
 from review.evidence.rating_input import Given
+from review.extras.pairs.making import make_pairs
 from review.models import Assignment, ReviewQueue
-from review.pairing.making import make_pairs
 from review.ratings.leases import next_assignment
 from review.ratings.leaving import escalate
 from review.ratings.reveals import finalise, reveal

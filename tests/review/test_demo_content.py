@@ -18,6 +18,7 @@ from evaluation.files.reading import read_answers, read_questions
 from evaluation.metrics.negative_detection import negative_detection
 
 DEMO = Path(review.management.demo.__file__).parent
+PAIRS = DEMO.parent / "extras" / "pairs"
 SYSTEMS = {"demo-graph": "answers_graph.jsonl", "demo-vector": "answers_vector.jsonl"}
 CATEGORIES = ["single_hop", "multi_hop_2", "multi_hop_3", "aggregation", "inference", "negative"]
 FAULTS = {
@@ -37,8 +38,8 @@ Record = dict[str, Any]
 
 
 @cache
-def records(name: str) -> list[Record]:
-    return [json.loads(line) for line in (DEMO / name).read_text(encoding="utf-8").splitlines()]
+def records(name: str, folder: Path = DEMO) -> list[Record]:
+    return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
 
 
 @cache
@@ -274,9 +275,9 @@ def test_the_reviewers_differ_sometimes_and_never_by_more_than_one() -> None:
 
 
 def test_preferences_come_with_a_pair_of_their_own_and_follow_the_faults() -> None:
-    seen = [(row["question_id"], row["reviewer"]) for row in records("preferences.jsonl")]
+    seen = [(row["question_id"], row["reviewer"]) for row in records("preferences.jsonl", PAIRS)]
     assert len(seen) == len(set(seen))
-    for row in records("preferences.jsonl"):
+    for row in records("preferences.jsonl", PAIRS):
         assert row["reviewer"] in {"reviewer1", "reviewer2"}
         vector, graph = ("demo_fault" in answers(name)[row["question_id"]] for name in ("demo-vector", "demo-graph"))
         if vector != graph:  # whoever has no fault is preferred, if anybody

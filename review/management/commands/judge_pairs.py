@@ -11,9 +11,10 @@ from rich.progress import Progress
 from evaluation.judges.shipping import judge_row
 from evaluation.runs.costs import Spending
 from evaluation.wording.messages import explain_reason
+from evaluation.work.plugins import require
+from review.extras.pairs.judging import judge_pairs, spending_on
+from review.extras.pairs.naming import pair_set_named
 from review.management.asking import refusals
-from review.management.pair_sets import pair_set_named
-from review.pairing.judging import judge_pairs, spending_on
 
 
 class Command(BaseCommand):
@@ -34,6 +35,7 @@ class Command(BaseCommand):
         :raises CommandError: where a person is needed, and when interrupted.
         """
         with refusals():
+            require("pairs")
             found = pair_set_named(options["comparison"])
             judge = judge_row(found.project, options["judge"])
             console = Console(stderr=True)

@@ -7,9 +7,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from review.management.pair_sets import pair_set_named
+from evaluation.work.plugins import require
+from review.extras.pairs.figures import PairFigures, pair_figures
+from review.extras.pairs.naming import pair_set_named
+from review.management.asking import refusals
 from review.management.tables import Sheet, number, write
-from review.pairing.figures import PairFigures, pair_figures
 from review.statistics.agreement.bootstrap import Resampling
 
 HEADER = ("who", "pairs", "A", "=", "B", "mean", "low", "high", "rho with experts", "orders disagree")
@@ -29,6 +31,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compute and print."""
+        with refusals():
+            require("pairs")
         found = pair_set_named(options["comparison"])
         resampling = Resampling(resamples=options["resamples"], seed=options["seed"])
         figures = pair_figures(found, resampling=resampling)

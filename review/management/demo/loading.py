@@ -22,9 +22,9 @@ from evaluation.runs.answer_files import import_answer_file
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
+from evaluation.work.plugins import extras
 from review.evidence.rating_input import Given
-from review.management.demo.comparing import NAME, compare_side_by_side
-from review.models import Assignment, PairSet, ReviewItem, ReviewQueue
+from review.models import Assignment, ReviewItem, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.queues.making import close, make_queue
 from review.ratings.leases import lease_end, loaded
@@ -63,8 +63,9 @@ def load_demo(project: Project) -> list[Run]:
         with transaction.atomic():
             _waiting_queue(runs, lead)
             _example_queue(runs[-1], lead)
-    if not PairSet.objects.filter(project=project, name=NAME).exists():
-        compare_side_by_side(runs[0], runs[-1], _reviewers(), lead)
+    for extra in extras():
+        if extra.demo:
+            extra.demo(runs[0], runs[-1], _reviewers(), lead)
     return runs
 
 

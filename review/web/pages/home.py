@@ -29,4 +29,4 @@ class HomePage:
     def busy(self) -> bool:
         """Whether anything needs the person now."""
         needs = self.needs
-        return bool(needs.queues or needs.pairs or needs.disputed or needs.drafts or needs.incomplete)
+        return bool(needs.queues or needs.others or needs.disputed or needs.drafts or needs.incomplete)

@@ -21,9 +21,9 @@ from evaluation.judging.baseline import ANSWERS, BaselineJudge, judged
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.lexical.grades import GRADERS, correctness
-from evaluation.judging.pairwise import FAMILY as PAIRS
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.rubric import Rubric, shipped_rubrics
+from review.extras.pairs.pairwise import FAMILY as PAIRS
 from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question, read_reply
 
 LEAVE = question("휴학은 몇 년까지 가능한가요?", references=("일반 휴학은 통산 3년까지 가능합니다.",))

@@ -19,12 +19,11 @@ from evaluation.judges.shipping import save_judge
 from evaluation.models import ApiToken, Attempt, Endpoint, Heartbeat, Project, Reply, WorkUnit
 from evaluation.runs.monitoring import exposition
 from evaluation.work.shares import Share
-from review.pairing.judging import judge_pairs
-from review.pairing.monitoring import calls_about_pairs
+from review.extras.pairs.judging import judge_pairs
 from tests.factories import make_draft_run, make_project, make_units, make_user, unique
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
-from tests.review.pairing.test_pairing import compared
+from tests.review.extras.pairs.test_pairing import compared
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judge_server"]
@@ -122,10 +121,7 @@ def test_every_figure_stands_in_the_docs() -> None:
     documented = set(re.findall(r"`(concord_\w+)", (settings.BASE_DIR / "docs/operations.md").read_text()))
     Heartbeat.objects.create(host="one", seen_at=timezone.now())
     run = make_draft_run()
-    told = {
-        line.split("{")[0].split(" ")[0]
-        for line in exposition([run.project_id], calls_about_pairs([run.project_id])).decode().splitlines()
-    }
+    told = {line.split("{")[0].split(" ")[0] for line in exposition([run.project_id]).decode().splitlines()}
     families = {name for name in told if name.startswith("concord_")}
     assert families <= documented
     assert {"concord_runs", "concord_cost_usd_total", "concord_heartbeat_age_seconds"} <= families

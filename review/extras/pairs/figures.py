@@ -1,0 +1,177 @@
+"""What people and judges prefer over a set of pairs, and how far a judge agrees with the people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from evaluation.core.errors import Refused
+from evaluation.core.scales import Scale
+from evaluation.models import User
+from review.extras.pairs.preferring import card_of
+from review.models import Pair, PairSet, Preference
+from review.statistics.agreement.bootstrap import Resampling
+from review.statistics.agreement.experts import compare_experts
+from review.statistics.agreement.pair import compare
+from review.statistics.agreement.rating import Rating
+from review.statistics.paired_tests.paired import PairedDifference, paired_difference
+
+SCALE = Scale.parse("-2..2")
+REAL = Scale.parse("-2..2:real")
+
+
+@dataclass(frozen=True, slots=True)
+class Preferred:
+    """The preferences of one source over the pairs it has values for. ``mean`` is from -2 (A) to 2 (B) with its
+    interval for questions like these; ``a``, ``b`` and ``ties`` count pairs by the sign of their mean value."""
+
+    n: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    a: int
+    b: int
+    ties: int
+    failed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class PairFigures:
+    """One metric of a set. ``experts`` joins the people's means; ``judges`` by name, with the share of pairs on which
+    its two orders named different sides (``None`` where orders are unknown) and its agreement with the people."""
+
+    metric: str
+    experts: Preferred
+    raters: tuple[str, ...]
+    among_experts: Mapping[str, Any]
+    judges: Mapping[str, Preferred]
+    disagreeing_orders: Mapping[str, float | None]
+    agreement: Mapping[str, Mapping[str, Any]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "experts": self.experts.to_dict() | {"raters": list(self.raters), "agreement": dict(self.among_experts)},
+            "judges": {
+                name: self.judges[name].to_dict()
+                | {"orders_disagree": self.disagreeing_orders[name], "agreement": dict(self.agreement[name])}
+                for name in self.judges
+            },
+        }
+
+
+def pair_figures(found: PairSet, *, resampling: Resampling | None = None) -> dict[str, PairFigures]:
+    """The figures of every metric of the set, by name. Intervals of agreement only with ``resampling``."""
+    groups = _groups(found)
+    by_metric: dict[str, list[Preference]] = {}
+    for row in counting(found):
+        by_metric.setdefault(row.metric, []).append(row)
+    return {metric: _figures(metric, rows, groups, resampling) for metric, rows in sorted(by_metric.items())}
+
+
+def figures_for(found: PairSet, reader: User, *, resampling: Resampling | None = None) -> dict[str, PairFigures]:
+    """The figures for a lead.
+
+    :raises Refused: what :func:`refuse_early` refuses.
+    """
+    refuse_early(found, reader)
+    return pair_figures(found, resampling=resampling)
+
+
+def refuse_early(found: PairSet, reader: User) -> None:
+    """Nobody reads what others said before having said everything.
+
+    :raises Refused: ``pairs_left``, while the reader rates in the comparison too and has pairs left.
+    """
+    rates = found.closed_at is None and found.members.filter(reviewer=reader).exists()
+    if rates and card_of(found, reader) is not None:
+        raise Refused("pairs_left")
+
+
+def counting(found: PairSet) -> QuerySet[Preference]:
+    """The preferences that count, each of its origin's newest round, in the order of the pairs."""
+    newer = Preference.objects.filter(origin=OuterRef("origin"), round__gt=OuterRef("round"))
+    rows = Preference.objects.filter(~Exists(newer), pair__pair_set=found)
+    return rows.select_related("rater").order_by("pair__position", "id")
+
+
+def _groups(found: PairSet) -> dict[Hashable, Hashable]:
+    """Pairs about one question are not independent."""
+    rows = Pair.objects.filter(pair_set=found).values_list("pk", "question_text")
+    return dict(rows)
+
+
+def _figures(
+    metric: str, rows: Sequence[Preference], groups: Mapping[Hashable, Hashable], resampling: Resampling | None
+) -> PairFigures:
+    people = [(row, row.value) for row in rows if not row.by_judge and row.value is not None]
+    given: dict[int, list[float]] = {}
+    for row, value in people:
+        given.setdefault(row.pair_id, []).append(value)
+    means = {pair: math.fsum(values) / len(values) for pair, values in given.items()}
+    judges: dict[str, list[Preference]] = {}
+    for row in rows:
+        if row.by_judge:
+            judges.setdefault(row.author, []).append(row)
+    ratings = [Rating(row.pair_id, who(row), value) for row, value in people]
+    among = compare_experts(ratings, SCALE, groups=groups, resampling=resampling).to_dict() if ratings else {}
+    return PairFigures(
+        metric=metric,
+        experts=_preferred(means, groups, sum(1 for row in rows if not row.by_judge and row.value is None)),
+        raters=tuple(sorted({who(row) for row, _ in people})),
+        among_experts=among,
+        judges={name: _judged(said, groups) for name, said in sorted(judges.items())},
+        disagreeing_orders={name: _disagreeing(said) for name, said in judges.items()},
+        agreement={name: _agreement(said, means, groups, resampling) for name, said in judges.items()},
+    )
+
+
+def who(row: Preference) -> str:
+    """The user name of a person, else the author's label."""
+    return row.rater.username if row.rater else row.author
+
+
+def _judged(said: Sequence[Preference], groups: Mapping[Hashable, Hashable]) -> Preferred:
+    values = {row.pair_id: row.value for row in said if row.value is not None}
+    return _preferred(values, groups, sum(row.value is None for row in said))
+
+
+def _preferred(values: Mapping[int, float], groups: Mapping[Hashable, Hashable], failed: int) -> Preferred:
+    found: PairedDifference | None = paired_difference(
+        values, dict.fromkeys(values, 0.0), {pair: groups[pair] for pair in values}, limit=2.0
+    )
+    if found is None:
+        return Preferred(0, None, None, None, 0, 0, 0, failed)
+    return Preferred(found.n, found.value, found.low, found.high, found.losses, found.wins, found.ties, failed)
+
+
+def _disagreeing(said: Sequence[Preference]) -> float | None:
+    told = [row.detail["orders_disagree"] for row in said if "orders_disagree" in row.detail and row.value is not None]
+    return sum(told) / len(told) if told else None
+
+
+def _agreement(
+    said: Sequence[Preference],
+    means: Mapping[int, float],
+    groups: Mapping[Hashable, Hashable],
+    resampling: Resampling | None,
+) -> dict[str, Any]:
+    """Of the judge with the people's means; a judge that gives numbers between the levels has no level statistics."""
+    values = {row.pair_id: row.value for row in said}
+    keys = list(means)
+    scale = SCALE if all(value is None or value == round(value) for value in values.values()) else REAL
+    by_group = None if resampling is None else _of_groups(resampling, [groups[key] for key in keys])
+    found = compare([values.get(key) for key in keys], [means[key] for key in keys], scale, resampling=by_group)
+    return found.to_dict()
+
+
+def _of_groups(resampling: Resampling, groups: Sequence[Hashable]) -> Resampling:
+    return Resampling(resamples=resampling.resamples, seed=resampling.seed, groups=groups)

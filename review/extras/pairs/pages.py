@@ -1,0 +1,247 @@
+"""What the pages of comparisons side by side show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.forms import Form
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+
+from evaluation.runs.costs import Spending
+from evaluation.wording import numbers
+from evaluation.wording.markdown import language_of, render
+from review.extras.pairs.figures import PairFigures, Preferred
+from review.extras.pairs.pairwise import METRIC
+from review.extras.pairs.preferring import Card
+from review.extras.pairs.voices import Done, PairVoices
+from review.models import PairSet
+from review.web.pages.costs import cost_of_calls
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """A comparison in the list; ``mine`` where the reader rates in it."""
+
+    pk: int
+    name: str
+    size: int
+    rated: int
+    mine: bool
+    open: bool
+
+    @property
+    def left(self) -> bool:
+        """Whether the reader has something left to rate."""
+        return self.mine and self.open and self.rated < self.size
+
+
+@dataclass(frozen=True, slots=True)
+class PairListPage:
+    """The list; ``leads`` tells how to make one."""
+
+    rows: tuple[PairRow, ...]
+    leads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewPairsPage:
+    """The form for comparing a run with another one."""
+
+    run_id: int
+    run: str
+    form: Form
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An answer on its side; ``html`` is sanitised."""
+
+    name: str
+    title: str
+    language: str
+    html: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class RatePage:
+    """A pair to rate, ``card`` being none when all are rated; ``last`` is the one rated before. It names no system."""
+
+    pair_set: PairSet
+    card: Card | None
+    last: int | None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """Both answers as they are shown."""
+        if self.card is None:
+            return ()
+        texts = (("left", gettext("Left"), self.card.left), ("right", gettext("Right"), self.card.right))
+        return tuple(Side(name, title, language_of(text), render(text)) for name, title, text in texts)
+
+    @property
+    def language(self) -> str:
+        """The language of the question."""
+        return language_of(self.card.pair.question_text) if self.card else ""
+
+    @property
+    def choices(self) -> tuple[tuple[int, str, str], ...]:
+        """Value, key and text of the five preferences, from left to right."""
+        return (
+            (-2, "1", gettext("Left much better")),
+            (-1, "2", gettext("Left better")),
+            (0, "3", gettext("No difference")),
+            (1, "4", gettext("Right better")),
+            (2, "5", gettext("Right much better")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """What one source prefers: shares of A, ties and B in percent for the bar, the mean with its interval, and its
+    agreement with the experts and what its calls cost where it is a judge."""
+
+    name: str
+    judge: bool
+    n: int
+    a: int
+    ties: int
+    b: int
+    mean: str
+    interval: str
+    agreement: str
+    orders: str
+    cost: str
+    failed: int
+
+    @property
+    def b_from(self) -> int:
+        """Where the share of B begins in the bar; rounding may leave a gap."""
+        return 100 - self.b
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTable:
+    """The sources of one metric, experts first."""
+
+    name: str
+    rows: tuple[SourceRow, ...]
+    raters: str
+    among: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairSetPage:
+    """What came of a comparison. ``verdict`` says it in a sentence; ``withheld`` why it is not told yet."""
+
+    pk: int
+    name: str
+    system_a: str
+    system_b: str
+    size: int
+    open: bool
+    member: bool
+    verdict: str
+    tables: tuple[MetricTable, ...]
+    withheld: str
+    people: tuple[Done, ...]
+    pairs: tuple[PairVoices, ...]
+    back: str
+    on: str
+
+
+def pair_set_page(
+    found: PairSet,
+    figures: Mapping[str, PairFigures],
+    spent: Mapping[str, Spending],
+    people: tuple[Done, ...],
+    *,
+    member: bool,
+    withheld: str = "",
+    pairs: tuple[PairVoices, ...] = (),
+    back: str = "",
+    on: str = "",
+) -> PairSetPage:
+    """The page of a comparison for its leads; ``spent`` is by judge, ``pairs`` are those of this page of them."""
+    systems = list(found.pairs.order_by().values_list("system_a", "system_b").distinct()[:2])
+    one = systems[0] if len(systems) == 1 else ("", "")
+    tables = tuple(_table(each, spent) for each in figures.values())
+    first = next(iter(figures.values()), None)
+    return PairSetPage(
+        pk=found.pk,
+        name=found.name,
+        system_a=one[0],
+        system_b=one[1],
+        size=found.pairs.count(),
+        open=found.closed_at is None,
+        member=member,
+        verdict=_verdict(first.experts, one[0] or gettext("A"), one[1] or gettext("B")) if first else "",
+        tables=tables,
+        withheld=withheld,
+        people=people,
+        pairs=pairs,
+        back=back,
+        on=on,
+    )
+
+
+def _verdict(experts: Preferred, a: str, b: str) -> str:
+    if not experts.n:
+        return ""
+    if experts.low is not None and experts.high is not None and (experts.low > 0 or experts.high < 0):
+        better = b if experts.low > 0 else a
+        return gettext("The experts prefer %(system)s on questions like these.") % {"system": better}
+    return gettext("Whom the experts prefer cannot be told yet: the interval holds no difference.")
+
+
+def _table(figures: PairFigures, spent: Mapping[str, Spending]) -> MetricTable:
+    rows = [_row(gettext("Experts"), figures.experts, judge=False)] if figures.experts.n else []
+    for name, said in figures.judges.items():
+        rows.append(_row(name, said, judge=True, figures=figures, spent=spent.get(name)))
+    alpha = (figures.among_experts or {}).get("krippendorff_alpha_interval")
+    several = len(figures.raters)
+    return MetricTable(
+        name=gettext("Preference") if figures.metric == METRIC else figures.metric,
+        rows=tuple(rows),
+        raters=ngettext("%(count)d person", "%(count)d people", several) % {"count": several},
+        among=_among(alpha),
+    )
+
+
+def _among(alpha: float | None) -> str:
+    if alpha is None:
+        return ""
+    return gettext("agreement among them: alpha %(alpha)s") % {"alpha": numbers.plain(alpha)}
+
+
+def _row(
+    name: str, said: Preferred, *, judge: bool, figures: PairFigures | None = None, spent: Spending | None = None
+) -> SourceRow:
+    agreement, orders = "", ""
+    if figures is not None:
+        found = figures.agreement[name]
+        if found.get("spearman") is not None:
+            agreement = gettext("rank correlation %(r)s over %(n)d pairs") % {
+                "r": numbers.plain(found["spearman"]),
+                "n": found["n"],
+            }
+        share = figures.disagreeing_orders[name]
+        if share is not None:
+            orders = gettext("changes sides with the order in %(share)s of the pairs") % {"share": numbers.share(share)}
+    total = max(said.n, 1)
+    return SourceRow(
+        name=name,
+        judge=judge,
+        n=said.n,
+        a=round(100 * said.a / total),
+        ties=round(100 * said.ties / total),
+        b=round(100 * said.b / total),
+        mean="" if said.mean is None else numbers.signed(said.mean),
+        interval=numbers.interval(said.low, said.high) if said.low is not None else "",
+        agreement=agreement,
+        orders=orders,
+        cost=cost_of_calls(spent) if spent else "",
+        failed=said.failed,
+    )
