@@ -94,6 +94,26 @@ def test_phrases_of_the_question_come_before_the_profile_and_the_defaults() -> N
     assert [(f.text, f.verdict) for f in result.findings] == [("TIGER", "missing"), ("미래에셋이 운용", "any_of")]
 
 
+def test_a_forbidden_phrase_fails_an_answer_that_has_all_that_is_asked() -> None:
+    phrases = CheckPhrases(all_of=("TIGER",), any_of=("미래에셋이 운용",), none_of=("삼성이 운용",))
+    assert _result(PREMISE, "TIGER는 미래에셋이 운용합니다.", phrases).value == 1
+    result = _result(PREMISE, "TIGER는 미래에셋이 운용합니다. 삼성이 운용하기도 합니다.", phrases)
+    assert result.value == 0
+    assert [(f.text, f.verdict) for f in result.findings if f.verdict == "none_of"] == [("삼성이 운용", "none_of")]
+
+
+def test_phrases_that_are_only_forbidden_pass_every_answer_without_them() -> None:
+    phrases = CheckPhrases(none_of=("무조건",))
+    assert _result(DISCLAIMER, "수익은 시장에 따라 다릅니다.", phrases).value == 1
+    assert _result(DISCLAIMER, "수익은 무조건 납니다.", phrases).value == 0
+
+
+def test_a_forbidden_phrase_that_is_negated_forbids_nothing(kiwi: None) -> None:
+    phrases = CheckPhrases(any_of=("미래에셋이 운용",), none_of=("삼성이 운용",))
+    result = _result(PREMISE, "미래에셋이 운용합니다. 삼성이 운용하지 않습니다.", phrases)
+    assert (result.value, [f.verdict for f in result.findings]) == (1, ["any_of", "negated"])
+
+
 def test_an_echo_of_the_premise_corrects_nothing() -> None:
     phrases = CheckPhrases(any_of=("운용사는 미래에셋", "미래에셋이 운용"))
     assert _result(PREMISE, "미래에셋 TIGER에 대해 물으셨는데, 삼성이 운용합니다.", phrases).value == 0
