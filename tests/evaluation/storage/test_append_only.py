@@ -98,6 +98,21 @@ def test_the_audit_chain_names_the_row_that_was_changed() -> None:
     assert [e.pk for e in audit.broken_events()] == [events[1].pk]
 
 
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_the_audit_chain_names_the_row_that_follows_a_deleted_one(gone: int) -> None:
+    events = [audit.record(None, f"test.{n}", make_project()) for n in range(4)]
+    with append_only.suspended():
+        AuditEvent.objects.filter(pk=events[gone].pk).delete()
+    assert [e.pk for e in audit.broken_events()] == [events[gone + 1].pk]
+
+
+def test_the_audit_chain_names_every_row_whose_predecessor_is_another() -> None:
+    events = [audit.record(None, f"test.{n}", make_project()) for n in range(5)]
+    with append_only.suspended():
+        AuditEvent.objects.filter(pk__in=[events[1].pk, events[3].pk]).delete()
+    assert [e.pk for e in audit.broken_events()] == [events[2].pk, events[4].pk]
+
+
 def test_a_project_with_content_cannot_be_deleted() -> None:
     kept = make_question_set()
     with pytest.raises(DatabaseError), transaction.atomic():
