@@ -8,7 +8,7 @@ import pytest
 
 from review.statistics.correction.corrected import corrected
 from review.statistics.correction.outcome import Estimate, Target
-from review.statistics.paired_tests.gate import GateVerdict, fail_under, max_drop
+from review.statistics.paired_tests.gate import GateVerdict, Verdict, fail_under, max_drop, verdict_of
 from review.statistics.paired_tests.ranking import Ranking, ranking, ranking_of_sums
 from review.statistics.paired_tests.tests import corrected_difference, holm, mcnemar
 from tests.review.statistics.correction.frames import half_labelled, yes_no
@@ -39,6 +39,39 @@ def test_holm_by_hand() -> None:
 )
 def test_fail_under_seventy(low: float, high: float, verdict: GateVerdict) -> None:
     assert fail_under(low, high, 0.70) is verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.6999999996, 0.8, GateVerdict.PASSED),  # 0.700000000 in nine digits
+        (0.6999999994, 0.8, GateVerdict.CANNOT_TELL),  # 0.699999999
+        (0.6, 0.6999999996, GateVerdict.CANNOT_TELL),  # the upper end is the limit, not below it
+        (0.6, 0.6999999994, GateVerdict.FAILED),
+    ],
+)
+def test_ends_are_compared_with_the_limit_in_nine_digits(low: float, high: float, verdict: GateVerdict) -> None:
+    assert fail_under(low, high, 0.7) is verdict
+    assert max_drop(low - 1.0, high - 1.0, 0.3) is verdict
+
+
+def test_a_limit_that_was_summed_is_rounded_too() -> None:
+    # 0.1 + 0.2 is 0.30000000000000004, which no end of 0.3 reaches unrounded
+    assert fail_under(0.3, 0.4, 0.1 + 0.2) is GateVerdict.PASSED
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (6e-10, 0.1, Verdict.BETTER),  # 0.000000001 in nine digits
+        (4e-10, 0.1, Verdict.CANNOT_TELL),  # 0
+        (0.0, 0.1, Verdict.CANNOT_TELL),
+        (-0.1, -4e-10, Verdict.CANNOT_TELL),
+        (-0.1, -6e-10, Verdict.WORSE),
+    ],
+)
+def test_a_difference_is_compared_with_none_in_nine_digits(low: float, high: float, verdict: Verdict) -> None:
+    assert verdict_of(low, high) is verdict
 
 
 def test_max_drop_of_two_points() -> None:
