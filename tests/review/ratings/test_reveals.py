@@ -66,6 +66,9 @@ def test_the_judge_is_shown_by_the_queues_setting(
         ("1..5", Given(2), Given(5), 3.0),
         ("-2..2", Given(-1), Given(1), 2.0),
         ("real 0..1", Given(0.25), Given(0.75), 2.0),  # 0.5 of 1 = 2 of the 4 steps of a five-level scale
+        ("real 0..10", Given(2.5), Given(7.5), 2.0),  # 5 of 10 is the same half of the scale
+        ("real -1..1", Given(-0.25), Given(0.25), 1.0),  # 0.5 of 2 = 1 of the 4 steps
+        ("seconds", Given(0), Given(64_800), 3.0),  # 18 hours of a day = 3 of the 4 steps
         ("yes_no", Given(0), Given(1), math.inf),
         ("yes_no", Given(1), Given(1), 0.0),
         ("class a|b", Given(label="a"), Given(label="b"), math.inf),
