@@ -281,6 +281,18 @@ def test_questions_like_these_vary_by_group() -> None:
     assert found.warnings == ()
 
 
+def test_groups_without_a_label_give_no_freedom() -> None:
+    # judge constant, 40 answers in 20 groups of 2: 5 groups are rated 1, 1, 5 are rated 0, 0, and 10 are not rated.
+    # A label adds (y - 0.5) / 20 x sqrt(20/19), a rated group twice that: 10 x (0.05)^2 x 20/19, times 20/19 for the
+    # 20 groups. The 20 labels leave 19 df and the 20 groups 19, but only 10 groups have labels: 9 df, 2.262157
+    answers = [rated(at, 1.0, float(at < 10), 0.5, "", at // 2) for at in range(20)]
+    answers += [unsampled(20 + at, 1.0, 0.5, "", 10 + at // 2) for at in range(20)]
+    found = estimate(yes_no(answers), Target.QUESTIONS_LIKE_THESE)
+
+    assert found.value == 0.5
+    assert found.high - found.value == pytest.approx(2.262157 * 0.025**0.5 * 20 / 19, rel=1e-5)
+
+
 def test_a_census_still_varies_over_questions() -> None:
     # 10 answers, 5 yes, each its own group: sd^2 = 0.25 x 10/9, variance / 10, t with 9 df = 2.262157
     found = estimate(yes_no([rated(at, 1.0, float(at % 2), 1.0) for at in range(10)]), Target.QUESTIONS_LIKE_THESE)
