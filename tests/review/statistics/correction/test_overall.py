@@ -112,6 +112,48 @@ def test_bounds_of_components_are_added_not_squared() -> None:
     assert found.high - found.value == pytest.approx(1 - 0.05 ** (1 / 30))
 
 
+def test_a_negative_weight_turns_the_ends_of_an_interval_round() -> None:
+    # experts accept all of 30 of which the judge rejects 10: 1, and down to 0.025 ** (1/30) = 0.8843 for the others.
+    # Taken off another run that is the reverse: -1, and up to -0.8843
+    answers = [rated(at, float(at >= 10), 1.0) for at in range(30)] + [unsampled(30 + at, 1.0) for at in range(30)]
+    found = estimate([named("other run", answers, -1.0)])
+
+    assert (found.low, found.value) == (-1.0, -1.0)
+    assert found.high == pytest.approx(-(0.025 ** (1 / 30)))
+
+
+@pytest.mark.parametrize("weight", [-0.5, -1.0, -2.0])
+def test_what_is_taken_off_reaches_to_the_other_side(weight: float) -> None:
+    # run a: the judge alone, 0.6. Run b: accepted throughout, 1 and 0.1157 below it, or rejected throughout, 0 and
+    # 0.1157 above it. a - b is 0.6 - 1 and reaches 0.1157 above it, or 0.6 - 0 and 0.1157 below; times b's weight
+    reach = -weight * (1 - 0.025 ** (1 / 30))
+    a = named("a", unrated(half_labelled()))
+    accepted = [rated(at, float(at >= 10), 1.0) for at in range(30)] + [unsampled(30 + at, 1.0) for at in range(30)]
+    rejected = [rated(at, float(at < 10), 0.0) for at in range(30)] + [unsampled(30 + at, 0.0) for at in range(30)]
+    down, up = estimate([a, named("b", accepted, weight)]), estimate([a, named("b", rejected, weight)])
+
+    assert (down.low, down.value, down.high) == pytest.approx((0.6 + weight, 0.6 + weight, 0.6 + weight + reach))
+    assert (up.low, up.value, up.high) == pytest.approx((0.6 - reach, 0.6, 0.6))
+
+
+def test_effective_labels_weigh_an_answer_by_the_smaller_of_its_probabilities() -> None:
+    # 40 answers, 20 rated in both parts, the judge constant; answers 0 to 9 are 1, 10 to 19 are 0. Part a drew answers
+    # 0 to 4 with 1/4, part b 5 to 9, all others with 1/2: answers 0 to 9 weigh 4, the others 2.
+    # s^2: mean 40/60 = 2/3, (40 x 1/9 + 20 x 4/9) / 60 x 20/19 = 40/171
+    # V: a part's shares are 4/50 and 2/50, its mean 0.6. An answer of 0 to 9 adds half of 0.08 x 0.4 x sqrt(3/4) for
+    # one part and half of 0.04 x 0.4 x sqrt(1/2) for the other, one of 10 to 19 -0.04 x 0.6 x sqrt(1/2); times 20/19
+    def part(name: str, rare: range) -> Component:
+        labels = [rated(at, 1.0, float(at < 10), 0.25 if at in rare else 0.5) for at in range(20)]
+        return named(name, labels + [unsampled(20 + at, 1.0) for at in range(20)], 0.5)
+
+    found = estimate([part("a", range(5)), part("b", range(5, 10))])
+
+    variance = 10 * ((0.016 * 0.75**0.5 + 0.008 * 0.5**0.5) ** 2 + 0.024**2 * 0.5) * 20 / 19
+    assert found.value == pytest.approx(0.6)
+    assert found.high - found.value == pytest.approx(2.093024 * variance**0.5, rel=1e-5)
+    assert found.effective_labels == pytest.approx(1 / (variance / (40 / 171) + 1 / 40))
+
+
 def test_the_json_form_names_lambda_target_and_what_came_as_it_was() -> None:
     found = estimate([named("rated", half_labelled(), 0.75), named("rule", unrated(half_labelled()), 0.25)]).to_dict()
 
