@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 CROSSCHECK := var/crosscheck
+MUTATION := var/mutation
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup setup-dev demo test test-browser lint test-faults test-endurance test-crowd bench screenshots crosscheck simulate messages
+.PHONY: help setup setup-dev demo test test-browser lint test-faults test-endurance test-crowd bench screenshots crosscheck simulate mutate messages
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -64,6 +65,15 @@ crosscheck: setup-dev $(CROSSCHECK)/.ready  ## statistics against reference libr
 
 simulate: setup-dev            ## how often corrected intervals cover the truth (CONCORD_TEST_DATA; minutes)
 	$(BIN)/python -m tests.simulations.correction $(if $(DRAWS),--draws $(DRAWS))
+
+$(MUTATION)/.ready: tests/mutation/requirements.txt
+	$(PYTHON) -m venv $(MUTATION)
+	$(MUTATION)/bin/python -m pip install --quiet -r $<
+	@touch $@
+
+mutate: setup-dev $(MUTATION)/.ready  ## break 600 places of the pure packages, or CHANGED=REV lines: what do tests notice?
+	$(MUTATION)/bin/python -m tests.mutation.drawing $(MUTATION)/mutants.jsonl $(if $(CHANGED),--changed $(CHANGED))
+	$(BIN)/python -m tests.mutation.running $(MUTATION)/mutants.jsonl $(if $(WORKERS),--workers $(WORKERS))
 
 messages: setup-dev            ## collect and compile the Korean and English catalogues (needs gettext)
 	$(BIN)/python -m tests.catalogues

@@ -1,0 +1,124 @@
+"""Which modules are mutated and which test files should notice, both read from what is there: no path is named here.
+
+The modules are those of the contract "The ground floor is pure". A test file belongs to what it imports, itself or
+through helpers beside it, so that files may move.
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TypedDict
+
+CONTRACT = "The ground floor is pure"
+PRODUCT = ("evaluation", "review")
+MOST_FILES = 25  # of the tests that reach a module over others: those that are further away notice little
+MOST_IMPURE_FILES = 6  # they start a database each time
+
+
+class Mutant(TypedDict):
+    """A module's source with one place changed, and the test files that should notice: first those near it."""
+
+    name: str
+    package: str
+    module: str
+    path: str
+    diff: str
+    source: str
+    near: list[str]
+    wide: list[str]
+
+
+def dotted(path: Path) -> str:
+    """The name under which a file is imported."""
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def package_of(module: str) -> str:
+    """The package by which mutants are drawn and counted: ``evaluation.metrics`` of ``evaluation.metrics.korean``, the
+    app itself for a module beside its packages."""
+    app, first, *_ = [*module.split("."), ""]
+    return f"{app}.{first}" if first and Path(app, first).is_dir() else app
+
+
+@dataclass(frozen=True)
+class House:
+    """The modules of product and tests with what each of them imports."""
+
+    files: dict[str, Path] = field(
+        default_factory=lambda: {
+            dotted(path): path for top in (*PRODUCT, "tests") for path in sorted(Path(top).rglob("*.py"))
+        }
+    )
+
+    @cached_property
+    def imports(self) -> dict[str, frozenset[str]]:
+        """Of each module, which other ones it imports."""
+        return {name: frozenset(self._imported(path)) - {name} for name, path in self.files.items()}
+
+    @cached_property
+    def pure(self) -> list[str]:
+        """The modules of the contract, in order of name."""
+        contracts = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+        (roots,) = [one["source_modules"] for one in contracts["contracts"] if one["name"] == CONTRACT]
+        return sorted(name for name in self.files if any(f"{name}.".startswith(f"{root}.") for root in roots))
+
+    @cached_property
+    def tests(self) -> dict[str, frozenset[str]]:
+        """Of each test file, the product's modules it imports, itself or through helpers."""
+        found = {}
+        for name, path in self.files.items():
+            if path.parts[0] == "tests" and path.name.startswith("test_"):
+                used, waiting = {name}, [name]
+                while waiting:
+                    new = {one for one in self.imports[waiting.pop()] if one.startswith("tests.")} - used
+                    used |= new
+                    waiting += new
+                found[str(path)] = frozenset().union(*(self.imports[one] for one in used)) - used
+        return found
+
+    def near(self, module: str) -> list[str]:
+        """The test files that import nothing but pure modules and reach this one over the fewest imports within its
+        package: the module itself where a test imports it, else what is made of it."""
+        distances = [(distance, path) for path, distance in self._distances(module).items() if self._is_pure(path)]
+        nearest = min((distance for distance, _ in distances), default=0)
+        return sorted(path for distance, path in distances if distance == nearest)
+
+    def wide(self, module: str) -> list[str]:
+        """The other test files that import nothing but pure modules and reach it within its package, and those with a
+        database that import the module itself; nearest first, those that import least before others."""
+        found = self._distances(module)
+        order = sorted(found.keys() - self.near(module), key=lambda path: (found[path], len(self.tests[path]), path))
+        pure = [path for path in order if self._is_pure(path)]
+        impure = [path for path in order if not self._is_pure(path) and found[path] == 0 and not self.near(module)]
+        return pure[:MOST_FILES] + impure[:MOST_IMPURE_FILES]
+
+    def _is_pure(self, test: str) -> bool:
+        return self.tests[test].issubset(self.pure)
+
+    def _distances(self, module: str) -> dict[str, int]:
+        """Of each test file that reaches the module within its package, over how many other modules."""
+        package = package_of(module)
+        inside = [one for one in self.pure if package_of(one) == package]
+        far, waiting = {module: 0}, deque([module])
+        while waiting:
+            here = waiting.popleft()
+            for other in inside:
+                if other not in far and here in self.imports[other]:
+                    far[other] = far[here] + 1
+                    waiting.append(other)
+        reached = {test: [far[one] for one in used if one in far] for test, used in self.tests.items()}
+        return {test: min(distances) for test, distances in reached.items() if distances}
+
+    def _imported(self, path: Path) -> Iterator[str]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names if alias.name in self.files)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = {f"{node.module}.{alias.name}" for alias in node.names} & self.files.keys()
+                yield from names or {node.module} & self.files.keys()
