@@ -110,9 +110,12 @@ def sample(found: Sequence[Place], size: int, seed: int) -> Iterator[tuple[Place
     by_package: dict[str, list[Place]] = defaultdict(list)
     for place in found:
         by_package[package_of(place.module)].append(place)
-    shares = {name: min(LEAST, len(these)) for name, these in by_package.items()}
+    counts = {name: len(these) for name, these in by_package.items()}
+    shares = {name: max(min(LEAST, count), size * count // len(found)) for name, count in counts.items()}
+    while sum(shares.values()) > size:
+        shares[max(shares, key=lambda name: shares[name])] -= 1
     while sum(shares.values()) < min(size, len(found)):
-        shares[max(by_package, key=lambda name: (len(by_package[name]) - shares[name]) / (shares[name] + 1))] += 1
+        shares[max(counts, key=lambda name: counts[name] / (shares[name] + 1))] += 1
     chance = random.Random(seed)
     for name, these in sorted(by_package.items()):
         chance.shuffle(these)
