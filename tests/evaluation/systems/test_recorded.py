@@ -21,3 +21,9 @@ def test_an_answer_that_was_not_recorded_is_a_failure_with_a_code_that_asking_ag
     with pytest.raises(AskFailed) as failed:
         asyncio.run(RecordedSystem({}).ask(QUESTION))
     assert (failed.value.code, failed.value.retry) == ("no_answer", False)
+    assert (failed.value.detail, str(failed.value)) == ("q1 #0", "no_answer: q1 #0")
+
+
+def test_a_failure_without_a_detail_is_named_by_its_code_alone() -> None:
+    assert (str(AskFailed("timeout")), str(AskFailed("timeout", retry=True))) == ("timeout", "timeout")
+    assert (AskFailed("timeout").retry, AskFailed("timeout", retry=True).retry) == (False, True)
