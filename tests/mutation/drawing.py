@@ -145,12 +145,18 @@ def main() -> None:
     parser.add_argument("--changed", metavar="REV")
     options = parser.parse_args()
     house, named = House(), Counter[str]()
-    found = [place for module in house.pure for place in places(module, house.files[module])]
     if options.changed:
         lines = changed_lines(options.changed)
-        wanted = [place for place in found if place.line in lines[house.files[place.module]]]
-        drawn = [(place, source) for place in wanted for source in place.sources()]
+        found = [
+            place
+            for module in house.pure
+            if (changed := lines.get(house.files[module]))
+            for place in places(module, house.files[module])
+            if place.line in changed
+        ]
+        drawn = [(place, source) for place in found for source in place.sources()]
     else:
+        found = [place for module in house.pure for place in places(module, house.files[module])]
         drawn = list(sample(found, options.size, options.seed))
     tests = {module: (house.near(module), house.wide(module)) for module in {place.module for place, _ in drawn}}
     with options.out.open("w", encoding="utf-8") as out:

@@ -90,21 +90,22 @@ class House:
         return sorted(path for distance, path in distances if distance == nearest)
 
     def wide(self, module: str) -> list[str]:
-        """The other test files that import nothing but pure modules and reach it within its package, and those with a
-        database that import the module itself; nearest first, those that import least before others."""
-        found = self._distances(module)
+        """The other test files that import nothing but pure modules and reach it within its package; where there are
+        none near it, those with a database and those that reach it over all of the product. The nearest first, those
+        that import least before others."""
+        found = self._distances(module) or self._distances(module, everywhere=True)
         order = sorted(found.keys() - self.near(module), key=lambda path: (found[path], len(self.tests[path]), path))
         pure = [path for path in order if self._is_pure(path)]
-        impure = [path for path in order if not self._is_pure(path) and found[path] == 0 and not self.near(module)]
+        impure = [] if self.near(module) else [path for path in order if not self._is_pure(path)]
         return pure[:MOST_FILES] + impure[:MOST_IMPURE_FILES]
 
     def _is_pure(self, test: str) -> bool:
         return self.tests[test].issubset(self.pure)
 
-    def _distances(self, module: str) -> dict[str, int]:
+    def _distances(self, module: str, *, everywhere: bool = False) -> dict[str, int]:
         """Of each test file that reaches the module within its package, over how many other modules."""
         package = package_of(module)
-        inside = [one for one in self.pure if package_of(one) == package]
+        inside = list(self.files) if everywhere else [one for one in self.pure if package_of(one) == package]
         far, waiting = {module: 0}, deque([module])
         while waiting:
             here = waiting.popleft()

@@ -160,8 +160,7 @@ def main() -> int:
     with multiprocessing.get_context("fork").Pool(options.workers) as pool:
         for mutant, found in pool.imap_unordered(judged, mutants):
             done.append((mutant, found))
-            if found.outcome == SURVIVED:
-                print(f"SURVIVED {mutant['name']}\n{mutant['diff']}\n", flush=True)
+            print(f"{found.outcome} {mutant['name']} {found.by or mutant['diff']}", flush=True)
     survivors = [json.dumps(mutant, ensure_ascii=False) for mutant, found in done if found.outcome == SURVIVED]
     options.mutants.with_name("survivors.jsonl").write_text("\n".join(survivors), encoding="utf-8")
     print("\n".join(table(done)))
