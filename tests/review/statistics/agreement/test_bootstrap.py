@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evaluation.core.scales import Scale
-from review.statistics.agreement.bootstrap import Resampling, folded, percentile_interval, resampler
+from review.statistics.agreement.bootstrap import Resampling, bca_interval, folded, percentile_interval, resampler
 from review.statistics.agreement.clopper_pearson import clopper_pearson
 from review.statistics.agreement.pair import FEW_GROUPS_WARNING, compare
 
@@ -103,6 +103,16 @@ def test_bca_of_a_symmetric_mean_is_near_the_percentiles_and_of_a_skewed_one_is_
 
     assert symmetric[0] == pytest.approx(symmetric[1], abs=0.011)
     assert skewed[1][0] < skewed[0][0]
+
+
+def test_bca_of_resamples_that_all_lie_above_the_point() -> None:
+    # 100 resamples 1..100 above the point 0, no acceleration: the share below is taken for half of one, 0.005, so that
+    # the shift is -2.575829 and the ends lie at Phi(2 x -2.575829 - 1.959964) = 0 and Phi(-5.151659 + 1.959964) =
+    # Phi(-3.191695) = 0.000707 of the resamples: 1 and 1 + 99 x 0.000707. Below the point it is the same, mirrored
+    above = bca_interval(np.arange(1.0, 101.0), 0.0, np.ones(5), 0.95)
+    assert above == pytest.approx((1.0, 1.0700), abs=5e-5)
+    below = bca_interval(np.arange(-100.0, 0.0), 0.0, np.ones(5), 0.95)
+    assert below == pytest.approx((-1.0700, -1.0), abs=5e-5)
 
 
 def test_percentiles_interpolate() -> None:

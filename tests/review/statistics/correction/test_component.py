@@ -306,7 +306,7 @@ def test_one_group_says_nothing_about_questions_like_these() -> None:
 
     found = corrected(yes_no(answers), Target.QUESTIONS_LIKE_THESE)
     assert isinstance(found, Withheld)
-    assert found.reason is WithheldReason.TOO_FEW_GROUPS
+    assert (found.reason, found.missing) == (WithheldReason.TOO_FEW_GROUPS, {"groups": 1})
 
 
 def test_a_category_is_corrected_and_withheld_by_the_same_rules() -> None:

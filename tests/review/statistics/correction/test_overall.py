@@ -103,6 +103,14 @@ def test_nothing_rated_gives_no_corrected_score() -> None:
     assert found.reason is WithheldReason.TOO_FEW_LABELS
 
 
+def test_one_group_says_nothing_about_questions_like_these() -> None:
+    answers = [replace(answer, group="only") for answer in half_labelled()]
+    found = corrected_overall([named("a", answers, 0.5), named("b", answers, 0.5)], Target.QUESTIONS_LIKE_THESE)
+
+    assert found == Withheld(WithheldReason.TOO_FEW_GROUPS, Target.QUESTIONS_LIKE_THESE, 40, 20, {"groups": 1})
+    assert found.to_dict()["missing"] == {"groups": 1}
+
+
 def test_bounds_of_components_are_added_not_squared() -> None:
     # judge = expert on 30 labels of 60: plus and minus u = 1 - 0.05 ** (1/30) = 0.0950 each; 0.6 u + 0.4 u
     same = [rated(at, float(at % 2), float(at % 2)) for at in range(30)]

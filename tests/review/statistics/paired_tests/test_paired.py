@@ -55,6 +55,13 @@ def test_no_variation_gives_no_interval_and_nothing_common_gives_nothing() -> No
     assert one.p_value is None
 
 
+def test_two_groups_are_enough_for_a_permutation() -> None:
+    # differences 1 and 1: of the patterns ++, +-, -+ and -- two are as extreme
+    two = paired_difference({1: 1.0, 2: 1.0}, {1: 0.0, 2: 0.0})
+    assert two is not None
+    assert two.p_value == 0.5
+
+
 def test_exact_permutation_counts_patterns() -> None:
     # five wins of equal size: 2 of 32 patterns are as extreme
     assert permutation_p(np.ones(5)) == pytest.approx(2 / 32)

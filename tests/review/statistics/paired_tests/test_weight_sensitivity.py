@@ -44,8 +44,9 @@ def test_equal_runs_share_the_first_place_and_cannot_be_turned() -> None:
 def test_one_run_or_one_part_leaves_nothing_to_weigh() -> None:
     assert weight_sensitivity({"a": {"x": 1.0, "y": 0.0}}, {"x": 0.5, "y": 0.5}) is None
     assert weight_sensitivity({"a": {"x": 1.0}, "b": {"x": 0.0}}, {"x": 1.0}) is None
-    with pytest.raises(ValueError, match="positive"):
-        weight_sensitivity({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 1.0, "y": 0.0}}, {"x": 1.0, "y": 0.0})
+    for weight in (0.0, -0.5):
+        with pytest.raises(ValueError, match="positive"):
+            weight_sensitivity({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 1.0, "y": 0.0}}, {"x": 1.0, "y": weight})
 
 
 @given(

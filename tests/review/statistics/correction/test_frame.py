@@ -1,0 +1,64 @@
+"""What a frame may hold, and what its answers are without being told more."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+
+RATED, WAITING = ReviewState.RATED, ReviewState.NOT_REACHED
+
+
+def test_an_answer_is_not_sampled_and_in_one_stratum_unless_it_says_so() -> None:
+    bare = FrameAnswer("q1", 0.5, probability=0.5)
+    assert (bare.sampled, bare.labelled) == (False, False)
+    assert bare == FrameAnswer("q1", 0.5, None, ReviewState.NOT_SAMPLED, 0.5, "", None, "")
+
+
+@pytest.mark.parametrize(
+    ("state", "rating", "probability", "sampled", "labelled"),
+    [
+        (RATED, 1.0, 0.5, True, True),
+        (RATED, 1.0, 1.0, True, True),
+        (RATED, 1.0, None, False, False),  # rated outside of any draw
+        (WAITING, None, 0.5, True, False),
+        (ReviewState.NO_RESPONSE, None, 0.5, True, False),
+        (ReviewState.NOT_SAMPLED, None, 0.5, False, False),
+    ],
+)
+def test_a_rating_counts_where_a_draw_with_known_probability_took_the_answer(
+    state: ReviewState, rating: float | None, probability: float | None, sampled: bool, labelled: bool
+) -> None:
+    answer = FrameAnswer(1, 0.5, rating, state, probability)
+    assert (answer.sampled, answer.labelled) == (sampled, labelled)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"rating": 1.0}, "exactly when it is rated"),
+        ({"state": RATED}, "exactly when it is rated"),
+        ({"probability": 0.0}, "probability of being sampled: 0.0"),
+        ({"probability": 1.001}, "probability of being sampled: 1.001"),
+        ({"judge": math.nan}, "finite"),
+        ({"rating": math.inf, "state": RATED}, "finite"),
+    ],
+)
+def test_an_answer_that_contradicts_itself_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FrameAnswer(**({"key": 1, "judge": 0.5} | fields))
+
+
+def test_a_component_needs_answers_once_each_and_bounds_that_differ() -> None:
+    one, two = FrameAnswer(1, 0.5), FrameAnswer(2, None)
+    assert Component("m", [one, two], -1.0, 2.0).width == 3.0
+    for answers, low, high, message in (
+        ([], 0.0, 1.0, "needs answers"),
+        ([one, one], 0.0, 1.0, "every answer once"),
+        ([one, two], 1.0, 1.0, "above the lower"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Component("m", answers, low, high)
