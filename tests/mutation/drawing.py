@@ -32,18 +32,17 @@ HUNK = re.compile(r"^@@ \S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Place:
-    """A node of a module and what it may become."""
+    """A node of a module that may become something else."""
 
     module: str
     line: int
     tree: cst.Module
     node: cst.CSTNode
-    changed: list[cst.CSTNode]
 
     def sources(self) -> list[str]:
         """The sources with this place changed that are Python and mean something else."""
         meant = ast.dump(ast.parse(self.tree.code))
-        found = [self.tree.deep_replace(self.node, node).code for node in self.changed]
+        found = [self.tree.deep_replace(self.node, node).code for node in _changed(self.node)]
         return [source for source in found if _meaning(source) not in {"", meant}]
 
 
@@ -57,14 +56,17 @@ class Places(cst.CSTVisitor):
         self.module, self.tree, self.found = module, tree, list[Place]()
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        """Ask every operator what it would make of the node."""
+        """Take the node where an operator makes something of it."""
         if _is_left_alone(node):
             return False
-        if not _is_text(node):
+        if not _is_text(node) and next(_changed(node), None):
             line = self.get_metadata(PositionProvider, node).start.line
-            changed = [new for kind, operator in mutation_operators if isinstance(node, kind) for new in operator(node)]
-            self.found += [Place(self.module, line, self.tree, node, changed)] if changed else []
+            self.found.append(Place(self.module, line, self.tree, node))
         return True
+
+
+def _changed(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    return (new for kind, operator in mutation_operators if isinstance(node, kind) for new in operator(node))
 
 
 def _meaning(source: str) -> str:
