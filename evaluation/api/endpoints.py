@@ -92,7 +92,7 @@ class Endpoint(GenericAPIView[Any]):
     def page(self, rows: QuerySet[Any], kind: Kind) -> Response:
         """One page of the rows."""
         return self.get_paginated_response(
-            _written(kind, self.paginate_queryset(self.filter_queryset(rows)) or [], many=True)
+            written(kind, self.paginate_queryset(self.filter_queryset(rows)) or [], many=True)
         )
 
     def asked(self, given: Mapping[str, Any] | None = None) -> Any:
@@ -146,7 +146,7 @@ def written_by(
             if paged:
                 return found if isinstance(found, Response) else self.page(found, kinds[0])
             response = found if isinstance(found, Response) else Response(found, status=status)
-            response.data = _written(kinds[0], response.data, many=many)
+            response.data = written(kinds[0], response.data, many=many)
             return response
 
         vars(answered).update(kinds=kinds, body=body, query=query, paged=paged)
@@ -205,7 +205,8 @@ def _declared(kinds: tuple[Kind, ...], many: bool = False) -> Any:
     return PolymorphicProxySerializer(name, serializers=list(kinds), resource_type_field_name=None, many=many)
 
 
-def _written(kind: Any, found: Any, *, many: bool) -> Any:
+def written(kind: Any, found: Any, *, many: bool = False) -> Any:
+    """The thing, or ``many`` things, as the serializer writes them; it is given no context."""
     if isinstance(found, (ReturnDict, ReturnList)):  # by another serializer
         return found
     write = _shared(kind).to_representation

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from evaluation.accounts.access import Person, fetch
 from evaluation.accounts.exposure_hook import values_shown
 from evaluation.api.answer_serializers import AnswerSerializer, has_judged
-from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written_by
+from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written, written_by
 from evaluation.api.filters import AnswerFilter, RunFilter
 from evaluation.api.pages import MOST, PagesInOrder
 from evaluation.api.run_serializers import RunSerializer, RunState, RunSummarySerializer, RunWhole
@@ -108,7 +108,7 @@ class RunViewSet(RowsViewSet):
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One page."""
         runs = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
-        return self.get_paginated_response(RunSummarySerializer(RunState.of_all(runs, request), many=True).data)
+        return self.get_paginated_response(written(RunSummarySerializer, RunState.of_all(runs, request), many=True))
 
     @written_by(RunSummarySerializer, status=202, body=RunRequestSerializer)
     def create(self, request: Request) -> RunState:
