@@ -16,7 +16,6 @@ from review.comparisons.versions import differing_versions
 from review.reports.as_json import plain, summary_json
 from review.reports.gate import Gate
 from review.statistics.paired_tests.paired import PairedDifference
-from review.statistics.paired_tests.tests import McNemar
 
 _NO_GATES: Mapping[int, Gate] = MappingProxyType({})
 
@@ -70,9 +69,9 @@ def _difference(one: RunDifference) -> dict[str, Any]:
         "overall": _paired(one.overall),
         "weight": plain(one.weight),
         "parts": list(one.parts),
-        "corrected": plain(one.corrected.to_dict()),
-        "corrected_this_run": plain(one.corrected_this_run.to_dict()),
-        "mcnemar": _mcnemar(one.passes),
+        "corrected": plain(one.corrected),
+        "corrected_this_run": plain(one.corrected_this_run),
+        "mcnemar": plain(one.passes),
         "metrics": {metric.name: _metric(metric) for metric in one.metrics},
         "worse": [_change(change) for change in one.worse],
         "better": [_change(change) for change in one.better],
@@ -85,18 +84,14 @@ def _metric(one: MetricDifference) -> dict[str, Any]:
         "better": "lower" if one.lower_is_better else "higher",
         "difference": _paired(one.paired),
         "p_holm": plain(one.p_holm),
-        "mcnemar": _mcnemar(one.passes),
-        "corrected": plain(one.corrected.to_dict()),
+        "mcnemar": plain(one.passes),
+        "corrected": plain(one.corrected),
         "differs": list(one.differs),
     }
 
 
 def _paired(one: PairedDifference | None) -> dict[str, Any] | None:
     return None if one is None else dict(plain(one.to_dict()))
-
-
-def _mcnemar(one: McNemar | None) -> dict[str, Any] | None:
-    return None if one is None else dict(plain(asdict(one)))
 
 
 def _change(one: QuestionChange) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -17,7 +17,7 @@ from review.reports.sections import REPORT, around
 DIGITS = 12  # values are exact to here and stay readable: 0.762 instead of 0.7619999999999999
 
 
-def report_json(report: Report, answers: Iterator[ToldAnswer]) -> dict[str, Any]:
+def report_json(report: Report, answers: Iterable[ToldAnswer]) -> dict[str, Any]:
     """The whole report with one entry of ``evaluation.details`` per answer."""
     whole = summary_json(report)
     whole["evaluation"]["details"] = [ANSWERS.nested(one, Output.JSON, plain) for one in answers]
@@ -29,7 +29,7 @@ def summary_json(report: Report) -> dict[str, Any]:
     return REPORT.nested(report, Output.JSON, plain)
 
 
-def details(report: Report, answers: Iterator[ToldAnswer]) -> Iterator[dict[str, Any]]:
+def details(report: Report, answers: Iterable[ToldAnswer]) -> Iterator[dict[str, Any]]:
     """One object per answer: the judge's (or rule's) value of each metric, and the effective one with its source;
     beside them what wider sections say in JSON Lines of the run, its metrics and the answer's category."""
     wider = around(report, Output.JSONL)

@@ -126,7 +126,7 @@ def _sheet(estimates: Mapping[str, ThreeWays]) -> dict[str, Any]:
 
 
 def _estimate(figure: Figure, labels: int | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = dict(plain(figure.to_dict()))
+    found: dict[str, Any] = plain(figure)
     if figure.withheld:
         return found
     if labels is not None:

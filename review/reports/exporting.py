@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,21 +14,20 @@ from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
 from evaluation.files.formats import ExportFile, Exports
 from evaluation.files.whole import write_whole
 from evaluation.models import Answer, Run
-from evaluation.runs.costs import Spending, spending_by_answer
+from evaluation.runs.costs import spending_by_answer
 from review.reports.answer_entries import ToldAnswer
 from review.reports.as_html import html_report
 from review.reports.as_json import details, report_json
 from review.reports.as_junit import junit_xml
 from review.reports.as_markdown import markdown_summary
 from review.reports.as_table import FIGURES, answer_table, figure_rows
-from review.reports.by_profile.answers import Fields, answer_fields
+from review.reports.by_profile.answers import answer_fields
 from review.reports.entries import Output
 from review.reports.gate import Gate
 from review.reports.gathering import Gathered, gather
 from review.reports.making import report_of
 from review.reports.report import Report
 
-Texts = dict[int, str]
 # What lies on higher floors is handed in by entrances: the plots of a run as HTML, and the next review worth while.
 Pictures = Callable[[Run], str]
 Planned = Callable[[Gathered], Mapping[str, object] | None]
@@ -36,12 +35,10 @@ Planned = Callable[[Gathered], Mapping[str, object] | None]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an export says beside the report: the answers' texts, their fields of the profile's source and what their
-    calls cost, the gate where one was asked for, and the ``pictures`` of a format that shows some."""
+    """What an export says beside the report: the answers with their texts, the gate where one was asked for, and the
+    ``pictures`` of a format that shows some."""
 
-    texts: Texts
-    fields: Mapping[int, Fields]
-    costs: Mapping[int, Spending]
+    answers: Sequence[ToldAnswer]
     gate: Gate | None = None
     pictures: str = ""
 
@@ -62,11 +59,9 @@ def export(
     wants, basis = REPORT_EXPORTS.checked(format_name), gather(run)
     plan = planned(basis) if planned and wants in PLANNED else None
     report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan)
-    fields, costs = (answer_fields(basis), spending_by_answer(run)) if wants in WITH_FIELDS else ({}, {})
+    answers = _answers(basis, report, with_fields=wants in WITH_FIELDS)
     drawn = pictures(run) if pictures and wants in PICTURED else ""
-    made = REPORT_EXPORTS.write(
-        format_name, f"run-{run.pk}", report, Facts(answer_texts(run), fields, costs, gate, drawn)
-    )
+    made = REPORT_EXPORTS.write(format_name, f"run-{run.pk}", report, Facts(answers, gate, drawn))
     return dataclasses.replace(made, chunks=in_language(made.chunks, get_language()))
 
 
@@ -96,32 +91,29 @@ def export_to(
     write_whole(path, export(run, REPORT_EXPORTS.format_of(path), gate, pictures=pictures, planned=planned).chunks)
 
 
-def answer_texts(run: Run) -> Texts:
-    """The texts of the run's answers by id. One query."""
-    return dict(Answer.objects.filter(answer_set_id=run.answer_set_id).values_list("pk", "text"))
-
-
-def _told(report: Report, facts: Facts) -> Iterator[ToldAnswer]:
-    for line in report.answers:
-        pk = line.answer.answer_id
-        yield ToldAnswer(line, facts.texts.get(pk, ""), facts.fields.get(pk), facts.costs.get(pk))
+def _answers(basis: Gathered, report: Report, *, with_fields: bool) -> list[ToldAnswer]:
+    """The answers with their texts, which takes one query, and with their fields and costs."""
+    fields, costs = (answer_fields(basis), spending_by_answer(basis.run)) if with_fields else ({}, {})
+    texts = dict(Answer.objects.filter(answer_set_id=basis.run.answer_set_id).values_list("pk", "text"))
+    numbered = ((line.answer.answer_id, line) for line in report.answers)
+    return [ToldAnswer(line, texts.get(pk, ""), fields.get(pk), costs.get(pk)) for pk, line in numbered]
 
 
 def _json(report: Report, facts: Facts) -> Iterator[bytes]:
-    whole = report_json(report, _told(report, facts))
+    whole = report_json(report, facts.answers)
     yield json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2).encode()
 
 
 def _jsonl(report: Report, facts: Facts) -> Iterator[bytes]:
-    return (line.encode() for line in json_lines(details(report, _told(report, facts))))
+    return (line.encode() for line in json_lines(details(report, facts.answers)))
 
 
 def _csv(report: Report, facts: Facts) -> Iterator[bytes]:
-    return csv_chunks(*answer_table(report, _told(report, facts), Output.CSV))
+    return csv_chunks(*answer_table(report, facts.answers, Output.CSV))
 
 
 def _xlsx(report: Report, facts: Facts) -> Iterator[bytes]:
-    answers = answer_table(report, _told(report, facts), Output.XLSX)
+    answers = answer_table(report, facts.answers, Output.XLSX)
     yield xlsx_bytes({"answers": answers, "figures": (FIGURES, figure_rows(report))})
 
 
@@ -134,7 +126,7 @@ def _markdown(report: Report, facts: Facts) -> Iterator[bytes]:
 
 
 def _html(report: Report, facts: Facts) -> Iterator[bytes]:
-    yield html_report(report, _told(report, facts), facts.gate, facts.pictures).encode()
+    yield html_report(report, facts.answers, facts.gate, facts.pictures).encode()
 
 
 REPORT_EXPORTS = Exports(

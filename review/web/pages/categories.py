@@ -38,22 +38,11 @@ class CategoryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ThreeRow:
-    """A category's judge-only, reviewed and corrected figure."""
-
-    name: str
-    answers: int
-    judge_only: Cell
-    reviewed: Cell
-    corrected: Cell
-
-
-@dataclass(frozen=True, slots=True)
 class ThreeTable:
-    """The categories three ways by the figure named ``title``."""
+    """The categories by the figure named ``title``: its name, its answers, and a cell for each of the three ways."""
 
     title: str
-    rows: tuple[ThreeRow, ...]
+    rows: tuple[tuple[str, int, tuple[Cell, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +76,17 @@ def category_card(report: Report) -> CategoryCard:
 
 
 def _three(table: CategoryTable) -> ThreeTable:
-    rows = (
-        ThreeRow(
-            category_name(one.name),
-            one.answers,
-            cell(one.judge_only, table.scale),
-            cell(one.reviewed, table.scale),
-            cell(one.corrected, table.scale),
-        )
-        for one in table.rows
+    return ThreeTable(
+        table.title,
+        tuple(
+            (
+                category_name(one.name),
+                one.answers,
+                tuple(cell(figure, table.scale) for figure in (one.judge_only, one.reviewed, one.corrected)),
+            )
+            for one in table.rows
+        ),
     )
-    return ThreeTable(table.title, tuple(rows))
 
 
 def _cell(category: CategoryLine, line: MetricLine, title: str) -> CategoryCell:

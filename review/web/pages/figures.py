@@ -85,32 +85,22 @@ def row(
 
 
 @dataclass(frozen=True, slots=True)
-class MetricColumn:
-    """A column of the table of metrics. ``mark`` is empty where nobody in particular says so."""
-
-    title: str
-    mark: str
-
-
-@dataclass(frozen=True, slots=True)
 class MetricCell:
-    """A cell of a column; ``bad`` where the count ought to be nought and is not."""
+    """A cell under an entry; ``bad`` where the count ought to be nought and is not."""
 
-    mark: str
+    entry: Entry[MetricLine]
     figure: Cell
     bad: bool
 
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One metric. ``shares`` are of class metrics (label and percentage), ``p95`` of latencies; ``rated`` counts
-    answers with a person's value."""
+    """One metric. ``shares`` are of class metrics (label and percentage), ``p95`` of latencies."""
 
+    line: MetricLine
     title: str
     scale: str
     cells: tuple[MetricCell, ...]
-    rated: int
-    overridden: int
     shares: tuple[tuple[str, str], ...]
     p95: str
 
@@ -119,7 +109,7 @@ class MetricRow:
 class MetricTable:
     """The metrics of a run: means three ways, and how many answers they rest on."""
 
-    columns: tuple[MetricColumn, ...]
+    columns: tuple[Entry[MetricLine], ...]
     rows: tuple[MetricRow, ...]
 
 
@@ -128,14 +118,13 @@ def metric_table(report: Report) -> MetricTable:
     language = get_language() or "en"
     entries = [*METRICS.entries(Output.PAGE), *COVERAGE.entries(Output.PAGE)]
     return MetricTable(
-        columns=tuple(MetricColumn(one.page_heading, one.mark or "") for one in entries),
+        columns=tuple(entries),
         rows=tuple(
             MetricRow(
+                line=line,
                 title=line.title.in_language(language),
                 scale=numbers.scale_name(line.scale),
                 cells=tuple(_metric_cell(one, line) for one in entries),
-                rated=line.rated,
-                overridden=line.overridden,
                 shares=tuple((label, numbers.share(share)) for label, share in line.shares.items()),
                 p95=numbers.seconds(line.latency.p95) if line.latency else "",
             )
@@ -146,4 +135,4 @@ def metric_table(report: Report) -> MetricTable:
 
 def _metric_cell(entry: Entry[MetricLine], line: MetricLine) -> MetricCell:
     value = entry.of(line)
-    return MetricCell(entry.mark or "", said(entry, value, line.scale), bad=entry.bad and bool(value))
+    return MetricCell(entry, said(entry, value, line.scale), bad=entry.bad and bool(value))

@@ -44,11 +44,6 @@ class DisagreementLink:
     raters: int
 
 
-def worst_columns() -> tuple[str, ...]:
-    """What is said of the answers with the lowest scores."""
-    return tuple(one.page_heading for one in ANSWERS.entries(Output.PAGE))
-
-
 def worst_links(report: Report) -> tuple[AnswerLink, ...]:
     """The answers with the lowest scores."""
     entries = ANSWERS.entries(Output.PAGE)

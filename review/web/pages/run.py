@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.utils.translation import get_language
 
@@ -14,12 +13,14 @@ from evaluation.wording.messages import advise, explain_doubt, explain_reason
 from review.evidence.answers import RunAnswer
 from review.plans.ahead import ReviewPlan
 from review.plans.wording import guess_note, plan_sentence
+from review.reports.answer_entries import ANSWERS, ToldAnswer
+from review.reports.entries import Entry, Output
 from review.reports.exporting import REPORT_EXPORTS
-from review.reports.report import Report
+from review.reports.report import Report, RunHeader
 from review.reports.sections import RUN
 from review.web.pages.categories import CategoryCard, category_card
 from review.web.pages.figures import MetricTable, facts, metric_table
-from review.web.pages.links import AnswerLink, DisagreementLink, disagreement_links, worst_columns, worst_links
+from review.web.pages.links import AnswerLink, DisagreementLink, disagreement_links, worst_links
 from review.web.pages.overall import OverallCard, overall_card
 from review.web.pages.profile_card import ProfileCard, profile_card
 from review.web.pages.progress import ProgressPage
@@ -42,27 +43,19 @@ class RunActions:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Everything that ``review/run.html`` shows. ``headline`` is false while the run has no score to show: it is not
-    finished, or incomplete, and then ``reason`` says why; ``advice`` is what a person has to do before it can go on,
-    ``doubts`` what makes its judge less to be trusted, ``removed`` the answers that count nowhere any more."""
+    """Everything that ``review/run.html`` shows. ``header`` names the run; while it is not complete it has no score to
+    show, and ``reason`` says why. ``advice`` is what a person has to do before it can go on, ``doubts`` what makes its
+    judge less to be trusted, ``removed`` the answers that count nowhere any more."""
 
-    run_id: int
-    name: str
+    header: RunHeader
     chip: StateChip
     reason: str
     advice: str
     doubts: tuple[str, ...]
     removed: tuple[RunAnswer, ...]
-    profile: str
-    system: str
-    question_set: str
-    question_set_id: int
     judges: tuple[str, ...]
-    answers: int
     reviewed_answers: int
-    finished_at: datetime | None
     run_facts: tuple[tuple[str, str], ...]
-    headline: bool
     actions: RunActions
     progress: ProgressPage | None
     overall: OverallCard
@@ -70,7 +63,7 @@ class RunPage:
     categories: CategoryCard
     metrics: MetricTable
     profile_card: ProfileCard
-    worst_columns: tuple[str, ...]
+    worst_columns: tuple[Entry[ToldAnswer], ...]
     worst: tuple[AnswerLink, ...]
     disagreements: tuple[DisagreementLink, ...]
     facts: tuple[Fact, ...]
@@ -105,23 +98,15 @@ def run_page(
     header = report.header
     primary = [judge for judge in report.provenance.judges if judge.primary]
     return RunPage(
-        run_id=header.run_id,
-        name=header.name,
+        header=header,
         chip=state_chip(header.state),
         reason=explain_reason(header.reason) if header.reason else "",
         advice=advise(header.reason) if header.state == Run.State.PAUSED else "",
         doubts=tuple(explain_doubt(one.code, one.params) for one in report.doubts),
         removed=report.removed,
-        profile=header.profile,
-        system=header.system,
-        question_set=header.question_set,
-        question_set_id=header.question_set_id,
         judges=tuple(dict.fromkeys(judge_title(judge) for judge in primary)),
-        answers=header.answers,
         reviewed_answers=report.overall.reviewed_answers,
-        finished_at=header.finished_at,
         run_facts=facts(RUN, report),
-        headline=header.complete,
         actions=actions,
         progress=progress,
         overall=overall_card(report, _titles(report)),
@@ -129,7 +114,7 @@ def run_page(
         categories=category_card(report),
         metrics=metric_table(report),
         profile_card=profile_card(report),
-        worst_columns=worst_columns(),
+        worst_columns=tuple(ANSWERS.entries(Output.PAGE)),
         worst=worst_links(report),
         disagreements=disagreement_links(report),
         facts=provenance_facts(report.provenance),
