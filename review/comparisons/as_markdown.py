@@ -10,14 +10,14 @@ from review.comparisons.difference import RunDifference
 from review.comparisons.verdict_sentences import p_text, sentences
 from review.comparisons.versions import differing_versions
 from review.comparisons.whole import Comparison
-from review.reports.as_markdown import escaped, gate_block, table, value_cell
+from review.reports.as_markdown import cells, escaped, gate_block, table
+from review.reports.entries import NOTHING, Output
 from review.reports.figure import Figure
 from review.reports.figure_notes import why_withheld
 from review.reports.gate import Gate, gate_line
 from review.reports.report import Report
+from review.reports.sections import OVERALL
 from review.statistics.paired_tests.paired import PairedDifference
-
-NOTHING = "–"
 
 
 def comparison_markdown(found: Comparison, gates: Mapping[int, Gate]) -> str:
@@ -47,13 +47,12 @@ def _lines(found: Comparison, gates: Mapping[int, Gate]) -> Iterator[str]:
 
 
 def _side_by_side(reports: Sequence[Report]) -> Iterator[str]:
-    header = (_("run"), _("system"), _("state"), _("judge only"), _("reviewed"), _("corrected"))
-    scores = [(one.overall.judge_only, one.overall.reviewed, one.overall.corrected) for one in reports]
+    scores = OVERALL.entries(Output.MARKDOWN)
     yield from table(
-        header,
+        (_("run"), _("system"), _("state"), *(str(one.title) for one in scores)),
         (
-            (str(one.header.run_id), escaped(one.header.system), escaped(one.header.state), *map(value_cell, three))
-            for one, three in zip(reports, scores, strict=True)
+            (str(one.header.run_id), escaped(one.header.system), escaped(one.header.state), *cells(scores, one))
+            for one in reports
         ),
     )
 

@@ -87,17 +87,18 @@ def _overall(report: Report) -> Iterator[str]:
 
 def _metrics(report: Report) -> Iterator[str]:
     columns = [*METRICS.entries(Output.MARKDOWN), *COVERAGE.entries(Output.MARKDOWN)]
-    rows = ((escaped(line.report_name), *_cells(columns, line)) for line in report.metrics)
+    rows = ((escaped(line.report_name), *cells(columns, line)) for line in report.metrics)
     yield from table((_("metric"), *(escaped(str(one.title)) for one in columns)), rows)
 
 
 def _categories(report: Report) -> Iterator[str]:
     if columns := BY_CATEGORY.entries(Output.MARKDOWN):
-        rows = ((escaped(line.name) or NOTHING, *_cells(columns, line)) for line in report.categories)
+        rows = ((escaped(line.name) or NOTHING, *cells(columns, line)) for line in report.categories)
         yield from table((_("category"), *(escaped(str(one.title)) for one in columns)), rows)
 
 
-def _cells(columns: Sequence[Entry[Row]], row: Row) -> list[str]:
+def cells(columns: Sequence[Entry[Row]], row: Row) -> list[str]:
+    """What entries say of a row: a figure's value or why there is none, anything else as text."""
     values = ((one, one.of(row)) for one in columns)
     return [value_cell(value) if isinstance(value, Figure) else escaped(one.text(value)) for one, value in values]
 

@@ -30,14 +30,9 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class ThreeScores:
-    """The overall score three ways. ``label`` is what it may be called; ``weight`` (0 to 1) the share of the
-    profile's weight that it has: a ``rules_only`` or ``partial`` figure is shown with its weight ("rules only, weight
-    0.40") and stands in ``part_only``, the three being withheld with that label. ``missing`` names the parts left
-    out. ``corrected`` has the interval for this run, ``corrected_over_questions`` the same value with the interval for
-    questions like these, which gates, comparisons and trends read. ``reviewed_answers`` counts the answers with at
-    least one value by a person, ``overrides`` the values decided by a lead or assigned expert, ``unresolved`` those on
-    which the experts are tied. ``examples`` is true where some ratings were made for show. ``mean_shift`` is the mean
-    change from blind first to effective ratings, in shares of the scale, ``None`` without both."""
+    """The overall score three ways; ``sections.OVERALL`` says what each field means. A ``rules_only`` or ``partial``
+    figure is shown with its weight ("rules only, weight 0.40") and stands in ``part_only``, the three being withheld
+    with that label. ``missing`` names the parts left out. ``mean_shift`` is ``None`` without ratings of both kinds."""
 
     label: Label
     weight: float
@@ -67,11 +62,9 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class MetricLine:
-    """A metric over the run. Means are on the metric's own ``scale``; class metrics have ``shares`` (label -> share
-    of effective labels) instead. ``weight`` is its weight in the profile, 0 where it is only reported; ``share`` the
-    mean on the profile's unit scale (0 to 1), for bars. ``kind`` is rule, judge, imported, ...; ``rated`` counts
-    answers with an expert's value, ``overridden`` with a decision, ``unresolved`` with tied experts. ``report_name``
-    is the profile's source's name, under which figures stand times ``report_factor``."""
+    """A metric over the run; ``sections.METRICS`` says what each field means. Means are on the metric's own ``scale``;
+    class metrics have ``shares`` (label -> share of effective labels) instead. ``report_name`` is that of the profile's
+    source, under which figures stand times ``report_factor``."""
 
     metric_id: int
     name: str
