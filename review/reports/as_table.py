@@ -44,9 +44,9 @@ def answer_table(
 def figure_rows(report: Report) -> Iterator[list[Cell]]:
     """A row for each figure of the run, its metrics and its categories."""
     for path, value in REPORT.leaves(report, Output.XLSX):
-        section, *inner, name = path[1:]
-        about = ".".join([section, *inner]) if section != METRICS.name else inner[0]
-        if section == OVERALL.name and name == "part_only":  # called by what it is, with the weight that it has
+        *inner, name = path[1:]
+        about = ".".join(inner[1:] if inner[:1] == [METRICS.name] else inner)
+        if (about, name) == (OVERALL.name, "part_only"):  # called by what it is, with the weight that it has
             about, name = str(report.overall.label), f"weight {report.overall.weight:.2f}"
         row: list[Cell] = [about, name, _cell(value)]
         if isinstance(value, Figure):

@@ -21,13 +21,13 @@ from review.reports.answer_entries import ANSWERS
 from review.reports.entries import EVERYWHERE, Entry, Output, Section
 from review.reports.exporting import export
 from review.reports.figure import Figure
-from review.reports.sections import BY_CATEGORY, METRICS, OVERALL, REPORT, RUN
+from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, REPORT, RUN
 from tests.factories import make_user
 from tests.review.builders import answers_to, run_over
 from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db
-SECTIONS: tuple[Section[Any, Any], ...] = (RUN, OVERALL, METRICS, BY_CATEGORY, ANSWERS)
+SECTIONS: tuple[Section[Any, Any], ...] = (RUN, OVERALL, METRICS, COVERAGE, BY_CATEGORY, ANSWERS)
 
 
 @contextmanager
