@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from review.urls import urlpatterns
-from tests.pages.tours import NO_PAGES, forgotten
+from tests.pages.tours import NO_PAGES, addresses, forgotten
 from tests.pages.world import make_world
 
 
@@ -17,4 +16,4 @@ def test_a_page_in_no_list_is_told_and_what_only_takes_forms_is_not() -> None:
     assert {"home", "my-ratings", "adjudication-rubric", "pairs-rate", "practice-example"} <= left
     assert not {"review-submit", "pairs-prefer", "queue-close", "keys-switch", "run-override", *NO_PAGES} & left
     assert "my-ratings" not in forgotten([reverse("my-ratings")], lead)
-    assert set(NO_PAGES) <= {pattern.name for pattern in urlpatterns}
+    assert set(NO_PAGES) <= {pattern.name for pattern in addresses()}

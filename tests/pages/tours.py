@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from urllib.parse import urlsplit
 
 from django.test import Client
 from django.urls import URLPattern, resolve, reverse
 
 from evaluation.models import JudgeVersion, QuestionSet, Run, User
+from evaluation.work.plugins import extras
 from review.evidence.rating_input import Given
 from review.extras.pairs.making import make_pairs
 from review.models import Assignment, ReviewQueue
@@ -16,7 +18,6 @@ from review.ratings.leases import next_assignment
 from review.ratings.leaving import escalate
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import metrics_of, submit
-from review.urls import urlpatterns
 
 #: Addresses that answer a GET and are no page of their own.
 NO_PAGES = {
@@ -116,19 +117,24 @@ def pages_of_a_reviewer(person: User) -> list[str]:
 
 
 def forgotten(paths: Iterable[str], lead: User) -> list[str]:
-    """Addresses of ``review/urls.py`` that answer a GET and are neither opened nor known to be no page."""
+    """Addresses of the human half that answer a GET and are neither opened nor known to be no page."""
     opened = {resolve(urlsplit(path).path).url_name for path in paths}
     client = Client()
     client.force_login(lead)
     left = []
-    for pattern in urlpatterns:
-        assert isinstance(pattern, URLPattern)
+    for pattern in addresses():
         if pattern.name in opened or pattern.name in NO_PAGES:
             continue
         blanks = {name: "x" if type(part).__name__ == "StringConverter" else 0 for name, part in _parts(pattern)}
         if client.get(reverse(pattern.name, kwargs=blanks)).status_code != 405:
             left.append(str(pattern.name))
     return left
+
+
+def addresses() -> list[URLPattern]:
+    """Those of the human half and of its extras."""
+    modules = ["review.urls", *(extra.urls for extra in extras() if extra.urls)]
+    return [pattern for module in modules for pattern in import_module(module).urlpatterns]
 
 
 def _parts(pattern: URLPattern) -> Iterable[tuple[str, object]]:

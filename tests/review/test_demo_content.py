@@ -18,7 +18,7 @@ from evaluation.files.reading import read_answers, read_questions
 from evaluation.metrics.negative_detection import negative_detection
 
 DEMO = Path(review.management.demo.__file__).parent
-PAIRS = DEMO.parent / "extras" / "pairs"
+PAIRS = DEMO.parents[1] / "extras" / "pairs"
 SYSTEMS = {"demo-graph": "answers_graph.jsonl", "demo-vector": "answers_vector.jsonl"}
 CATEGORIES = ["single_hop", "multi_hop_2", "multi_hop_3", "aggregation", "inference", "negative"]
 FAULTS = {

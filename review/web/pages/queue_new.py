@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evaluation.models import Run
 from evaluation.wording import numbers
 from review.plans.wording import ExpectedCard, GoalRow
 from review.queues.preview import QueuePreview
+from review.web.forms.queue import QueueForm
+
+
+@dataclass(frozen=True, slots=True)
+class NewQueuePage:
+    """The form of a new queue on a run; ``error`` says why it could not be made."""
+
+    run: Run
+    form: QueueForm
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from review.queues.picking import answers_to
 from review.queues.preview import queue_preview
 from review.statistics.sampling.member import DrawParams, Strategy
 from review.web.forms.queue import QueueForm
-from review.web.pages.queue_new import PreviewCard, preview_card
+from review.web.pages.queue_new import NewQueuePage, PreviewCard, preview_card
 from review.web.views.people import person
 
 MOST_RUNS = 20
@@ -52,7 +52,7 @@ def queue_new(request: HttpRequest) -> HttpResponse:
             messages.success(request, gettext("The queue is open. Its members see it on their start page."))
             return redirect("queue", queue.pk)
     status = 409 if error else (400 if form.errors else 200)
-    return render(request, "review/queue_new.html", {"run": run, "form": form, "error": error}, status=status)
+    return render(request, "review/queue_new.html", {"page": NewQueuePage(run, form, error)}, status=status)
 
 
 @login_required
