@@ -75,5 +75,5 @@ mutate: setup-dev $(MUTATION)/.ready  ## break 600 places of the pure packages, 
 	$(MUTATION)/bin/python -m tests.mutation.drawing $(MUTATION)/mutants.jsonl $(if $(CHANGED),--changed $(CHANGED))
 	$(BIN)/python -m tests.mutation.running $(MUTATION)/mutants.jsonl $(if $(WORKERS),--workers $(WORKERS))
 
-messages: setup-dev            ## collect and compile the Korean and English catalogues (needs gettext)
+messages: setup-dev            ## collect and compile the Korean catalogue (needs gettext)
 	$(BIN)/python -m tests.catalogues

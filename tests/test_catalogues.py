@@ -1,34 +1,35 @@
-"""Both languages are complete, and what is compiled is what is written."""
+"""Korean is complete and compiled as it is written; English needs no catalogue, whatever the site's language."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import Any
 
 import polib
 import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import translation
 
-from tests.catalogues import LANGUAGES, catalogue
+from tests.catalogues import CATALOGUE
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]|\{(\w*)\}")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_text_is_translated_and_none_is_doubtful(language: str) -> None:
-    file = polib.pofile(str(catalogue(language)))
+def test_every_text_is_translated_and_none_is_doubtful() -> None:
+    file = polib.pofile(str(CATALOGUE))
     assert len(file) > 100
     assert [e.msgid for e in file.untranslated_entries()] == []
     assert [e.msgid for e in file.fuzzy_entries()] == []
     assert [e.msgid for e in file.obsolete_entries()] == []
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_translations_keep_their_placeholders(language: str) -> None:
+def test_translations_keep_their_placeholders() -> None:
     def names(text: str) -> set[str]:
         return {a or b for a, b in PLACEHOLDER.findall(text)}
 
     wrong = []
-    for entry in polib.pofile(str(catalogue(language))):
+    for entry in polib.pofile(str(CATALOGUE)):
         wanted = names(entry.msgid) | names(entry.msgid_plural)
         for text in [entry.msgstr, *entry.msgstr_plural.values()]:
             if text and (not names(text) <= wanted or (not entry.msgid_plural and names(text) != wanted)):
@@ -36,12 +37,50 @@ def test_translations_keep_their_placeholders(language: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_compiled_catalogue_is_fresh(language: str) -> None:
-    path: Path = catalogue(language)
-    written = {e.msgid: e.msgstr or e.msgstr_plural for e in polib.pofile(str(path)) if e.translated()}
-    compiled = {e.msgid: e.msgstr or e.msgstr_plural for e in polib.mofile(str(path.with_suffix(".mo")))}
-    assert compiled == written
+def test_the_compiled_catalogue_is_fresh() -> None:
+    def texts(file: polib.POFile | polib.MOFile) -> dict[tuple[str | None, str], object]:
+        return {(e.msgctxt, e.msgid): e.msgstr or e.msgstr_plural for e in file}
+
+    assert texts(polib.mofile(str(CATALOGUE.with_suffix(".mo")))) == texts(polib.pofile(str(CATALOGUE)))
+
+
+@pytest.fixture(params=["en", "ko"])
+def site_language(request: pytest.FixtureRequest, settings: Any) -> str:
+    """The language of people who chose none; texts are loaded anew, as when the site starts with it."""
+    settings.LANGUAGE_CODE = request.param
+    settings.LOCALE_PATHS = list(settings.LOCALE_PATHS)  # whose change makes Django forget the texts it has loaded
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("site_language")
+def test_english_is_what_the_sources_say() -> None:
+    """No installed package translates one of our texts to English, and none falls back to the site's language."""
+    translation.gettext("Skip to content")  # the site's own language is loaded first
+    wrong = []
+    with translation.override("en"):
+        for entry in polib.pofile(str(CATALOGUE)):
+            said, context = entry.msgid, entry.msgctxt
+            shown = translation.pgettext(context, said) if context else translation.gettext(said)
+            if shown != said:
+                wrong.append((said, shown))
+            for number in (0, 1, 2, 21) if entry.msgid_plural else ():
+                wanted = said if number == 1 else entry.msgid_plural
+                if (counted := translation.ngettext(said, entry.msgid_plural, number)) != wanted:
+                    wrong.append((said, counted))
+    assert wrong == []
+
+
+@pytest.mark.django_db
+def test_a_browser_sees_its_own_language_whatever_the_language_of_the_site(site_language: str) -> None:
+    def page(**headers: str) -> str:
+        return Client().get(reverse("login"), headers=headers, follow=True).content.decode()
+
+    first = {"en": "Skip to content", "ko": "본문으로 건너뛰기"}
+    for language, text in first.items():
+        shown = page(**{"accept-language": language})
+        assert f'<html lang="{language}"' in shown
+        assert text in shown
+    assert first[site_language] in page()
 
 
 def test_no_korean_particle_has_to_agree_with_a_placeholder() -> None:
@@ -51,7 +90,7 @@ def test_no_korean_particle_has_to_agree_with_a_placeholder() -> None:
     assert not agreeing.search("“%(id)s”인 질문, %(set)s의 답변, 버전(%(newest)s)은")
     wrong = [
         text
-        for entry in polib.pofile(str(catalogue("ko")))
+        for entry in polib.pofile(str(CATALOGUE))
         for text in [entry.msgstr, *entry.msgstr_plural.values()]
         if agreeing.search(text)
     ]

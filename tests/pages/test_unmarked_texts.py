@@ -19,7 +19,7 @@ from evaluation.models import Run
 from review.models import Assignment, ReviewItem
 from review.ratings.leases import next_assignment
 from tests.access_rules import PAGES as PAGE_RULES
-from tests.catalogues import catalogue
+from tests.catalogues import CATALOGUE
 from tests.factories import make_draft_run, make_queue, make_scored_run, make_units, make_user
 from tests.pages.visible_text import visible_texts
 from tests.pages.world import PEOPLE, World, make_world
@@ -57,7 +57,7 @@ def english_in(texts: Iterable[str]) -> list[str]:
 
 def left_english(texts: Iterable[str]) -> list[str]:
     """Texts that the catalogue translates and that stand here in English: translated when a module was imported."""
-    two_words = {e.msgid: e.msgstr for e in polib.pofile(str(catalogue("ko"))) if " " in e.msgid and e.msgstr}
+    two_words = {e.msgid: e.msgstr for e in polib.pofile(str(CATALOGUE)) if " " in e.msgid and e.msgstr}
     return [text for text in texts if two_words.get(text, text) != text]
 
 
