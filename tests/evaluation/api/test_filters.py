@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -33,13 +34,14 @@ def someone() -> Caller:
     return viewer(make_scored_run(make_answer_set()).project)
 
 
-@pytest.mark.parametrize("path", LISTS)
-@pytest.mark.parametrize("trick", TRICKS)
-def test_parameters_nobody_declared_are_400(someone: Caller, path: str, trick: str) -> None:
+def test_parameters_nobody_declared_are_400(someone: Caller) -> None:
     """A8."""
-    response = someone.client.get(f"/api/v1/{path}?{trick}")
-    assert response.status_code == 400
-    assert list(response.json()) == [trick.partition("=")[0]]
+    taken = []
+    for path, trick in product(LISTS, TRICKS):
+        response = someone.client.get(f"/api/v1/{path}?{trick}")
+        if (response.status_code, list(response.json())) != (400, [trick.partition("=")[0]]):
+            taken.append(f"{path}?{trick}: {response.status_code} {response.json()}")
+    assert taken == []
 
 
 @pytest.mark.parametrize("path", ["runs/1/", "question-sets/1/"])

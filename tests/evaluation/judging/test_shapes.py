@@ -59,13 +59,14 @@ NUGGETS = (Nugget(name="three years"), Nugget(name="a fee"))
 NEGATIVE = {"category": "negative", "check": "should_not_hallucinate"}
 
 
-@pytest.mark.parametrize("family", families())
-def test_schemas_use_only_what_every_server_knows_and_leave_no_member_open(family: str) -> None:
-    talk = Talk(family_named(family).judge(before(family, question(nuggets=NUGGETS, **NEGATIVE))))
-    if talk.ask is not None:
-        known = {"type", "properties", "required", "additionalProperties", "items", "enum"}
-        assert members(talk.ask.schema) <= known
-        assert talk.ask.schema["required"] == list(talk.ask.schema["properties"])
+def test_schemas_use_only_what_every_server_knows_and_leave_no_member_open() -> None:
+    known = {"type", "properties", "required", "additionalProperties", "items", "enum"}
+    wrong = []
+    for family in families():
+        ask = Talk(family_named(family).judge(before(family, question(nuggets=NUGGETS, **NEGATIVE)))).ask
+        if ask and (members(ask.schema) - known or ask.schema["required"] != list(ask.schema["properties"])):
+            wrong.append((family, ask.schema))
+    assert wrong == []
 
 
 json_values = st.recursive(
