@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 
+KEPT = {"PYTHONDONTWRITEBYTECODE": ""}
 SLOW = "not faults and not bench and not crowd and not endurance"
 # No database in them, one that they make themselves (faults), the same figures again from many rows (conversion), or
 # texts and rights, which are Python's business on every database.
@@ -39,10 +40,14 @@ ONCE = (
 
 
 def lane(title: str, *arguments: str, **environment: str) -> int:
-    """Run pytest once with its own environment; its exit code."""
+    """Run pytest once with its own environment; its exit code.
+
+    Whatever the environment says, compiled modules are kept: without them each worker, the next lane and each of the
+    commands that tests start compile everything anew.
+    """
     print(f"== {title}", flush=True)
     command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *arguments]
-    return subprocess.run(command, env={**os.environ, **environment}, check=False).returncode
+    return subprocess.run(command, env=os.environ | KEPT | environment, check=False).returncode
 
 
 def main() -> int:
