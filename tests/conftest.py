@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +17,16 @@ from evaluation.storage import append_only
 LONG = (
     "tests/conversion/test_published",
     "tests/pages/test_browser",
+    "tests/pages/test_degenerate_runs",
     "tests/evaluation/questions/test_real_files",
     "tests/faults",
     "tests/test_settings",
     "tests/test_access_matrix",
+    "tests/test_rest_schema",
     "tests/pages/test_unmarked_texts",
 )
+#: Allocations, collections of the youngest, and collections of the middle generation from one collection to the next.
+SELDOM = (20_000, 10, 20)
 _TRIGGERS: dict[str, Any] = {"installed": True, "database": None}
 
 
@@ -43,6 +48,12 @@ def _is_transactional(request: pytest.FixtureRequest) -> bool:
     marker = request.node.get_closest_marker("django_db")
     fixtures = {"transactional_db", "live_server"} & set(request.fixturenames)
     return bool(fixtures or (marker and marker.kwargs.get("transaction")))
+
+
+def pytest_collection_finish() -> None:
+    """From here on cycles are looked for seldom: each full collection walks all the tests and all they import, and
+    in the tests of pages and ratings that took an eighth of the processor time."""
+    gc.set_threshold(*SELDOM)
 
 
 @pytest.hookimpl(tryfirst=True)
