@@ -99,7 +99,17 @@ def answer_rows(run: Run) -> list[Answer]:
 def score(
     run: Run, answer: Answer, row: MetricDefinition, value: float | str | None, *, author: str = "", **fields: Any
 ) -> Score:
-    """One score row: a number, a class label of a class metric, ``FAILED``, ``OFF_SCALE`` or ``NOT_APPLICABLE``."""
+    """One score row of a value as ``score_row`` takes it, stored."""
+    made = score_row(run, answer, row, value, author=author, **fields)
+    made.save(force_insert=True)
+    return made
+
+
+def score_row(
+    run: Run, answer: Answer, row: MetricDefinition, value: float | str | None, *, author: str = "", **fields: Any
+) -> Score:
+    """One score row, not stored yet: a number, a class label of a class metric, ``FAILED``, ``OFF_SCALE`` or
+    ``NOT_APPLICABLE``."""
     outcome: dict[str, Any] = {"status": "scored", "value": value}
     if value == NOT_APPLICABLE:
         outcome = {"status": "not_applicable", "reason": "no_keywords"}
@@ -111,27 +121,23 @@ def score(
         outcome = {"status": "scored", "label": value}
     fields = outcome | fields
     identity = [run.pk, answer.pk, row.pk, author, fields.get("repeat", 1), fields.pop("by", 0)]
-    return Score.objects.create(
-        run=run, answer=answer, metric=row, author=author, origin=content_hash(identity), **fields
-    )
+    return Score(run=run, answer=answer, metric=row, author=author, origin=content_hash(identity), **fields)
 
 
 def score_all(run: Run, values: Mapping[str, Sequence[float | str | None]]) -> None:
     """Scores by metric name, one for each answer in order; ``None`` leaves an answer without a row (pending)."""
     rows = definitions(values)
     judge = run.judges.filter(primary=True).first()
+    answers = answer_rows(run)
+    made = []
     for name, given in values.items():
-        by_judge = name in JUDGED and judge is not None
-        for answer, value in zip(answer_rows(run), given, strict=True):
+        by: dict[str, Any] = {}
+        if name in JUDGED and judge is not None:
+            by = {"judge_version_id": judge.judge_version_id, "rubric_version_id": judge.rubric_version_id}
+        for answer, value in zip(answers, given, strict=True):
             if value is not None:
-                score(
-                    run,
-                    answer,
-                    rows[name],
-                    value,
-                    judge_version_id=judge.judge_version_id if by_judge and judge else None,
-                    rubric_version_id=judge.rubric_version_id if by_judge and judge else None,
-                )
+                made.append(score_row(run, answer, rows[name], value, **by))
+    Score.objects.bulk_create(made)
 
 
 def second_judge(run: Run, values: Mapping[str, Sequence[float | str | None]], name: str = "second") -> JudgeVersion:
