@@ -66,10 +66,11 @@ def kept_connections() -> Iterator[None]:
         moment.connect(close_old_connections)
 
 
-@pytest.fixture
-def rest(db: None) -> BaseSchema:
+@pytest.fixture(scope="module")
+def rest(django_db_setup: None, django_db_blocker: Any) -> BaseSchema:
     """The schema as the site serves it."""
-    loaded: BaseSchema = schemathesis.openapi.from_wsgi("/api/v1/schema/", application)
+    with django_db_blocker.unblock():
+        loaded: BaseSchema = schemathesis.openapi.from_wsgi("/api/v1/schema/", application)
     return loaded
 
 

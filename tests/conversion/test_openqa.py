@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import transaction
 from rest_framework.test import APIClient
 
 from evaluation.core.roles import Role
@@ -21,18 +23,34 @@ from tests.factories import make_project, make_user
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(scope="module")
+def stored(
+    django_db_setup: None, django_db_blocker: Any, sample_data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[int, dict[str, Path]]]:
+    """The key of the run over the answers, and the rating files: imported once for all tests of the file, each of which
+    takes back its own changes alone."""
+    files = convert(sample_data / "openqa_nq301", tmp_path_factory.mktemp("openqa"))
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield import_all(files), files
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def openqa(sample_data: Path, tmp_path: Path) -> tuple[Run, dict[str, Path]]:
+def openqa(stored: tuple[int, dict[str, Path]]) -> tuple[Run, dict[str, Path]]:
     """The run over the answers, and the rating files."""
-    files = convert(sample_data / "openqa_nq301", tmp_path)
+    number, files = stored
+    return Run.objects.get(pk=number), files
+
+
+def import_all(files: dict[str, Path]) -> int:
+    """Import the questions and the answers through the commands; the run's key."""
     project = make_project()
     call_command("import_questions", str(files["questions"]), name="openqa", project=project.name, stdout=StringIO())
     out = StringIO()
     options = {"questions": "openqa", "system": "twelve systems", "project": project.name}
     call_command("import_answers", str(files["answers"]), **options, stdout=out)
     (number,) = re.findall(r"run (\d+)", out.getvalue())
-    run = Run.objects.get(pk=number)
-    return run, files
+    return int(number)
 
 
 def imported(run: Run, *paths: Path, **options: Any) -> list[dict[str, Any]]:
