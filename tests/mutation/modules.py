@@ -1,6 +1,6 @@
 """Which modules are mutated and which test files should notice, both read from what is there: no path is named here.
 
-The modules are those of the contract "The ground floor is pure". A test file belongs to what it imports, itself or
+The modules are those of the contract "Pure packages know no Django and no table". A test file belongs to what it imports, itself or
 through helpers beside it, so that files may move.
 """
 
@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypedDict
 
-CONTRACT = "The ground floor is pure"
+CONTRACT = "Pure packages know no Django and no table"
 PRODUCT = ("evaluation", "review")
 MOST_FILES = 25  # of the tests that reach a module over others: those that are further away notice little
 MOST_IMPURE_FILES = 6  # they start a database each time
