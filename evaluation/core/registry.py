@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import ParamSpec, Protocol
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.rulebook import Cap, CitationRules, NextStepRules
 from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result
 from evaluation.core.scales import Scale
+
+P = ParamSpec("P")
 
 
 class Kind(StrEnum):
@@ -61,7 +63,7 @@ class Bilingual:
         return self.ko if language.startswith("ko") else self.en
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSpec:
     """A metric's description. ``version`` rises when figures would move. ``inputs`` names what it needs beside
     question and answer: ``keywords``, ``check``, ``reference``, ``contexts``, ``latency``, ``embeddings``;
@@ -70,8 +72,8 @@ class MetricSpec:
     questions it applies to, where not to all."""
 
     name: str
-    version: int
-    kind: Kind
+    version: int = 1
+    kind: Kind = Kind.RULE
     scale: Scale
     title: Bilingual
     formula: Bilingual
@@ -87,17 +89,8 @@ class MetricSpec:
     @property
     def definition_hash(self) -> str:
         """Hash of what makes figures comparable: name, version, scale, direction, form and rubric family."""
-        return content_hash(
-            [
-                self.name,
-                self.version,
-                self.kind,
-                str(self.scale),
-                self.direction,
-                self.review_form,
-                self.rubric_family,
-            ]
-        )
+        form = (self.direction, self.review_form, self.rubric_family)
+        return content_hash([self.name, self.version, self.kind, str(self.scale), *form])
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +132,16 @@ class RuleMetric(Protocol):
     def __call__(self, question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings, /) -> Result: ...
 
 
-def rule_metric(spec: MetricSpec) -> Callable[[RuleFunction], RuleMetric]:
-    """Attach the description to a pure function; nothing is registered by this."""
+def _declaring(describe: Callable[P, MetricSpec]) -> Callable[P, Callable[[RuleFunction], RuleMetric]]:
+    def declare(*args: P.args, **fields: P.kwargs) -> Callable[[RuleFunction], RuleMetric]:
+        def attach(function: RuleFunction) -> RuleMetric:
+            function.spec = describe(*args, **fields)  # type: ignore[attr-defined]
+            return function  # type: ignore[return-value]
 
-    def attach(function: RuleFunction) -> RuleMetric:
-        function.spec = spec  # type: ignore[attr-defined]
-        return function  # type: ignore[return-value]
+        return attach
 
-    return attach
+    return declare
+
+
+#: Takes the fields of a description and attaches it to a pure function; nothing is registered by this.
+rule_metric = _declaring(MetricSpec)

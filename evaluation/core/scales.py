@@ -94,3 +94,8 @@ class Scale:
     def holds_mean(self, value: float) -> bool:
         """Whether the number can be a mean of values on the scale (levels need not be whole)."""
         return self.kind is not ScaleKind.CLASS and math.isfinite(value) and self.low <= value <= self.high
+
+
+UNIT = Scale(ScaleKind.REAL, 0, 1)
+PERCENT = Scale(ScaleKind.REAL, 0, 100)
+YES_NO = Scale(ScaleKind.YES_NO, 0, 1)

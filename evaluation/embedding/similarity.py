@@ -12,7 +12,7 @@ from typing import Any
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import AnswerSpec, Finding, QuestionSpec, Result
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import PERCENT
 from evaluation.embedding.protocol import Vector, cosine, percent
 
 
@@ -36,9 +36,8 @@ def answer_relevance(
 
 SPEC = MetricSpec(
     name="semantic_similarity",
-    version=1,
     kind=Kind.EMBEDDING,
-    scale=Scale(ScaleKind.REAL, 0, 100),
+    scale=PERCENT,
     title=Bilingual("Semantic similarity", "의미 유사도"),
     formula=Bilingual(
         "cosine of the embeddings of answer and expected answer (the nearest of several), below 0 as 0, x 100; "

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.registry import RuleMetric
-from evaluation.metrics.citation_coverage import citation_coverage
-from evaluation.metrics.citation_format import citation_format
-from evaluation.metrics.citation_validity import citation_validity
+from evaluation.metrics.citation_metrics import citation_coverage, citation_format, citation_validity
 from evaluation.metrics.dont_know import dont_know
 from evaluation.metrics.hallucination_flags import hallucination_flags
-from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit, required_info_coverage
+from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit, nugget_coverage, required_info_coverage
 from evaluation.metrics.latency import latency
 from evaluation.metrics.negative_detection import negative_detection
 from evaluation.metrics.next_steps import next_steps
-from evaluation.metrics.nugget_coverage import nugget_coverage
 from evaluation.metrics.retrieval import (
     average_precision_at_k,
     hit_at_k,
@@ -21,8 +18,8 @@ from evaluation.metrics.retrieval import (
     precision_at_k,
     recall_at_k,
     reciprocal_rank,
+    source_relevance,
 )
-from evaluation.metrics.source_relevance import source_relevance
 
 RULE_METRICS: tuple[RuleMetric, ...] = (
     keyword_hit,

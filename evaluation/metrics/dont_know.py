@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.registry import Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, Finding, QuestionSpec, Result
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import YES_NO
 from evaluation.metrics.normalise import fold, fold_with_lines, folded, sentences
 from evaluation.metrics.phrases import PhraseHit, find_phrase
 
@@ -23,22 +23,18 @@ _SHORT = 2  # sentences: in longer answers only the first one is looked at
 
 
 @rule_metric(
-    MetricSpec(
-        name="dont_know",
-        version=1,
-        kind=Kind.RULE,
-        scale=Scale(ScaleKind.YES_NO, 0, 1),
-        title=Bilingual("Admits not knowing", "모름 인정"),
-        formula=Bilingual(
-            "1 if the answer admits not knowing: a phrase in an answer of at most two sentences or in the first "
-            "sentence of a longer one, or a bare n/a, none, null or unknown; else 0",
-            "답변이 모른다고 인정하면 1, 아니면 0: 두 문장 이하의 답변 또는 긴 답변의 첫 문장에 표현이 있거나, "
-            "답변이 n/a, none, null, unknown뿐인 경우",
-        ),
-        source="001",
-        direction=Direction.NONE,
-        review_form=ReviewForm.YES_NO,
-    )
+    name="dont_know",
+    scale=YES_NO,
+    title=Bilingual("Admits not knowing", "모름 인정"),
+    formula=Bilingual(
+        "1 if the answer admits not knowing: a phrase in an answer of at most two sentences or in the first "
+        "sentence of a longer one, or a bare n/a, none, null or unknown; else 0",
+        "답변이 모른다고 인정하면 1, 아니면 0: 두 문장 이하의 답변 또는 긴 답변의 첫 문장에 표현이 있거나, "
+        "답변이 n/a, none, null, unknown뿐인 경우",
+    ),
+    source="001",
+    direction=Direction.NONE,
+    review_form=ReviewForm.YES_NO,
 )
 def dont_know(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """1 or 0, for every answer."""

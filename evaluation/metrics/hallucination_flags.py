@@ -16,14 +16,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.registry import Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
-from evaluation.core.scales import Scale, ScaleKind
-from evaluation.metrics.content_tokens import content_tokens
-from evaluation.metrics.matching import KeywordHit, find_keyword
-from evaluation.metrics.normalise import Mapped, fold, fold_with_lines, folded, is_hangul, sentences
+from evaluation.core.scales import YES_NO
+from evaluation.metrics.matching import KeywordHit, Tier, find_keyword
+from evaluation.metrics.normalise import Mapped, content_tokens, fold, fold_with_lines, folded, is_hangul, sentences
 from evaluation.metrics.prepared import prepare
-from evaluation.metrics.tiers import Tier
 
 _GAP = r"[\s.·-]{0,3}"
 _AREA = r"(?:2|3[1-3]|4[1-4]|5[1-5]|6[1-4]|70|80|50[2-8]|1[016-9])"
@@ -137,24 +135,20 @@ _SCHOOL = "대"  # 서울대 is 서울대학교 too
 
 
 @rule_metric(
-    MetricSpec(
-        name="hallucination_flags",
-        version=1,
-        kind=Kind.RULE,
-        scale=Scale(ScaleKind.YES_NO, 0, 1),
-        title=Bilingual("Hallucination flags", "환각 표시"),
-        formula=Bilingual(
-            "1 if anything is flagged, else 0: a phone number in no source and not in the question; a name the "
-            "profile forbids, unless the question names it and the answer negates it or names its own institution; "
-            "a phrase of avoidance in an answer without a fact from the sources",
-            "표시된 것이 있으면 1, 없으면 0: 출처와 질문 어디에도 없는 전화번호; 프로필이 금지한 기관명(질문에 나온 "
-            "이름을 답변이 부정하거나 자기 기관을 밝히면 제외); 출처의 사실 없이 회피하는 표현",
-        ),
-        source="003",
-        direction=Direction.LOWER,
-        inputs=("contexts",),
-        review_form=ReviewForm.YES_NO,
-    )
+    name="hallucination_flags",
+    scale=YES_NO,
+    title=Bilingual("Hallucination flags", "환각 표시"),
+    formula=Bilingual(
+        "1 if anything is flagged, else 0: a phone number in no source and not in the question; a name the "
+        "profile forbids, unless the question names it and the answer negates it or names its own institution; "
+        "a phrase of avoidance in an answer without a fact from the sources",
+        "표시된 것이 있으면 1, 없으면 0: 출처와 질문 어디에도 없는 전화번호; 프로필이 금지한 기관명(질문에 나온 "
+        "이름을 답변이 부정하거나 자기 기관을 밝히면 제외); 출처의 사실 없이 회피하는 표현",
+    ),
+    source="003",
+    direction=Direction.LOWER,
+    inputs=("contexts",),
+    review_form=ReviewForm.YES_NO,
 )
 def hallucination_flags(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """1 or 0 with the flags as findings. Phone numbers and avoidance need sources: where the system does not retrieve

@@ -16,9 +16,8 @@ from evaluation.core.samples import Finding, Result, Status
 from evaluation.metrics import korean
 from evaluation.metrics.first_tier import FirstTier
 from evaluation.metrics.korean import CLOSED_LIST
-from evaluation.metrics.matching import MATCHINGS, KeywordHit, find_keyword
+from evaluation.metrics.matching import MATCHINGS, KeywordHit, Tier, find_keyword
 from evaluation.metrics.normalise import folded
-from evaluation.metrics.tiers import Tier
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.registry import Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.core.scales import Scale, ScaleKind
 
@@ -10,22 +10,18 @@ _SECONDS = Scale(ScaleKind.SECONDS, 0, 86_400)
 
 
 @rule_metric(
-    MetricSpec(
-        name="latency",
-        version=1,
-        kind=Kind.RULE,
-        scale=_SECONDS,
-        title=Bilingual("Latency", "응답 지연시간"),
-        formula=Bilingual(
-            "seconds from the request to the complete answer; mean, median and 95th percentile",
-            "요청부터 전체 답변까지의 시간(초); 평균, 중앙값, 95번째 백분위수",
-        ),
-        source="000",
-        direction=Direction.LOWER,
-        inputs=("latency",),
-        aggregation="latency",
-        review_form=ReviewForm.NONE,
-    )
+    name="latency",
+    scale=_SECONDS,
+    title=Bilingual("Latency", "응답 지연시간"),
+    formula=Bilingual(
+        "seconds from the request to the complete answer; mean, median and 95th percentile",
+        "요청부터 전체 답변까지의 시간(초); 평균, 중앙값, 95번째 백분위수",
+    ),
+    source="000",
+    direction=Direction.LOWER,
+    inputs=("latency",),
+    aggregation="latency",
+    review_form=ReviewForm.NONE,
 )
 def latency(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """Seconds; not applicable (``no_latency``) where none was measured, failed (``scale``) where it is no time of a

@@ -1,6 +1,4 @@
-"""Keywords made ready once: what each tier needs to know about a keyword before it sees an answer.
-
-Keyword matching in tiers: which keyword occurs in an answer, how, and where.
+"""Keyword matching in tiers: which keyword occurs in an answer, how, and where.
 
 ``exact`` on token boundaries; ``spacing`` with the spaces beside Hangul removed, from a token or morpheme start;
 ``particle`` with particles and endings dropped; ``number`` as an equal value in another spelling; ``compound`` where a
@@ -12,14 +10,63 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 
 from evaluation.core.errors import UnknownName
-from evaluation.metrics.korean import CLOSED_LIST, analysis, starts_morpheme, stems, without_particle
+from evaluation.metrics.korean import (
+    CLOSED_LIST,
+    analysis,
+    is_particle_chain,
+    only_grammar_follows,
+    starts_morpheme,
+    stems,
+    without_particle,
+)
 from evaluation.metrics.negation import holds_negation
-from evaluation.metrics.normalise import is_boundary, is_hangul, sentence_span, sentences
+from evaluation.metrics.normalise import hangul_run, is_boundary, is_hangul, sentence_span, sentences
+from evaluation.metrics.numbers import starts_with_counter
 from evaluation.metrics.prepared import PreparedText, prepare
-from evaluation.metrics.tiers import Tier, right_edge
+
+
+class Tier(StrEnum):
+    """How a keyword was found, the strictest way first."""
+
+    EXACT = "exact"
+    SPACING = "spacing"
+    PARTICLE = "particle"
+    NUMBER = "number"
+    COMPOUND = "compound"
+    ALTERNATIVE = "alternative"
+    SUBSTRING = "substring"
+
+
+def right_edge(text: str, end: int, *, may_go_on: bool) -> Tier | None:
+    """The tier that the characters behind ``end`` of a folded text allow, or ``None`` where they make another word.
+
+    Behind a digit only particles and counters may follow ("200은", "200명"), because a product name may go on there
+    ("KODEX 200선물인버스"). ``may_go_on``: the keyword is long enough to begin a compound.
+    """
+    run = hangul_run(text, end)
+    if is_boundary(text, end) and (not run or is_hangul(text[end - 1]) or end == 0):
+        return Tier.EXACT
+    if not run:
+        return None
+    if text[end - 1].isdigit() and starts_with_counter(run):
+        return Tier.EXACT
+    if drags_particles(text, end, run):
+        return Tier.PARTICLE
+    if not is_hangul(text[end - 1]) and not text[end - 1].isalnum():
+        return Tier.EXACT
+    return Tier.COMPOUND if may_go_on and not text[end - 1].isdigit() else None
+
+
+def drags_particles(text: str, end: int, run: str) -> bool:
+    """Whether the Hangul ``run`` behind ``end`` is particles and endings only, by morphemes or the closed list."""
+    start, stop = sentence_span(text, end - 1)
+    grammar = only_grammar_follows(text[start:stop], end - start, end - start + len(run))
+    return is_particle_chain(text[end - 1], run) if grammar is None else grammar
+
 
 _LEAST_COMPOUND = 2
 _LEAST_SPLIT = 3

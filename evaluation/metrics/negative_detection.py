@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.registry import Bilingual, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, CheckPhrases, Finding, QuestionSpec, Result
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import YES_NO
 from evaluation.metrics.keyword_findings import MISSING, NEGATED, NEGATION_NOT_CONFIRMED
 from evaluation.metrics.negation import holds_negation
 from evaluation.metrics.phrases import PhraseHit, find_phrase
@@ -76,20 +76,16 @@ class _Outcome:
 
 
 @rule_metric(
-    MetricSpec(
-        name="negative_detection",
-        version=1,
-        kind=Kind.RULE,
-        scale=Scale(ScaleKind.YES_NO, 0, 1),
-        title=Bilingual("Negative detection", "부정 질문 탐지"),
-        formula=Bilingual(
-            "1 if the answer to a negative question refuses or corrects as its check asks, else 0",
-            "부정 질문에 대한 답변이 검증 유형이 요구하는 대로 거부하거나 교정하면 1, 아니면 0",
-        ),
-        source="000",
-        inputs=("check",),
-        review_form=ReviewForm.YES_NO,
-    )
+    name="negative_detection",
+    scale=YES_NO,
+    title=Bilingual("Negative detection", "부정 질문 탐지"),
+    formula=Bilingual(
+        "1 if the answer to a negative question refuses or corrects as its check asks, else 0",
+        "부정 질문에 대한 답변이 검증 유형이 요구하는 대로 거부하거나 교정하면 1, 아니면 0",
+    ),
+    source="000",
+    inputs=("check",),
+    review_form=ReviewForm.YES_NO,
 )
 def negative_detection(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """1 or 0; not applicable (``not_negative``) to other questions; failed (``no_check``, ``unknown_check: NAME``,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.registry import Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.rulebook import Condition, NextStep
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
 from evaluation.core.scales import Scale, ScaleKind
@@ -21,21 +21,17 @@ _TAG_FIELDS = ("tags", "matched_tags")
 
 
 @rule_metric(
-    MetricSpec(
-        name="next_steps",
-        version=1,
-        kind=Kind.RULE,
-        scale=Scale(ScaleKind.CLASS, labels=URGENCIES),
-        title=Bilingual("Next steps", "후속 안내"),
-        formula=Bilingual(
-            "urgency, suggested questions and actions by the profile's rules on words and tags of passages; "
-            "reported, never scored",
-            "프로필 규칙(단어와 청크 태그)에 따른 긴급도, 후속 질문, 조치; 보고만 하며 점수에 넣지 않음",
-        ),
-        source="004",
-        direction=Direction.NONE,
-        review_form=ReviewForm.NONE,
-    )
+    name="next_steps",
+    scale=Scale(ScaleKind.CLASS, labels=URGENCIES),
+    title=Bilingual("Next steps", "후속 안내"),
+    formula=Bilingual(
+        "urgency, suggested questions and actions by the profile's rules on words and tags of passages; "
+        "reported, never scored",
+        "프로필 규칙(단어와 청크 태그)에 따른 긴급도, 후속 질문, 조치; 보고만 하며 점수에 넣지 않음",
+    ),
+    source="004",
+    direction=Direction.NONE,
+    review_form=ReviewForm.NONE,
 )
 def next_steps(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """The urgency as label, the proposals as findings; not applicable (``no_next_steps``) without rules for them."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from evaluation.metrics.articles import article_references
+from evaluation.metrics.citations import article_references
 from evaluation.metrics.korean import is_particle_chain
 from evaluation.metrics.normalise import hangul_run, is_boundary
 

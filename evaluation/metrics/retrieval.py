@@ -1,29 +1,18 @@
-"""Retrieval metrics: the top k retrieved passages against the relevant ones.
-
-What the retrieval metrics share: the top k retrieved passages against the relevant ones of the question.
-
-Precision at k (source 002): the share of the top k places that hold distinct relevant passages.
-
-Recall at k (source 002): the share of the relevant passages that are in the top k.
-
-Hit at k (source 002): whether any relevant passage is in the top k; its mean is the hit rate.
-
-Reciprocal rank (source 002): how early the first relevant passage comes; its mean is MRR.
-
-Average precision at k, binary, as trec_eval's map_cut computes it: divided by all relevant passages.
-
-Normalised discounted cumulative gain at k, binary, as trec_eval's ndcg_cut computes it.
+"""Retrieval metrics: the top k retrieved passages against the relevant ones (source 002, and TREC's nDCG and average
+precision as trec_eval computes them), and the retriever's own scores (source 003).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial, wraps
 from math import log2
 from typing import Any
 
-from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.registry import Bilingual, ReviewForm, RuleFunction, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import UNIT, YES_NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,149 +54,144 @@ def ranking(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) 
     return Ranking(tuple(gains), len(relevant), settings.k, tuple(found))
 
 
-@rule_metric(
-    MetricSpec(
-        name="precision_at_k",
-        version=1,
-        kind=Kind.RULE,
-        scale=Scale(ScaleKind.REAL, 0, 1),
-        title=Bilingual("Precision@k", "정밀도@k"),
-        formula=Bilingual(
-            "distinct relevant passages in the top k / k",
-            "상위 k개에 있는 서로 다른 관련 청크 수 / k",
-        ),
-        source="002",
-        inputs=("ground_truth_chunk_ids", "retrieved_ids"),
-        review_form=ReviewForm.NONE,
-    )
+_rank_metric = partial(
+    rule_metric,
+    scale=UNIT,
+    source="002",
+    inputs=("ground_truth_chunk_ids", "retrieved_ids"),
+    review_form=ReviewForm.NONE,
 )
-def precision_at_k(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """A share between 0 and 1, empty places counted; not applicable without relevant passages or retrieval."""
-    ranked = ranking(question, answer, settings)
-    if isinstance(ranked, Result):
-        return ranked
-    return Result.scored(sum(ranked.gains) / ranked.k, detail=ranked.detail)
 
 
-@rule_metric(
-    MetricSpec(
-        name="recall_at_k",
-        version=1,
-        kind=Kind.RULE,
-        scale=Scale(ScaleKind.REAL, 0, 1),
-        title=Bilingual("Recall@k", "재현율@k"),
-        formula=Bilingual(
-            "distinct relevant passages in the top k / all relevant passages",
-            "상위 k개에 있는 서로 다른 관련 청크 수 / 전체 관련 청크 수",
-        ),
-        source="002",
-        inputs=("ground_truth_chunk_ids", "retrieved_ids"),
-        review_form=ReviewForm.NONE,
-    )
+def _of_ranking(figure: Callable[[Ranking], float]) -> RuleFunction:
+    """The metric that a figure of the ranking makes; not applicable without relevant passages or retrieval."""
+
+    @wraps(figure)
+    def metric(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
+        ranked = ranking(question, answer, settings)
+        return ranked if isinstance(ranked, Result) else Result.scored(figure(ranked), detail=ranked.detail)
+
+    return metric
+
+
+@_rank_metric(
+    name="precision_at_k",
+    title=Bilingual("Precision@k", "정밀도@k"),
+    formula=Bilingual(
+        "distinct relevant passages in the top k / k",
+        "상위 k개에 있는 서로 다른 관련 청크 수 / k",
+    ),
 )
-def recall_at_k(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """A share between 0 and 1; not applicable without relevant passages or retrieval."""
-    ranked = ranking(question, answer, settings)
-    if isinstance(ranked, Result):
-        return ranked
-    return Result.scored(sum(ranked.gains) / ranked.relevant, detail=ranked.detail)
+@_of_ranking
+def precision_at_k(ranked: Ranking) -> float:
+    """A share between 0 and 1, empty places counted."""
+    return sum(ranked.gains) / ranked.k
 
 
-@rule_metric(
-    MetricSpec(
-        name="hit_at_k",
-        version=1,
-        kind=Kind.RULE,
-        scale=Scale(ScaleKind.YES_NO, 0, 1),
-        title=Bilingual("Hit@k", "적중@k"),
-        formula=Bilingual(
-            "1 if any relevant passage is in the top k, else 0; its mean is the hit rate",
-            "상위 k개에 관련 청크가 하나라도 있으면 1, 아니면 0; 평균이 적중률",
-        ),
-        source="002",
-        inputs=("ground_truth_chunk_ids", "retrieved_ids"),
-        review_form=ReviewForm.NONE,
-    )
+@_rank_metric(
+    name="recall_at_k",
+    title=Bilingual("Recall@k", "재현율@k"),
+    formula=Bilingual(
+        "distinct relevant passages in the top k / all relevant passages",
+        "상위 k개에 있는 서로 다른 관련 청크 수 / 전체 관련 청크 수",
+    ),
 )
-def hit_at_k(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """1 or 0; not applicable without relevant passages or retrieval."""
-    ranked = ranking(question, answer, settings)
-    if isinstance(ranked, Result):
-        return ranked
-    return Result.scored(1.0 if any(ranked.gains) else 0.0, detail=ranked.detail)
+@_of_ranking
+def recall_at_k(ranked: Ranking) -> float:
+    """A share between 0 and 1."""
+    return sum(ranked.gains) / ranked.relevant
 
 
-@rule_metric(
-    MetricSpec(
-        name="reciprocal_rank",
-        version=1,
-        kind=Kind.RULE,
-        scale=Scale(ScaleKind.REAL, 0, 1),
-        title=Bilingual("Reciprocal rank", "역순위"),
-        formula=Bilingual(
-            "1 / rank of the first relevant passage in the top k, else 0; its mean is MRR",
-            "상위 k개 중 첫 관련 청크 순위의 역수, 없으면 0; 평균이 MRR",
-        ),
-        source="002",
-        inputs=("ground_truth_chunk_ids", "retrieved_ids"),
-        review_form=ReviewForm.NONE,
-    )
+@_rank_metric(
+    name="hit_at_k",
+    scale=YES_NO,
+    title=Bilingual("Hit@k", "적중@k"),
+    formula=Bilingual(
+        "1 if any relevant passage is in the top k, else 0; its mean is the hit rate",
+        "상위 k개에 관련 청크가 하나라도 있으면 1, 아니면 0; 평균이 적중률",
+    ),
 )
-def reciprocal_rank(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """1 / rank, or 0; not applicable without relevant passages or retrieval."""
-    ranked = ranking(question, answer, settings)
-    if isinstance(ranked, Result):
-        return ranked
+@_of_ranking
+def hit_at_k(ranked: Ranking) -> float:
+    """1 or 0."""
+    return 1.0 if any(ranked.gains) else 0.0
+
+
+@_rank_metric(
+    name="reciprocal_rank",
+    title=Bilingual("Reciprocal rank", "역순위"),
+    formula=Bilingual(
+        "1 / rank of the first relevant passage in the top k, else 0; its mean is MRR",
+        "상위 k개 중 첫 관련 청크 순위의 역수, 없으면 0; 평균이 MRR",
+    ),
+)
+@_of_ranking
+def reciprocal_rank(ranked: Ranking) -> float:
+    """1 / rank, or 0."""
     first = next((rank for rank, gain in enumerate(ranked.gains, 1) if gain), None)
-    return Result.scored(1 / first if first else 0.0, detail=ranked.detail)
+    return 1 / first if first else 0.0
 
 
-@rule_metric(
-    MetricSpec(
-        name="average_precision_at_k",
-        version=1,
-        kind=Kind.RULE,
-        scale=Scale(ScaleKind.REAL, 0, 1),
-        title=Bilingual("Average precision@k", "평균 정밀도@k"),
-        formula=Bilingual(
-            "sum of precision@rank over relevant places in the top k / all relevant passages",
-            "상위 k개의 관련 위치별 정밀도@순위 합 / 전체 관련 청크 수",
-        ),
-        source="TREC",
-        inputs=("ground_truth_chunk_ids", "retrieved_ids"),
-        review_form=ReviewForm.NONE,
-    )
+@_rank_metric(
+    name="average_precision_at_k",
+    title=Bilingual("Average precision@k", "평균 정밀도@k"),
+    formula=Bilingual(
+        "sum of precision@rank over relevant places in the top k / all relevant passages",
+        "상위 k개의 관련 위치별 정밀도@순위 합 / 전체 관련 청크 수",
+    ),
+    source="TREC",
 )
-def average_precision_at_k(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """A share between 0 and 1; not applicable without relevant passages or retrieval."""
-    ranked = ranking(question, answer, settings)
-    if isinstance(ranked, Result):
-        return ranked
+@_of_ranking
+def average_precision_at_k(ranked: Ranking) -> float:
+    """A share between 0 and 1."""
     precisions = (sum(ranked.gains[:rank]) / rank for rank, gain in enumerate(ranked.gains, 1) if gain)
-    return Result.scored(sum(precisions) / ranked.relevant, detail=ranked.detail)
+    return sum(precisions) / ranked.relevant
 
 
-@rule_metric(
-    MetricSpec(
-        name="ndcg_at_k",
-        version=1,
-        kind=Kind.RULE,
-        scale=Scale(ScaleKind.REAL, 0, 1),
-        title=Bilingual("nDCG@k", "nDCG@k"),
-        formula=Bilingual(
-            "sum of 1 / log2(rank + 1) over relevant places / the same with all relevant passages first",
-            "관련 위치의 1 / log2(순위 + 1) 합 / 관련 청크가 모두 앞에 올 때의 합",
-        ),
-        source="TREC",
-        inputs=("ground_truth_chunk_ids", "retrieved_ids"),
-        review_form=ReviewForm.NONE,
-    )
+@_rank_metric(
+    name="ndcg_at_k",
+    title=Bilingual("nDCG@k", "nDCG@k"),
+    formula=Bilingual(
+        "sum of 1 / log2(rank + 1) over relevant places / the same with all relevant passages first",
+        "관련 위치의 1 / log2(순위 + 1) 합 / 관련 청크가 모두 앞에 올 때의 합",
+    ),
+    source="TREC",
 )
-def ndcg_at_k(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """A share between 0 and 1; not applicable without relevant passages or retrieval."""
-    ranked = ranking(question, answer, settings)
-    if isinstance(ranked, Result):
-        return ranked
+@_of_ranking
+def ndcg_at_k(ranked: Ranking) -> float:
+    """A share between 0 and 1."""
     gained = sum(1 / log2(rank + 1) for rank, gain in enumerate(ranked.gains, 1) if gain)
     ideal = sum(1 / log2(rank + 1) for rank in range(1, min(ranked.relevant, ranked.k) + 1))
-    return Result.scored(gained / ideal, detail=ranked.detail)
+    return gained / ideal
+
+
+_DECAY = 0.1
+
+
+@rule_metric(
+    name="source_relevance",
+    scale=UNIT,
+    title=Bilingual("Source relevance", "출처 관련도"),
+    formula=Bilingual(
+        "sum of score x weight / sum of weights, weight = 1 / (1 + 0.1 x position from 0)",
+        "점수 x 가중치의 합 / 가중치의 합, 가중치 = 1 / (1 + 0.1 x 0부터 센 위치)",
+    ),
+    source="003",
+    inputs=("contexts",),
+    review_form=ReviewForm.NONE,
+)
+def source_relevance(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
+    """A share between 0 and 1, 0 where nothing was retrieved; not applicable where the system does not retrieve, a
+    passage has no score, or a score is not between 0 and 1 (BM25, distances)."""
+    if answer.contexts is None:
+        return Result.not_applicable("does_not_retrieve")
+    if not answer.contexts:
+        return Result.scored(0.0)
+    scores = [context.score for context in answer.contexts]
+    known = [score for score in scores if score is not None]
+    if len(known) < len(scores):
+        return Result.not_applicable("no_retrieval_scores")
+    if not all(map(UNIT.holds, known)):
+        return Result.not_applicable("scores_off_unit")
+    weights = [1 / (1 + _DECAY * position) for position in range(len(known))]
+    return Result.scored(sum(s * w for s, w in zip(known, weights, strict=True)) / sum(weights))

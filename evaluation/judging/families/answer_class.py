@@ -18,7 +18,6 @@ CORRECT, WRONG, DONT_KNOW = "CORRECT", "WRONG", "DONT_KNOW"
 METRICS = (
     MetricSpec(
         name="answer_class",
-        version=1,
         kind=Kind.JUDGE,
         scale=Scale(ScaleKind.CLASS, labels=(CORRECT, WRONG, DONT_KNOW)),
         title=Bilingual("Answer class", "답변 분류"),

@@ -4,7 +4,7 @@ neither passages nor reference."""
 from __future__ import annotations
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import UNIT
 from evaluation.judging.asking import Family
 from evaluation.judging.formulas import scored_in_one_call
 from evaluation.judging.gates import bottom
@@ -14,9 +14,8 @@ NAME = "answer_relevancy"
 METRICS = (
     MetricSpec(
         name=NAME,
-        version=1,
         kind=Kind.JUDGE,
-        scale=Scale(ScaleKind.REAL, 0, 1),
+        scale=UNIT,
         title=Bilingual("Answer relevancy", "답변 적합도"),
         formula=Bilingual(
             "a judge's number from 0 to 1: how far the answer responds to the question, whatever its truth",

@@ -13,7 +13,7 @@ from typing import Any
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec
 from evaluation.core.samples import Result
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import PERCENT
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask, JudgeReply, Outcome, Rung
 from evaluation.judging.reading import hear
@@ -24,9 +24,8 @@ NAME = "asked_back"
 METRICS = (
     MetricSpec(
         name="answer_relevance",
-        version=1,
         kind=Kind.JUDGE,
-        scale=Scale(ScaleKind.REAL, 0, 100),
+        scale=PERCENT,
         title=Bilingual("Answer relevance", "답변 관련성"),
         formula=Bilingual(
             "mean cosine between the question and 3 questions a judge writes from the answer, below 0 as 0, x 100; "

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import Finding, Result
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import UNIT
 from evaluation.judging.asking import Case, Family, Heard, Judging, failed
 from evaluation.judging.formulas import UNSUPPORTED, claim_support
 from evaluation.judging.reading import locate
@@ -20,9 +20,8 @@ EXTRACT, VERIFY = "extract", "verify"
 METRICS = (
     MetricSpec(
         name="claim_support",
-        version=1,
         kind=Kind.JUDGE,
-        scale=Scale(ScaleKind.REAL, 0, 1),
+        scale=UNIT,
         title=Bilingual("Claim support", "주장 근거율"),
         formula=Bilingual(
             "claims of the answer that the retrieved passages support / claims; partial support does not count; "

@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec
 from evaluation.core.samples import Finding, Result
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import PERCENT
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.gates import bottom
@@ -21,12 +21,11 @@ CONFIDENCE = "confidence"
 WEIGHTS: Mapping[str, float] = MappingProxyType({"correctness": 0.5, "completeness": 0.3, "consistency": 0.2})
 GRADES = ((80.0, "A"), (60.0, "B"), (40.0, "C"), (20.0, "D"))
 _DIGITS = 9  # 79.9999999999 from adding up is an 80
-_SCALE = Scale(ScaleKind.REAL, 0, 100)
+_SCALE = PERCENT
 
 METRICS = (
     MetricSpec(
         name=NAME,
-        version=1,
         kind=Kind.JUDGE,
         scale=_SCALE,
         title=Bilingual("Factual accuracy", "사실 정확도"),

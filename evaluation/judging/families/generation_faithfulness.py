@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import UNIT
 from evaluation.judging.asking import Family
 from evaluation.judging.formulas import scored_in_one_call
 from evaluation.judging.gates import bottom
@@ -13,9 +13,8 @@ NAME = "generation_faithfulness"
 METRICS = (
     MetricSpec(
         name=NAME,
-        version=1,
         kind=Kind.JUDGE,
-        scale=Scale(ScaleKind.REAL, 0, 1),
+        scale=UNIT,
         title=Bilingual("Faithfulness of generation", "생성 충실도"),
         formula=Bilingual(
             "a judge's number from 0 to 1: how far the answer rests on the retrieved passages",

@@ -20,7 +20,6 @@ PASSING = (ABSTAIN, CORRECT_PREMISE)  # of checks that say nothing else
 METRICS = (
     MetricSpec(
         name=LABEL,
-        version=1,
         kind=Kind.JUDGE,
         scale=Scale(ScaleKind.CLASS, labels=(ABSTAIN, CORRECT_PREMISE, ANSWER, FABRICATE)),
         title=Bilingual("Negative question label", "부정 질문 판정"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import Finding
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import UNIT
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.formulas import nugget_support
@@ -18,9 +18,8 @@ NUGGET, ASSIGN = "nugget", "assign"
 METRICS = (
     MetricSpec(
         name="nugget_support",
-        version=1,
         kind=Kind.JUDGE,
-        scale=Scale(ScaleKind.REAL, 0, 1),
+        scale=UNIT,
         title=Bilingual("Nugget support", "너깃 지지율"),
         formula=Bilingual(
             "nuggets that the answer fully supports / nuggets; beside it with partial support counted half, and both "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import Finding
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import PERCENT
 from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.formulas import figure_from_parts
@@ -18,37 +19,30 @@ NAME = "passages"
 CONTEXT = "context"
 RATE = "rate"
 BATCH = 20  # passages in one request
-
-
-def _spec(name: str, title: Bilingual, formula: Bilingual) -> MetricSpec:
-    return MetricSpec(
-        name=name,
-        version=1,
-        kind=Kind.JUDGE,
-        scale=Scale(ScaleKind.REAL, 0, 100),
-        title=title,
-        formula=formula,
-        source="001",
-        inputs=("contexts",),
-        optional_inputs=("reference",),
-        review_form=ReviewForm.CONTEXTS,
-        rubric_family=NAME,
-    )
-
+_spec = partial(
+    MetricSpec,
+    kind=Kind.JUDGE,
+    scale=PERCENT,
+    source="001",
+    inputs=("contexts",),
+    optional_inputs=("reference",),
+    review_form=ReviewForm.CONTEXTS,
+    rubric_family=NAME,
+)
 
 METRICS = (
     _spec(
-        "context_precision",
-        Bilingual("Context precision", "문단 정밀도"),
-        Bilingual(
+        name="context_precision",
+        title=Bilingual("Context precision", "문단 정밀도"),
+        formula=Bilingual(
             "relevant retrieved passages / retrieved passages x 100; 0 where nothing was retrieved",
             "질문에 도움이 되는 검색 문단 수 / 검색 문단 수 x 100. 검색된 것이 없으면 0",
         ),
     ),
     _spec(
-        "context_average_precision",
-        Bilingual("Context average precision", "문단 평균 정밀도"),
-        Bilingual(
+        name="context_average_precision",
+        title=Bilingual("Context average precision", "문단 평균 정밀도"),
+        formula=Bilingual(
             "mean over the relevant passages of the precision down to each rank x 100; 0 without a relevant passage",
             "도움이 되는 문단마다 그 순위까지의 정밀도를 구해 평균 x 100. 도움이 되는 문단이 없으면 0",
         ),

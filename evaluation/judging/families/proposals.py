@@ -19,7 +19,6 @@ KINDS = {"suggested_queries": "suggestion", "action_items": "action"}
 METRICS = (
     MetricSpec(
         name=METRIC,
-        version=1,
         kind=Kind.JUDGE,
         scale=Scale(ScaleKind.CLASS, labels=URGENCIES),
         title=Bilingual("Next steps, by a judge", "판정관이 제안한 후속 안내"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from evaluation.core.registry import Bilingual, Kind, MetricSpec
 from evaluation.core.samples import Finding, Result, Status
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import UNIT
 from evaluation.judging.asking import Case, Family, Judging
 from evaluation.judging.formulas import read_scores, scores_ask
 from evaluation.judging.gates import bottom
@@ -14,65 +16,49 @@ from evaluation.judging.shapes import TEXT, list_of
 NAME = "regulation_quality"
 LISTS = {"issues": "issue", "strengths": "strength"}  # member of the reply -> kind of finding
 _EVERYWHERE = ("passages", "persona", "history", "clarification_ok")
-
-
-def _spec(
-    name: str, title: Bilingual, formula: Bilingual, needs: tuple[str, ...], sees: tuple[str, ...] = ()
-) -> MetricSpec:
-    return MetricSpec(
-        name=name,
-        version=1,
-        kind=Kind.JUDGE,
-        scale=Scale(ScaleKind.REAL, 0, 1),
-        title=title,
-        formula=formula,
-        source="003",
-        inputs=needs,
-        optional_inputs=(*sees, *_EVERYWHERE),
-        rubric_family=NAME,
-    )
-
+_spec = partial(MetricSpec, kind=Kind.JUDGE, scale=UNIT, source="003", rubric_family=NAME)
 
 METRICS = (
     _spec(
-        "accuracy",
-        Bilingual("Accuracy", "정확도"),
-        Bilingual(
+        name="accuracy",
+        title=Bilingual("Accuracy", "정확도"),
+        formula=Bilingual(
             "a judge's number from 0 to 1: is the answer factually right and free of inventions? Findings cap it: a "
             "phone number or institution that is not in the sources 0, avoidance without help at most 0.3",
             "판정관이 매긴 0~1 값: 답변이 사실에 맞고 지어낸 것이 없는가? 출처에 없는 전화번호나 다른 기관이 있으면 0, "
             "도움 없는 회피이면 최대 0.3",
         ),
-        ("evidence",),
-        ("reference",),
+        inputs=("evidence",),
+        optional_inputs=("reference", *_EVERYWHERE),
     ),
     _spec(
-        "answer_completeness",
-        Bilingual("Completeness of the answer", "답변 완전성"),
-        Bilingual(
+        name="answer_completeness",
+        title=Bilingual("Completeness of the answer", "답변 완전성"),
+        formula=Bilingual(
             "a judge's number from 0 to 1: does the answer hold the required information?",
             "판정관이 매긴 0~1 값: 필요한 정보를 모두 담았는가?",
         ),
-        ("points",),
-        ("reference", "required_info"),
+        inputs=("points",),
+        optional_inputs=("reference", "required_info", *_EVERYWHERE),
     ),
     _spec(
-        "citations",
-        Bilingual("Citations", "인용"),
-        Bilingual(
+        name="citations",
+        title=Bilingual("Citations", "인용"),
+        formula=Bilingual(
             "a judge's number from 0 to 1: are regulations and articles cited exactly and in proper form?",
             "판정관이 매긴 0~1 값: 규정과 조문을 정확하고 올바른 형식으로 인용했는가?",
         ),
-        (),
+        optional_inputs=_EVERYWHERE,
     ),
     _spec(
-        "context_relevance",
-        Bilingual("Context relevance", "문단 관련성"),
-        Bilingual(
+        name="context_relevance",
+        title=Bilingual("Context relevance", "문단 관련성"),
+        formula=Bilingual(
             "a judge's number from 0 to 1: are the retrieved passages about the question? 0 for nothing retrieved",
             "판정관이 매긴 0~1 값: 검색된 문단이 질문과 관련되는가? 검색된 것이 없으면 0",
         ),
-        ("contexts",),
+        inputs=("contexts",),
+        optional_inputs=_EVERYWHERE,
     ),
 )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import Finding, Result
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import PERCENT
 from evaluation.judging.asking import Case, Family, Heard, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.formulas import context_recall
@@ -23,9 +23,8 @@ Stated = list[tuple[int, str]]  # the reference's number, from 1, and one of its
 METRICS = (
     MetricSpec(
         name="context_recall",
-        version=1,
         kind=Kind.JUDGE,
-        scale=Scale(ScaleKind.REAL, 0, 100),
+        scale=PERCENT,
         title=Bilingual("Context recall", "문단 재현율"),
         formula=Bilingual(
             "statements of the reference that a retrieved passage supports / statements x 100, of several references "

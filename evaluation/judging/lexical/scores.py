@@ -19,8 +19,7 @@ from evaluation.judging.lexical.grades import (
 from evaluation.judging.lexical.passages import helps
 from evaluation.judging.lexical.refusals import refuses
 from evaluation.judging.lexical.words import content_words, coverage, reasons_in, sentences
-from evaluation.metrics.citation_format import citation_format
-from evaluation.metrics.citation_validity import citation_validity
+from evaluation.metrics.citation_metrics import citation_format, citation_validity
 
 _SETTINGS = RuleSettings()
 Scorer = Callable[[JudgeCall], Grade]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import Result, Status
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import UNIT, Scale
 from evaluation.profiles.per_answer import BY_ANSWER, AnswerOverall, PartValue, overall_of_answer
 from evaluation.profiles.spec import ProfileSpec, Unit
 
@@ -14,9 +14,8 @@ NEGATIVE = "negative"  # questions whose right answer is to abstain or correct
 
 SPEC = MetricSpec(
     name="answer_overall",
-    version=1,
     kind=Kind.DERIVED,
-    scale=Scale(ScaleKind.REAL, 0, 1),
+    scale=UNIT,
     title=Bilingual("Overall score of the answer", "답변 종합 점수"),
     formula=Bilingual(
         "the profile's weights x the parts on a scale from 0 to 1, plus its constant; parts that do not apply to the "

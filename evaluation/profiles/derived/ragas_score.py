@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import Result, Status
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.scales import PERCENT
 from evaluation.profiles.derived.metric import DerivedMetric
 
 WEIGHTS: Mapping[str, float] = MappingProxyType(
@@ -18,9 +18,8 @@ _TO_PERCENT: Mapping[str, float] = MappingProxyType({"claim_support": 100.0})
 
 SPEC = MetricSpec(
     name="ragas_score",
-    version=1,
     kind=Kind.DERIVED,
-    scale=Scale(ScaleKind.REAL, 0, 100),
+    scale=PERCENT,
     title=Bilingual("RAGAS score", "RAGAS 종합 점수"),
     formula=Bilingual(
         "0.3 x faithfulness (claim_support x 100) + 0.2 x context_precision + 0.2 x context_recall + 0.3 x "

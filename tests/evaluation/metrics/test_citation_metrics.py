@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from evaluation.core.registry import RuleSettings
 from evaluation.core.rulebook import CitationRules
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
-from evaluation.metrics.citation_coverage import citation_coverage
-from evaluation.metrics.citation_format import citation_format
-from evaluation.metrics.citation_validity import citation_validity
+from evaluation.metrics.citation_metrics import citation_coverage, citation_format, citation_validity
 from evaluation.metrics.citations import citations
-from evaluation.metrics.source_relevance import source_relevance
+from evaluation.metrics.retrieval import source_relevance
 
 QUESTION = QuestionSpec(id="q", category="c", text="?")
 SETTINGS = RuleSettings()

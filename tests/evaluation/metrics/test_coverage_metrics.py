@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec
-from evaluation.metrics.keyword_coverage import required_info_coverage
-from evaluation.metrics.nugget_coverage import nugget_coverage
+from evaluation.metrics.keyword_coverage import nugget_coverage, required_info_coverage
 
 SETTINGS = RuleSettings()
 

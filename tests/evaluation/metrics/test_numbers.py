@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.metrics.articles import article_references
+from evaluation.metrics.citations import article_references
 from evaluation.metrics.numbers import quantities, value_of
 
 
