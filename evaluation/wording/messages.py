@@ -1,4 +1,4 @@
-"""Codes to sentences in the reader's language. ``sentences/`` holds them; this is how they are put together."""
+"""Codes to sentences in the reader's language. The modules beside it hold them; this is how they are put together."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from evaluation.core.errors import Problem, Refused
-from evaluation.wording import advice, criteria, doubts, imports, problems, reasons, refusals
+from evaluation.wording import problems, reasons, refusals
 
 _BYTES = {"file_too_large", "workbook_too_large"}
 _TABLES = (".csv", ".tsv", ".xlsx")
-_ABOUT_FILES = {**problems.SENTENCES, **imports.SENTENCES, **criteria.SENTENCES}
 
 
 def explain(problem: Problem) -> str:
     """File, line (row, in a table) and field, then what is wrong and what to do."""
     place = ", ".join(part for part in (problem.file, _line(problem), problem.field) if part)
-    sentence = _filled(_ABOUT_FILES, problem.code, _readable(problem))
+    sentence = _filled(problems.SENTENCES, problem.code, _readable(problem))
     return f"{place}: {sentence}" if place else sentence
 
 
@@ -36,12 +35,12 @@ def explain_reason(reason: str) -> str:
 
 def advise(reason: str) -> str:
     """What a person has to do about the reason a run was paused for; empty where nothing needs to be done."""
-    return str(advice.SENTENCES.get(reason.partition(": ")[0], ""))
+    return str(reasons.ADVICE.get(reason.partition(": ")[0], ""))
 
 
 def explain_doubt(code: str, params: Mapping[str, Any]) -> str:
     """What is doubtful about a run's judge."""
-    return _filled(doubts.SENTENCES, code, params)
+    return _filled(reasons.DOUBTS, code, params)
 
 
 def explain_refusal(refused: Refused) -> str:

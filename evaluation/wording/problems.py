@@ -1,10 +1,37 @@
-"""The sentence of every problem and remark about a file: what is wrong, what to do (``files/codes.py``)."""
+"""The sentence of every problem and remark about a file (``files/problems.py``), of what an import made or could not
+place, and of all that may be wrong with a custom criterion: what is wrong, what to do.
+"""
 
 from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
 
-FILE = {
+CRITERIA = {
+    "criterion_invalid": _("This does not make a criterion: %(error)s"),
+    "criterion_unseen": _("The text holds characters that nobody sees (%(characters)s). Remove them."),
+    "criterion_one_line": _("This has to be one line."),
+    "criterion_level_line": _("Line %(line)s: write each level as “key: text”."),
+    "criterion_level_key": _("A level has a number, a class a name of letters, digits and spaces."),
+    "criterion_level_kind": _("Levels start with numbers, classes with names."),
+    "criterion_levels_order": _("Write the levels from the lowest to the highest, without a gap."),
+    "criterion_classes_repeat": _("Two classes have the same name."),
+    "criterion_whole_levels": _("Levels are whole numbers. For numbers between them choose the range."),
+    "criterion_yes_no": _("Yes and no are the levels 0 (no) and 1 (yes)."),
+    "criterion_no_question": _("Write the question that judge and experts answer."),
+    "criterion_no_language": _("Write question and levels in Korean, in English, or in both."),
+    "criterion_languages_differ": _("The levels of the two languages have different keys."),
+    "criterion_needs_unseen": _("The criterion needs what the judge may not see: %(slots)s."),
+    "criterion_needs_mark": _("“clarification_ok” marks some questions; no criterion can need it."),
+    "criterion_class_direction": _("Classes have no direction: choose “neither”."),
+    "criterion_no_direction": _("Say whether more or less is better."),
+    "criterion_offline_class": _("The offline baseline counts words and cannot choose a class."),
+    "criterion_offline_needs": _(
+        "The stand-in “%(stand_in)s” counts words of “%(slot)s”, so the criterion has to need it."
+    ),
+}
+
+SENTENCES = {
+    # The file as a whole
     "file_empty": _("The file is empty."),
     "file_too_large": _("The file has %(size)s; at most %(limit)s can be read. Split it into several files."),
     "file_archive": _(
@@ -20,9 +47,7 @@ FILE = {
     "encoding_utf16": _("The file is in UTF-16. Save it as UTF-8 (in Excel: “CSV UTF-8”)."),
     "encoding_damaged": _("The text is UTF-8 but damaged here (byte %(byte)s). Save it again as UTF-8."),
     "encoding_unknown": _("The encoding is neither UTF-8 nor CP949 (first odd byte %(byte)s). Save the file as UTF-8."),
-}
-
-TREE = {
+    # Its syntax
     "nul_character": _("The text holds a NUL character, which no database stores. Remove it."),
     "lone_surrogate": _("The text holds half a character (a surrogate alone, \\ud800 to \\udfff). Write it whole."),
     "too_deep": _("Lists and mappings are nested deeper than %(limit)s levels."),
@@ -51,9 +76,7 @@ TREE = {
     "workbook_entities": _("The workbook declares XML entities, which no spreadsheet writes. It is not read."),
     "formula": _("Cell %(cell)s holds a formula. Replace it by its value (copy, then paste values only)."),
     "error_cell": _("Cell %(cell)s shows the error %(value)s. Correct or empty it."),
-}
-
-ROWS = {
+    # Rows and fields
     "no_rows": _("There is not one row in the file."),
     "shape_questions": _(
         "No questions were found in this %(found)s. Expected: categories with questions, or a list of questions."
@@ -79,9 +102,7 @@ ROWS = {
     "cell_json": _("The cell begins like a JSON list but is none: %(detail)s."),
     "unknown_choice": _("“%(value)s” is not one of: %(known)s."),
     "unknown_key": _("“%(key)s” is not known here. Known: %(known)s."),
-}
-
-QUESTIONS = {
+    # Questions
     "looks_like_answers": _(
         "This looks like an answer file: %(rows)s row(s) hold “answer” beside %(names)s. Import it as answers, "
         "or call the reference “expected_answer”."
@@ -100,9 +121,7 @@ QUESTIONS = {
         "Remove one or give them ids."
     ),
     "group_field_unknown": _("No row has the field “%(name)s” by which questions should be grouped."),
-}
-
-ANSWERS = {
+    # Answers
     "answer_missing": _("The row has no answer, no retrieved contexts or ids, and no error."),
     "context_empty": _("A context has neither text nor id."),
     "duplicate_answer": _(
@@ -110,9 +129,7 @@ ANSWERS = {
         "Number several answers to one question with “sample”."
     ),
     "several_systems": _("The file holds answers of several systems (%(systems)s). Import one file per system."),
-}
-
-RATINGS = {
+    # Ratings
     "metric_unknown": _(
         "The metric “%(metric)s” of %(rows)s row(s) is not known. Define its scale: --define %(metric)s=1..5 "
         "(or 0..1:real, bool, class:a|b)."
@@ -123,19 +140,13 @@ RATINGS = {
         "The same rater rates the same answer, metric and phase in line or row %(first_line)s. Keep one."
     ),
     "part_range": _("The part runs from %(start)s to %(end)s: both are needed, the end not before the start."),
-}
-
-RUBRICS = {
+    # Rubrics
     "rubric_not_yaml": _("The rubric is no valid YAML: %(error)s"),
     "rubric_invalid": _("The rubric does not have the required form: %(error)s"),
-}
-
-PRICES = {
+    # Prices
     "prices_not_yaml": _("The price table is no valid YAML: %(error)s"),
     "prices_invalid": _("The price table does not have the required form: %(error)s"),
-}
-
-LABEL_STUDIO = {
+    # Label Studio
     "no_tasks": _("This is no Label Studio export: a list of tasks is expected. Export as JSON, not as JSON-MIN."),
     "no_annotations": _("No task has an annotation that was submitted."),
     "task_without_question": _("The task has no question_id in its data. Only tasks exported from here can come back."),
@@ -147,9 +158,7 @@ LABEL_STUDIO = {
     "tasks_of_other_answers": _(
         "%(rows)s ratings are about answers of other runs and are left out here; import the file into those runs too."
     ),
-}
-
-REMARKS = {
+    # Remarks
     "encoding_cp949": _("The file is in CP949 (Korean Excel). Check that Hangul looks right below before you confirm."),
     "delimiter": _("The columns are separated by “%(delimiter)s” instead of commas."),
     "sheets_not_read": _("Only the first sheet is read. Not read: %(sheets)s."),
@@ -163,9 +172,35 @@ REMARKS = {
     "group_missing": _("%(rows)s row(s) lack the field “%(name)s” and count as independent questions."),
     "judge_off_scale": _("%(rows)s value(s) of judges are off the scale: kept as failures and counted."),
     "ratings_without_value": _("%(rows)s rating(s) have no value but a reason: kept as failed or not judged."),
+    # What became of a question set
+    "set_created": _("Imported as %(set)s with %(questions)s question(s)."),
+    "set_next_version": _("Imported as %(set)s with %(questions)s question(s); it follows %(before)s."),
+    "set_unchanged": _("Nothing new: %(set)s has exactly this content and is used."),
+    "set_selected": _(
+        "%(set)s has exactly this content and is used, although it is not the newest version (%(newest)s)."
+    ),
+    "metadata_not_taken_over": _("Metadata that differs and was not taken over: %(keys)s."),
+    "upload_confirmed_before": _("This upload was confirmed before; it became %(set)s."),
+    # Answers that do not fit their questions
+    "question_unknown": _("The question set has no question with the id “%(id)s”."),
+    "question_unknown_near": _("The question set has no question with the id “%(id)s”. Near: %(near)s."),
+    "question_text_unknown": _("The question set has no question “%(question)s”. Give its question_id."),
+    "question_ambiguous": _("Several questions have this text (%(ids)s). Give the question_id."),
+    "answers_missing": _("%(questions)s question(s) have no answer: %(ids)s."),
+    "question_text_differs": _(
+        "%(rows)s row(s) hold a question text that differs from the one in the question set under their id."
+    ),
+    "answers_unchanged": _("Nothing new: answer set %(answers)s has exactly these answers; its run is %(run)s."),
+    "system_differs": _("The file names the system “%(file_says)s”; the answers were imported for “%(given)s”."),
+    # Ratings that do not fit their run
+    "question_unanswered": _("The run has no answer to a question with the id “%(id)s”."),
+    "sample_unknown": _("The run has no such answer to “%(id)s”. Name its “sample”; there are: %(samples)s."),
+    "parts_without_value": _("Give a value beside the parts: “%(metric)s” has no formula that would compute it."),
+    "pairs_not_here": _("Comparisons of two answers (pair_id) belong to no run. Import them with import_pairs."),
+    "pair_id_missing": _("The row names no pair (pair_id). Ratings of single answers belong to import_ratings."),
+    "pair_differs": _("The pair %(id)s has other texts or systems in an earlier row or import."),
+    **CRITERIA,
 }
-
-SENTENCES = {**FILE, **TREE, **ROWS, **QUESTIONS, **ANSWERS, **RATINGS, **LABEL_STUDIO, **RUBRICS, **PRICES, **REMARKS}
 
 KINDS = {
     "text": _("text"),

@@ -1,13 +1,14 @@
-"""The sentence of every reason why a result, a unit of work or a run has no value. Part of the product adds its
-reasons to the section they belong to; details after ``": "`` are appended by ``messages.explain_reason``."""
+"""The sentence of every reason why a result, a unit of work, a run or a figure has no value; what a person has to do
+before a paused run can go on; and what makes a run's judge less to be trusted than its figures look. Details after
+``": "`` are appended by ``messages.explain_reason``.
+"""
 
 from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.wording import figures
-
-NOT_APPLICABLE = {
+SENTENCES = {
+    # Not applicable
     "no_keywords": _("The question has no expected keywords."),
     "no_reference": _("The question has no expected answer."),
     "no_check": _("The question has no check for negative questions."),
@@ -31,9 +32,7 @@ NOT_APPLICABLE = {
     "no_answer": _("The system gave no answer."),
     "not_generated": _("Only retrieval was evaluated."),
     "flag_confirmed": _("A lead confirmed that the question or its reference is bad."),
-}
-
-CALLS = {
+    # Calls
     "timeout": _("The call took longer than allowed."),
     "connection": _("No connection to the endpoint, or it broke."),
     "tls": _("The endpoint's certificate does not hold."),
@@ -52,9 +51,7 @@ CALLS = {
     "not_sent": _("The call was given back before it was sent."),
     "interrupted": _("The call was broken off when the work was interrupted; it may be billed."),
     "cached": _("Answered by an earlier reply to the identical call."),
-}
-
-JUDGE = {
+    # Judges
     "jury_asks_nobody": _("A jury asks nobody itself. Choose one of its members."),
     "jury_short": _("Too few judges of the jury gave a value."),
     "jury_split": _("No value has more than half of the jury behind it."),
@@ -72,9 +69,7 @@ JUDGE = {
     "empty": _("The reply was empty."),
     "reported": _("Reported by the imported file."),
     "cannot_judge": _("The expert could not judge."),
-}
-
-WORK = {
+    # Work
     "upstream": _("A step this one needs has failed."),
     "crash_loop": _("The worker broke down on it several times; it was parked."),
     "turn_lost": _("Another process has taken the comparison over."),
@@ -103,9 +98,7 @@ WORK = {
     "batch_cancelled": _("The batch was cancelled."),
     "failed_share": _("More than a tenth of a part's results failed."),
     "no_value": _("There is no value yet."),
-}
-
-RULES = {
+    # Rules
     "unknown_check": _("Nobody defines the question's check."),
     "no_check_phrases": _("The check has no phrases to look for."),
     "negation_not_confirmed": _("It counts although it seems negated; no morphological analysis is installed."),
@@ -114,13 +107,118 @@ RULES = {
     "scores_off_unit": _("The retrieval scores are not between 0 and 1."),
     "no_next_steps": _("The profile defines no next steps."),
     "no_citations": _("The answer cites nothing."),
-}
-
-OVERALL = {
+    # Overall scores
     "no_overall": _("The profile has no overall score."),
     "no_parts": _("No part of the overall score applies."),
     "missing_parts": _("Parts of the overall score are missing."),
     "failed_part": _("A part of the overall score has failed."),
+    # Figures
+    "not_finished": _("The run has not finished."),
+    "no_values": _("There is no value to average."),
+    "not_reviewed": _("No expert has rated it yet."),
+    "not_both_rated": _("Experts have not rated the same parts of both runs."),
+    "rules_only": _("No judge was asked: there are only the rules."),
+    "served_model": _(
+        "Different models answered under a judge's name, so that the difference may be theirs. Have the same model"
+        " judge both runs, or ask for the gate across models."
+    ),
+    "partial": _("Not every part of the overall score was computed."),
+    "classes": _("Classes have no mean; see their shares."),
+    "repeats_tied": _("The judge's repeats are split evenly over several classes."),
+    # Agreement
+    "no_pairs": _("No answer has both a judge's and an expert's value."),
+    "judge_constant": _("The judge gave the same value everywhere."),
+    "expert_constant": _("The experts gave the same value everywhere."),
+    "one_value_only": _("Only one value occurs, so chance agreement is complete."),
+    "no_expert_positive": _("The experts called nothing acceptable."),
+    "no_expert_negative": _("The experts called everything acceptable."),
+    "no_judge_positive": _("The judge called nothing acceptable."),
+    "no_positive": _("Neither judge nor experts called anything acceptable."),
+    "one_expert_class": _("The experts used one class only."),
+    "yes_no_only": _("Exists for yes/no metrics only."),
+    "classes_have_no_order": _("Classes have no order."),
+    "needs_binning": _("Numbers without levels need bins first."),
+    "no_direction": _("Has no direction among equals."),
+    "too_few_raters": _("No answer was rated by two experts."),
+    "too_few_groups": _("There is only one group of questions."),
+    "no_variation": _("The values do not vary, so there is no interval."),
+    "often_undefined": _("Undefined in too many resamples."),
+    "few_groups": _("Fewer than 20 groups of questions: take the interval with care."),
+    # Corrected scores
+    "too_few_labels": _("Too few answers are rated."),
+    "stratum_too_few_labels": _("A part of the sample has fewer than two ratings."),
+    "non_response": _("More than a tenth of the answers served got no rating."),
+    "not_estimable": _("The ratings do not vary, so nothing can be said about the others."),
+    "no_probability": _("The rated answers were not drawn with known probabilities."),
+    "small_frame": _("Fewer than 20 answers: rate all of them."),
+    "components_withheld": _("A part of the overall score cannot be corrected yet."),
+    "few_off_commonest": _("Fewer than five ratings differ from the commonest."),
+    "failed_stratum_bounds": _(
+        "The judge failed on answers of which too few are rated; the interval allows for any value."
+    ),
+    "clipped": _("Cut at the end of the scale."),
 }
 
-SENTENCES = {**NOT_APPLICABLE, **CALLS, **JUDGE, **WORK, **RULES, **OVERALL, **figures.SENTENCES}
+#: By the reason a run was paused for.
+ADVICE = {
+    "unauthorised": _("Give the endpoint a key that is valid, then resume the run. What is scored is kept."),
+    "forbidden": _("Give the key the right to use this model, or use another key, then resume the run."),
+    "not_found": _(
+        "Look at the endpoint's base URL and the judge's model name. If the endpoint is right now, resume the run; if "
+        "the judge has to change, start a new run: finished calls are not paid for again."
+    ),
+    "no_credit": _("Add credit to the provider's account, then resume the run."),
+    "redirect": _("Enter the endpoint's final address as its base URL, then resume the run."),
+    "blocked": _("Have the operator put the endpoint's origin on the list CONCORD_JUDGE_ORIGINS, then resume the run."),
+    "origin_not_allowed": _(
+        "Have the operator put the endpoint's origin on the list CONCORD_JUDGE_ORIGINS, then resume the run."
+    ),
+    "tls": _("Have the endpoint's certificate put in order, then resume the run."),
+    "key_missing": _("Enter the endpoint's key or set its environment variable for web and workers, then resume."),
+    "storage_full": _("Free space on the disk of the database, then resume the run. Nothing was lost."),
+    "key_unreadable": _("Enter the endpoint's key again, then resume the run."),
+    "origin_invalid": _("Correct the endpoint's base URL, then resume the run."),
+    "no_rung": _(
+        "The model may be too small, its output limit too low or a parameter unknown to it. Change the judge, try it "
+        "with check_judge, and start a new run."
+    ),
+    "rate_limited": _("The endpoint stays too busy. Resume the run later, or lower its concurrent calls."),
+    "overloaded": _("The endpoint stays overloaded. Resume the run later, or lower its concurrent calls."),
+    "server_error": _("Look at the endpoint's own log, then resume the run."),
+    "connection": _("See that the endpoint runs and can be reached from the workers, then resume the run."),
+    "timeout": _("See that the endpoint answers in time, or allow more with CONCORD_CALL_SECONDS, then resume."),
+    "no_batches": _(
+        "Look at the endpoint's base URL, or say of the endpoint that it takes no batches; then resume the run, and "
+        "its calls are made singly."
+    ),
+    "feature_off": _("Have an operator put the feature back into CONCORD_EXTRAS; then resume the run."),
+    "batch_unknown": _(
+        "Look at the provider's list of batches for one of this run. Once you resume the run, its calls are made "
+        "again, whatever that batch has cost."
+    ),
+    "batch_lost": _(
+        "Look at the provider's list of batches. Once you resume the run, the calls without a reply are made again, "
+        "whatever the batch has cost."
+    ),
+}
+
+DOUBTS = {
+    "other_model": _("%(judge)s was asked for the model %(asked)s, but %(answered)s answered."),
+    "several_models": _(
+        "Several models answered under the name of %(judge)s (replies of each in brackets): %(answered)s. The scores "
+        "of this run are not one series."
+    ),
+    "changed_model": _(
+        "%(judge)s was answered by %(earlier)s in run %(run)s and is answered by %(answered)s now: scores before and "
+        "after are not one series."
+    ),
+    "same_family": _(
+        "Judge and system use models of one family (%(family)s). Judges favour their own kind; have experts rate a "
+        "sample, or use a judge of another family."
+    ),
+    "no_usage": _("%(judge)s does not tell how many tokens it uses: what the run costs stays unknown."),
+    "grows_with_length": _(
+        "%(metric)s grows with the length of the answer: rank correlation %(rho)s (95%% interval %(low)s to %(high)s, "
+        "%(n)s answers). Longer answers may be better, or the judge may be taken in by length."
+    ),
+}

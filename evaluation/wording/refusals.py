@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
 
-IMPORTS = {
+SENTENCES = {
+    # Imports
     "bad_definition": _(
         "“%(definition)s” defines no scale. Write NAME=1..5, NAME=0..1:real, NAME=-2..2, NAME=bool or NAME=class:a|b, "
         "each name once."
@@ -16,9 +17,7 @@ IMPORTS = {
     "bad_name": _("“%(name)s” cannot be a name: it needs 1 to %(limit)s characters, none of them invisible."),
     "unknown_upload_kind": _("Files of the kind “%(kind)s” cannot be uploaded here."),
     "upload_expired": _("The upload of %(file)s was not confirmed within a day. Upload the file again."),
-}
-
-DATABASE = {
+    # The database
     "database_read_only": _(
         "The database can only be read at present: nothing was saved, and nothing was lost. An operator makes it "
         "writable again; runs then go on where they were."
@@ -27,16 +26,12 @@ DATABASE = {
         "The disk of the database is full: nothing was saved, and what was saved before is safe. An operator frees "
         "space; runs then go on where they were."
     ),
-}
-
-ENDPOINTS = {
+    # Endpoints
     "origin_invalid": _("“%(url)s” is no plain address. Write https://host/path, without user, password or query."),
     "origin_not_allowed": _(
         "%(origin)s is not on the list of allowed judge addresses. An operator adds it to CONCORD_JUDGE_ORIGINS."
     ),
-}
-
-EMBEDDINGS = {
+    # Embeddings
     "embedding_changed": _("The embedding model is no longer the one the run was made with. Start a new run."),
     "no_local_model": _(
         "There is no local embedding model. Install the extra “semantic” and a model, or name its folder in "
@@ -45,17 +40,13 @@ EMBEDDINGS = {
     "semantic_not_installed": _("Local embeddings need the extra “semantic”. Install it, or configure an endpoint."),
     "local_model_unreadable": _("The folder “%(folder)s” holds no BERT model that can be read (%(detail)s)."),
     "no_such_layer": _("The model has %(layers)s layers, so there is no layer %(layer)s."),
-}
-
-EVALUATE = {
+    # Evaluating
     "no_project": _("There is no project yet. An administrator adds one in the back office (/admin/)."),
     "project_needed": _("There are several projects (%(names)s). Name the one you mean."),
     "no_question_selected": _("The filters leave no question."),
     "no_answers": _("The system “%(system)s” has no answers to %(questions)s. Import them first."),
     "other_questions": _("Run %(run)s answered other questions than %(questions)s."),
-}
-
-RUNS = {
+    # Runs
     "key_missing": _("The environment variable %(variable)s with the endpoint's key is not set."),
     "key_unreadable": _("The stored key of the endpoint cannot be read any more. Enter it again."),
     "jury_too_small": _("A jury needs at least two different judges, and no jury among them."),
@@ -72,9 +63,7 @@ RUNS = {
     "feature_off": _("This installation does without the feature “%(feature)s” (CONCORD_EXTRAS in its settings)."),
     "run_ended": _("The run has ended (%(state)s), so there is nothing to cancel."),
     "start_token_used": _("The start token belongs to another run of another answer set."),
-}
-
-CRITERIA = {
+    # Criteria
     "criterion_name_taken": _("The name “%(name)s” belongs to another metric or criterion. Choose another one."),
     "criterion_active": _("%(criterion)s is in force already."),
     "criterion_not_active": _("Not in force: %(names)s. A lead activates a version of the criterion first."),
@@ -82,18 +71,14 @@ CRITERIA = {
         "%(names)s cannot carry a weight: an overall score needs numbers of which more is better. Report it beside the "
         "overall score instead."
     ),
-}
-
-DRAWS = {
+    # Draws
     "empty_frame": _("There is no answer to draw from."),
     "unknown_keys": _("These answers are not in the frame: %(keys)s."),
     "no_fail_threshold": _("Say below which value an answer counts as failed."),
     "fails_exceed_size": _("%(fails)s answers failed, more than the %(size)s to be drawn. Draw more."),
     "no_spread": _("Drawing by uncertainty needs repeats, a jury or token probabilities."),
     "draw_too_small": _("%(strata)s strata need at least %(needed)s answers. Draw more, or use fewer strata."),
-}
-
-QUEUES = {
+    # Queues
     "nothing_picked": _("Name the questions whose answers are to be reviewed."),
     "size_below_one": _("Draw at least one answer."),
     "no_run": _("Choose at least one run."),
@@ -118,9 +103,7 @@ QUEUES = {
     "queue_name_tells": _(
         "Reviewers read the name before they rate. It must not name the system, the judge or the strategy: %(words)s."
     ),
-}
-
-REVIEW = {
+    # Reviewing
     "queue_closed": _("The queue is closed. What you entered is kept as a draft."),
     "not_a_member": _("You are not among the reviewers of this queue."),
     "slot_taken": _("Your reservation ran out and somebody else has taken the item. What you entered is kept."),
@@ -154,9 +137,7 @@ REVIEW = {
     "unknown_key_action": _("These are no actions of the review screen: %(actions)s."),
     "unknown_key": _("These keys cannot be chosen: %(keys)s. Choose from: %(known)s."),
     "key_used_twice": _("The same key would do two things: %(keys)s. Choose another one."),
-}
-
-OVERRIDES = {
+    # Overrides and adjudication
     "reason_required": _("Give a reason."),
     "reason_too_long": _("The reason has %(length)s characters; at most %(limit)s are kept. Shorten it."),
     "adjudicated": _("This value was adjudicated; only a lead can override it."),
@@ -174,9 +155,7 @@ OVERRIDES = {
     "text_too_long": _("The text is too long; at most %(limit)s characters are kept."),
     "anchor_too_long": _("The text of a level has at most %(limit)s characters."),
     "question_gone": _("The newest version of the question set has no question “%(question)s” any more."),
-}
-
-PAIRS = {
+    # Pairs
     "pairs_same_answers": _("Both runs score the same answers. Choose runs of two systems or versions."),
     "no_shared_answers": _("The runs have answered no question in common."),
     "pair_set_exists": _("There is a comparison named “%(name)s” already. Choose another name."),
@@ -188,9 +167,7 @@ PAIRS = {
     "jury_compares_nothing": _("A jury cannot compare pairs. Have each of its members do it."),
     "pairs_left": _("You rate in this comparison yourself. Rate all your pairs first; then you see what came of it."),
     "preference_range": _("Choose one of the five preferences."),
-}
-
-EXPORTS = {
+    # Exports
     "too_many_exports": _(
         "You have reached the limit of files within an hour (%(limit)s). The next one can be had in %(minutes)s min."
     ),
@@ -198,27 +175,8 @@ EXPORTS = {
         "You have reached the limit of computed figures within an hour (%(limit)s). The next ones can be had in "
         "%(minutes)s min."
     ),
-}
-
-GATES = {
+    # Gates
     "gate_needs_baseline": _("A largest drop needs a baseline run to be measured against."),
     "gate_needs_drop": _("A baseline run needs a largest drop that is allowed."),
     "gate_drop_negative": _("The largest drop is 0 or more, not %(drop)s."),
-}
-
-SENTENCES = {
-    **IMPORTS,
-    **DATABASE,
-    **ENDPOINTS,
-    **EMBEDDINGS,
-    **EVALUATE,
-    **RUNS,
-    **CRITERIA,
-    **DRAWS,
-    **QUEUES,
-    **REVIEW,
-    **OVERRIDES,
-    **PAIRS,
-    **EXPORTS,
-    **GATES,
 }

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.wording import criteria, imports, problems, reasons, refusals
+from evaluation.wording import problems, reasons, refusals
 
 ROOT = Path(__file__).resolve().parents[3]
 SENTENCES = {
     "Refused": refusals.SENTENCES,
-    "Problem": {**problems.SENTENCES, **imports.SENTENCES, **criteria.SENTENCES},
-    "wrong": criteria.SENTENCES,
+    "Problem": problems.SENTENCES,
+    "wrong": problems.CRITERIA,
     "Result.failed": reasons.SENTENCES,
     "Result.not_applicable": reasons.SENTENCES,
 }
