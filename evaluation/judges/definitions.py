@@ -12,14 +12,13 @@ from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.models import MetricDefinition
-from evaluation.profiles.derived import answer_overall
-from evaluation.profiles.derived.catalogue import DERIVED_METRICS
+from evaluation.profiles.derived import ANSWER_OVERALL, DERIVED_METRICS
 
 
 def declared() -> dict[str, MetricSpec]:
     """Every metric that code declares, by name."""
     rules = (metric.spec for metric in RULE_METRICS)
-    derived = (*(metric.spec for metric in DERIVED_METRICS), answer_overall.SPEC)
+    derived = (*(metric.spec for metric in DERIVED_METRICS), ANSWER_OVERALL)
     return {spec.name: spec for spec in (*rules, *EMBEDDING_METRICS, *judge_metrics(), *derived)}
 
 

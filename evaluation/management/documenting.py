@@ -10,8 +10,7 @@ from evaluation.core.scales import ScaleKind
 from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.judging.catalogue import families, family_named
 from evaluation.metrics.catalogue import RULE_METRICS
-from evaluation.profiles.derived import answer_overall
-from evaluation.profiles.derived.catalogue import DERIVED_METRICS
+from evaluation.profiles.derived import ANSWER_OVERALL, DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
@@ -99,7 +98,7 @@ def _judged() -> Iterator[str]:
 def _derived() -> Iterator[str]:
     yield "## Derived metrics / 파생 지표\n"
     yield "Computed from the other results of the same answer when a run settles.\n"
-    for spec in (*(metric.spec for metric in DERIVED_METRICS), answer_overall.SPEC):
+    for spec in (*(metric.spec for metric in DERIVED_METRICS), ANSWER_OVERALL):
         yield from _metric(spec)
 
 

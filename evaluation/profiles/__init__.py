@@ -3,5 +3,5 @@
 Pure Python above ``core``.
 
 Door: ``spec.ProfileSpec``, ``arithmetic``, ``per_answer.AnswerOverall``, ``thresholds.Passing``,
-``derived.catalogue.DERIVED_METRICS`` (metrics made of other metrics).
+``derived.DERIVED_METRICS`` (metrics made of other metrics).
 """

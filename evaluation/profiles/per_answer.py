@@ -13,16 +13,19 @@ from types import MappingProxyType
 
 from evaluation.core.samples import Status
 from evaluation.profiles.arithmetic import (
+    MOST_FAILED,
     Gap,
     Label,
     Overall,
     label_of,
     missing_parts,
     named_reason,
+    on_unit_scale,
     renormalised,
+    rounded,
     weight_of,
+    worst_value,
 )
-from evaluation.profiles.means import MOST_FAILED, on_unit_scale, rounded, worst_value
 from evaluation.profiles.spec import EmptyAnswer, OnFailure, Part, ProfileSpec
 
 #: Reasons for "not applicable" that lie in the answer, not in the question or the system.

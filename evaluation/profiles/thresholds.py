@@ -1,6 +1,5 @@
-"""Thresholds and bands of a profile. Both compare after rounding to 1e-9.
-
-Which answers pass under a profile: every threshold met and no automatic failure.
+"""How a profile reads its figures: bands, which answers pass (every threshold met and no automatic failure), and the
+field of a table that high and low figures fall into. All compare after rounding to 1e-9.
 """
 
 from __future__ import annotations
@@ -9,9 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from evaluation.profiles.interpretation import Band
-from evaluation.profiles.means import rounded
-from evaluation.profiles.spec import ProfileSpec
+from evaluation.profiles.arithmetic import rounded
+from evaluation.profiles.spec import Axis, Band, Cell, ProfileSpec, Table
 
 
 def meets(value: float, threshold: float) -> bool:
@@ -76,3 +74,21 @@ def pass_or_fail(
     else:
         verdict = Passing.PASSED
     return PassOrFail(verdict, below, raised, status)
+
+
+def is_high(axis: Axis, values: Mapping[str, float | None]) -> bool | None:
+    """Whether every metric of the axis reaches its start. ``None``, unknown, where one has no value, unless another is
+    low already."""
+    found = [None if (value := values.get(name)) is None else meets(value, axis.at_least) for name in axis.metrics]
+    if False in found:
+        return False
+    return None if None in found else True
+
+
+def cell_of(table: Table, values: Mapping[str, float | None]) -> Cell | None:
+    """The field of the table; ``None`` where an axis is unknown."""
+    sides = {axis.name: is_high(axis, values) for axis in table.axes}
+    if None in sides.values():
+        return None
+    high = {name for name, side in sides.items() if side}
+    return next(cell for cell in table.cells if set(cell.high) == high)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from evaluation.core.samples import Status
 from evaluation.core.scales import ScaleKind
 from evaluation.models import MetricDefinition
-from evaluation.profiles.means import on_unit_scale
+from evaluation.profiles.arithmetic import on_unit_scale
 from evaluation.profiles.spec import ProfileSpec, Unit
 from review.evidence.answers import RunAnswer
 from review.evidence.experts import agreement_ratings

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluation.core.samples import Status
-from evaluation.profiles.arithmetic import Label, Overall, overall_from_means
-from evaluation.profiles.means import on_unit_scale
+from evaluation.profiles.arithmetic import Label, Overall, on_unit_scale, overall_from_means
 from evaluation.profiles.per_answer import AnswerOverall, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import OnFailure, Part, ProfileSpec, Unit
 from review.evidence.answers import RunAnswer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evaluation.core.samples import Status
 from evaluation.core.scales import Scale
-from evaluation.profiles.means import PartMean
+from evaluation.profiles.arithmetic import PartMean
 from evaluation.profiles.per_answer import BY_ANSWER, PartValue
 from evaluation.profiles.spec import ProfileSpec
 from review.evidence.answers import RunAnswer

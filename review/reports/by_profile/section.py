@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evaluation.core.registry import Bilingual
-from evaluation.profiles.interpretation import Band, Cell, Table
 from evaluation.profiles.per_answer import AnswerOverall
-from evaluation.profiles.spec import OVERALL, ProfileSpec
+from evaluation.profiles.spec import OVERALL, Band, Cell, ProfileSpec, Table
 from review.evidence.answers import RunAnswer
 from review.reports.by_profile.classes import Abstention, ClassTable
 from review.reports.by_profile.passing import PassRate

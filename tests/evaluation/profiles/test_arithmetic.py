@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.profiles.arithmetic import Gap, Label, overall_from_means
-from evaluation.profiles.means import PartMean
+from evaluation.profiles.arithmetic import Gap, Label, PartMean, overall_from_means
 from evaluation.profiles.spec import Normalise, OnFailure, ProfileSpec, shipped_profiles
 
 GRAPHRAG = next(p for p in shipped_profiles() if p.name == "graphrag")

@@ -10,7 +10,7 @@ from evaluation.core.samples import Status
 from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.catalogue import RULE_METRICS
-from evaluation.profiles.derived.catalogue import DERIVED_METRICS
+from evaluation.profiles.derived import DERIVED_METRICS
 from evaluation.profiles.per_answer import PartValue, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 from evaluation.profiles.thresholds import band_of

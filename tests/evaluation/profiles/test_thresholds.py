@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.profiles.interpretation import Band
-from evaluation.profiles.spec import ProfileSpec
+from evaluation.profiles.spec import Band, ProfileSpec
 from evaluation.profiles.thresholds import band_of, meets
 
 TITLE = {"en": "T", "ko": "T"}

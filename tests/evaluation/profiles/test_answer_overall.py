@@ -8,7 +8,7 @@ import pytest
 
 from evaluation.core.samples import Result, Status
 from evaluation.core.scales import Scale
-from evaluation.profiles.derived.answer_overall import answer_overall, has_answer_overall
+from evaluation.profiles.derived import answer_overall, has_answer_overall
 from evaluation.profiles.spec import ProfileSpec
 
 SCALES = {
