@@ -11,7 +11,7 @@ from typing import ParamSpec, Protocol
 from evaluation.core.canonical import content_hash
 from evaluation.core.rulebook import Cap, CitationRules, NextStepRules
 from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result
-from evaluation.core.scales import Scale
+from evaluation.core.scales import Scale, ScaleKind
 
 P = ParamSpec("P")
 
@@ -49,6 +49,12 @@ class ReviewForm(StrEnum):
     YES_NO = "yes_no"
     CLASS = "class"
     NONE = "none"
+
+
+def review_form_of(scale: Scale) -> ReviewForm:
+    """What an expert rates a metric of this scale by, where it has no parts."""
+    forms = {ScaleKind.CLASS: ReviewForm.CLASS, ScaleKind.YES_NO: ReviewForm.YES_NO}
+    return forms.get(scale.kind, ReviewForm.LEVEL)
 
 
 @dataclass(frozen=True, slots=True)

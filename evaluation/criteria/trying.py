@@ -17,9 +17,9 @@ from evaluation.judges.prices import price_table
 from evaluation.judging.asking import Case, Talk
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.criteria.frame import criterion_rubric
+from evaluation.judging.criteria.spec import criterion_rubric
 from evaluation.judging.gates import applicability
-from evaluation.judging.lexical.criteria import unanswerable
+from evaluation.judging.lexical.scores import unanswerable
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.prompt import judge_call
 from evaluation.judging.reading import hear

@@ -13,11 +13,10 @@ from evaluation.core.errors import UnknownName
 from evaluation.core.registry import Bilingual
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
 from evaluation.judging.criteria.terms import is_criterion
-from evaluation.judging.lexical import claims, classes, criteria, passages, scores
+from evaluation.judging.lexical import claims, scores
 
 NAME = "baseline"
 BASELINE_VERSION = 1  # rises when its levels would move
-TITLE = Bilingual("Offline baseline", "오프라인 기준선")
 DESCRIPTION = Bilingual(
     "Offline baseline: compares words with the reference and the contexts, without a model. "
     "A yardstick for real judges, not a judgement.",
@@ -27,15 +26,15 @@ DESCRIPTION = Bilingual(
 
 ANSWERS: Mapping[tuple[str, str], Callable[[JudgeCall], dict[str, Any]]] = {
     ("answer_quality", ""): scores.graded,
-    ("negative_questions", ""): classes.labelled_negative,
+    ("negative_questions", ""): scores.labelled_negative,
     ("claims", "extract"): claims.claims_of,
     ("claims", "verify"): claims.verified_claims,
-    ("passages", "rate"): passages.rated_passages,
+    ("passages", "rate"): claims.rated_passages,
     ("statements", "extract"): claims.statements_of,
     ("statements", "attribute"): claims.attributed_statements,
     ("asked_back", "write"): scores.asked_back,
     ("factual_accuracy", "assess"): scores.factual_accuracy,
-    ("answer_class", ""): classes.classed_answer,
+    ("answer_class", ""): scores.classed_answer,
     ("generation_faithfulness", ""): scores.generation_faithfulness,
     ("answer_relevancy", ""): scores.answer_relevancy,
     ("regulation_quality", ""): scores.regulation_quality,
@@ -85,7 +84,7 @@ def judged(request: JudgeCall) -> JudgeReply:
 
 def _rule(family: str, step: str) -> Callable[[JudgeCall], dict[str, Any]]:
     if is_criterion(family):
-        return criteria.stand_in
+        return scores.stand_in
     if (family, step) not in ANSWERS:
         raise UnknownName("baseline rule", f"{family}/{step}", sorted("/".join(known) for known in ANSWERS))
     return ANSWERS[family, step]

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.judging.rubric import Rubric
 
+VERDICT = "VERDICT:"  # begins the last line of a reply on the rung ``text``
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 Chances = Mapping[str, Mapping[str, float]]  # part of a reply -> level -> the probability of its token there
 

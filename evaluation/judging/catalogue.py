@@ -1,41 +1,40 @@
-"""The judge metrics that exist: one file per rubric family, listed here by hand."""
+"""The judge metrics that exist: the rubric families, listed here by hand, and those of custom criteria, of which
+everything is read from the rubric that a run pins."""
 
 from __future__ import annotations
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import MetricSpec
+from evaluation.core.registry import Bilingual, Kind, MetricSpec, review_form_of
 from evaluation.judging.asking import Family
+from evaluation.judging.criteria.terms import CriterionTerms, Slot
 from evaluation.judging.families import (
     answer_class,
     answer_quality,
-    answer_relevancy,
     asked_back,
     claims,
-    criterion,
     factual_accuracy,
-    generation_faithfulness,
     negative_questions,
     nuggets,
     passages,
     proposals,
     regulation_quality,
-    statements,
 )
+from evaluation.judging.formulas import scored_in_one_call
 from evaluation.judging.rubric import Rubric
 
 _FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
-        answer_quality.FAMILY,
+        answer_quality.ANSWER_QUALITY,
         negative_questions.FAMILY,
-        claims.FAMILY,
+        claims.CLAIMS,
         passages.FAMILY,
-        statements.FAMILY,
+        claims.STATEMENTS,
         asked_back.FAMILY,
         factual_accuracy.FAMILY,
         answer_class.FAMILY,
-        generation_faithfulness.FAMILY,
-        answer_relevancy.FAMILY,
+        answer_quality.GENERATION_FAITHFULNESS,
+        answer_quality.ANSWER_RELEVANCY,
         regulation_quality.FAMILY,
         nuggets.FAMILY,
         proposals.FAMILY,
@@ -63,7 +62,30 @@ def family_for(rubric: Rubric) -> Family:
 
     :raises UnknownName: for a family that does not exist.
     """
-    return criterion.criterion_family(rubric) if rubric.criterion else family_named(rubric.family)
+    if rubric.criterion is None:
+        return family_named(rubric.family)
+    return Family(rubric.family, (criterion_metric(rubric, rubric.criterion),), scored_in_one_call)
+
+
+def criterion_metric(rubric: Rubric, terms: CriterionTerms) -> MetricSpec:
+    """The description of the rubric's one metric."""
+    (asked,) = rubric.metrics
+    scale = asked.read_scale()
+    return MetricSpec(
+        name=asked.name,
+        version=terms.metric_version,
+        kind=Kind.CUSTOM,
+        scale=scale,
+        title=Bilingual(terms.title_en, terms.title_ko),
+        formula=Bilingual(asked.question, asked.question),
+        source="",
+        direction=terms.direction,
+        inputs=tuple(str(slot) for slot in terms.needs),
+        optional_inputs=tuple("passages" if slot is Slot.CONTEXTS else str(slot) for slot in terms.sees),
+        review_form=review_form_of(scale),
+        rubric_family=rubric.family,
+        categories=terms.categories,
+    )
 
 
 def judge_metrics() -> tuple[MetricSpec, ...]:

@@ -1,10 +1,7 @@
-"""Figures of judged metrics: one score a call, or computed from verdicts on parts.
+"""Figures of judged metrics: one score or label a call, or computed from verdicts on parts, by the same formula whether
+a judge or an expert gave them; and the caps that flags put on scores.
 
-One call, one score or label per metric: the plain family, and the reading that all families with scores share.
-
-Figures computed from verdicts on parts: the same formula whether a judge or an expert gave the verdicts.
-
-One rule for all of them: only full support counts. Partial support is counted beside the figure.
+One rule for all parts: only full support counts. Partial support is counted beside the figure.
 """
 
 from __future__ import annotations
@@ -12,18 +9,20 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.samples import Finding, Result
+from evaluation.core.samples import Finding, Result, Status
 from evaluation.core.scales import Scale
 from evaluation.judging.asking import Case, Heard, Judging, Results, failed
 from evaluation.judging.calls import Ask
-from evaluation.judging.expectation import covers, expected
+from evaluation.judging.logprobs import covers, expected
 from evaluation.judging.prompt import data_blocks, shown
 from evaluation.judging.rubric import Rubric, RubricMetric
 from evaluation.judging.shapes import Schema, closed
+from evaluation.metrics.hallucination_flags import hallucination_flags
 
 _MOST_SHOWN = 80
 
@@ -93,6 +92,29 @@ def _is_on(scale: Scale, said: Any) -> bool:
 def _short(said: Any) -> str:
     """What stood in place of a score, short; of a list or an object only its kind."""
     return type(said).__name__ if isinstance(said, list | dict) else json.dumps(said)[:_MOST_SHOWN]
+
+
+def capped(case: Case, results: Results) -> Results:
+    """The results with every cap that flags found by rule put on them, as the profile says; the judge's own value stays
+    beside it. A failed or inapplicable score stays what it is."""
+    wanted = [cap for cap in case.settings.caps if cap.metric in results]
+    if not wanted:
+        return results
+    flags = hallucination_flags(case.question, case.answer, case.settings).findings
+    found = {flag.verdict for flag in flags}
+    for cap in wanted:
+        if cap.flag in found:
+            because = tuple(flag for flag in flags if flag.verdict == cap.flag)
+            results = {**results, cap.metric: _at_most(results[cap.metric], cap.at_most, because)}
+    return results
+
+
+def _at_most(result: Result, limit: float, because: tuple[Finding, ...]) -> Result:
+    if result.status is not Status.SCORED or result.value is None or result.value <= limit:
+        return result
+    judged = result.detail.get("judged", result.value)
+    detail = {**result.detail, "judged": judged, "capped_at": limit}
+    return replace(result, value=limit, detail=detail, findings=(*result.findings, *because))
 
 
 SUPPORTED, PARTIAL, UNSUPPORTED, CONTRADICTED = "supported", "partial", "unsupported", "contradicted"

@@ -10,8 +10,8 @@ from typing import Any
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, Outcome, Rung
-from evaluation.judging.expectation import asking_for
 from evaluation.judging.formulas import scores_ask
+from evaluation.judging.logprobs import asking_for
 from evaluation.judging.prompt import judge_call
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Level, Rubric, RubricMetric

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluation.judging.asking import Heard
-from evaluation.judging.calls import Ask, JudgeReply, Outcome, Rung
+from evaluation.judging.calls import VERDICT, Ask, JudgeReply, Outcome, Rung
 from evaluation.judging.lexical.words import content_words, coverage
+from evaluation.judging.logprobs import level_chances
 from evaluation.judging.shapes import conforms
-from evaluation.judging.tokens import level_chances
-from evaluation.judging.wire import VERDICT, storable
+from evaluation.judging.wire import storable
 from evaluation.metrics.normalise import fold, fold_with_lines, sentences
 
 LEAST_ALIKE = 0.6  # share of the quote's content words that a sentence must hold to be taken for its place

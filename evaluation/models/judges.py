@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.judging.expectation import asking_for
+from evaluation.judging.logprobs import asking_for
 from evaluation.judging.rubric import Rubric
 from evaluation.models.accounts import Project
 from evaluation.storage.rows import AppendOnly, Authored, Row
@@ -108,7 +108,7 @@ class JudgeVersion(AppendOnly, Authored):
 
     @property
     def expects(self) -> bool:
-        """Whether its levels are expected over their token probabilities (``evaluation.judging.expectation``)."""
+        """Whether its levels are expected over their token probabilities (``evaluation.judging.logprobs``)."""
         return self.method == self.Method.EXPECTED
 
     @property

@@ -10,12 +10,12 @@ from evaluation.core.registry import MetricSpec, RuleSettings
 from evaluation.core.samples import Result
 from evaluation.judging.asking import Case, Family, Heard, Talk
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
+from evaluation.judging.formulas import capped
 from evaluation.judging.gates import applicability, ruled
-from evaluation.judging.lexical.criteria import unanswerable
+from evaluation.judging.lexical.scores import unanswerable
 from evaluation.judging.prompt import judge_call, request_hash
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
-from evaluation.judging.wire import capped
 from evaluation.models import JudgeVersion, Reply, WorkUnit
 
 Replies = Mapping[str, JudgeReply]  # by request hash

@@ -9,7 +9,7 @@ from concurrent.futures import TimeoutError as NotYet
 from types import TracebackType
 from typing import Self, TypeVar
 
-from evaluation.judging.limits import Rate
+from evaluation.judging.pacing import Rate
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.models import Endpoint
 from evaluation.work.database import retry_on_db_error

@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from evaluation.core.registry import Direction, Kind, ReviewForm
+from evaluation.core.registry import Direction, Kind, review_form_of
 from evaluation.core.samples import Status
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.criteria.active_criteria import active
@@ -22,8 +22,6 @@ from evaluation.judges.definitions import declared, define
 from evaluation.models import Criterion, Finding, MetricDefinition, Run, Score
 from review.imports.ratings import Placed
 from review.models import Rating
-
-FORMS = {ScaleKind.YES_NO: ReviewForm.YES_NO, ScaleKind.CLASS: ReviewForm.CLASS}
 
 
 def known_metrics(run: Run, scales: Mapping[str, Scale]) -> tuple[dict[str, MetricDefinition], tuple[str, ...]]:
@@ -71,7 +69,7 @@ def _imported(name: str, scale: Scale) -> tuple[MetricDefinition, bool]:
     if same:
         return same, False
     number = versions[-1].version + 1 if versions else 1
-    form = FORMS.get(scale.kind, ReviewForm.LEVEL)
+    form = review_form_of(scale)
     made = MetricDefinition.objects.create(
         name=name,
         version=number,

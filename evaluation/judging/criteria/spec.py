@@ -1,22 +1,27 @@
-"""A custom criterion as people write it: what is asked, its anchored levels, and what the judge may see.
+"""A custom criterion as people write it: what is asked, its anchored levels, and what the judge may see; and the rubric
+a judge reads by it.
 
-It is data. Texts are put into the fixed places of a prompt as they are; nothing in them is ever a placeholder.
+It is data. Its texts are put into the fixed places of a frame that nobody edits, as they are; nothing in them is ever a
+placeholder.
 """
 
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.core.registry import Direction, ReviewForm
-from evaluation.core.scales import Scale, ScaleKind
-from evaluation.judging.criteria.terms import Offline, Slot
-from evaluation.judging.rubric import RubricMetric
+from evaluation.core.registry import Direction, ReviewForm, review_form_of
+from evaluation.core.scales import Scale
+from evaluation.judging.criteria.terms import CriterionTerms, Offline, Slot, family_of_criterion
+from evaluation.judging.rubric import Rubric, RubricMetric
 
 MOST_LEVELS = 11  # the review screen asks for more as a number, without their texts
 LONGEST_INSTRUCTION = 4000
@@ -25,7 +30,7 @@ _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def wrong(code: str, **params: str) -> PydanticCustomError:
-    """What is wrong with a criterion, as a code of ``sentences/criteria.py``."""
+    """What is wrong with a criterion, as a code of ``wording/problems.py``."""
     return PydanticCustomError(code, code, params)
 
 
@@ -185,8 +190,7 @@ class CriterionSpec(BaseModel):
     @property
     def review_form(self) -> ReviewForm:
         """What experts rate it by."""
-        forms = {ScaleKind.CLASS: ReviewForm.CLASS, ScaleKind.YES_NO: ReviewForm.YES_NO}
-        return forms.get(self.scale.kind, ReviewForm.LEVEL)
+        return review_form_of(self.scale)
 
     def content(self) -> dict[str, Any]:
         """What makes the version what it is, without defaults, as JSON values."""
@@ -222,3 +226,65 @@ _OFFLINE_NEEDS = {
     Offline.COMPLETENESS: Slot.REFERENCE,
     Offline.FAITHFULNESS: Slot.CONTEXTS,
 }
+
+
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class Closings(BaseModel):
+    """How the request ends, for numbers and for classes; ``{metrics}`` is the criterion's name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    score: _Text
+    label: _Text
+
+
+class Frame(BaseModel):
+    """The texts around every criterion in one language."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    instruction: _Text
+    slots: dict[Slot, _Text]
+    grading: _Text
+    guidance: _Text
+    closings: Closings
+    repair: _Text
+
+
+@cache
+def frame(language: str) -> Frame:
+    """The frame of a language, ``en`` or ``ko``."""
+    path = Path(__file__).with_name(f"frame.{language}.yaml")
+    return Frame.model_validate(yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader))
+
+
+def criterion_rubric(spec: CriterionSpec, language: str, *, version: int, metric_version: int) -> Rubric:
+    """The rubric of a version of a criterion in one of its languages. Texts are joined, never formatted."""
+    around, texts = frame(language), spec.texts(language)
+    shown = [f"  - {_indented(around.slots[slot])}" for slot in Slot if slot in spec.sees]
+    parts = ["\n".join([around.instruction.rstrip(), *shown]), around.grading.rstrip()]
+    if texts.instruction:
+        parts.append(f"{around.guidance}\n{texts.instruction}")
+    return Rubric(
+        family=family_of_criterion(spec.name),
+        version=version,
+        language="ko" if language == "ko" else "en",
+        instruction="\n\n".join(parts),
+        closing=around.closings.label if spec.form == "class" else around.closings.score,
+        repair=around.repair,
+        metrics=(spec.metric(language),),
+        criterion=CriterionTerms(
+            metric_version=metric_version,
+            title_en=spec.title_en,
+            title_ko=spec.title_ko,
+            direction=spec.direction,
+            needs=spec.needs,
+            sees=spec.sees,
+            categories=spec.categories,
+            offline=spec.offline,
+        ),
+    )
+
+
+def _indented(text: str) -> str:
+    return "\n    ".join(text.strip().splitlines())

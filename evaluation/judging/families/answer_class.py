@@ -15,23 +15,21 @@ from evaluation.metrics.dont_know import dont_know
 NAME = "answer_class"
 CORRECT, WRONG, DONT_KNOW = "CORRECT", "WRONG", "DONT_KNOW"
 
-METRICS = (
-    MetricSpec(
-        name="answer_class",
-        kind=Kind.JUDGE,
-        scale=Scale(ScaleKind.CLASS, labels=(CORRECT, WRONG, DONT_KNOW)),
-        title=Bilingual("Answer class", "답변 분류"),
-        formula=Bilingual(
-            "DONT_KNOW where the answer admits not knowing (by rule), else a judge's CORRECT or WRONG against the "
-            "reference",
-            "모른다고 인정하면 규칙에 따라 DONT_KNOW, 그 밖에는 기대 답변과 견주어 판정관이 CORRECT 또는 WRONG",
-        ),
-        source="001",
-        direction=Direction.NONE,
-        inputs=("reference",),
-        review_form=ReviewForm.CLASS,
-        rubric_family=NAME,
+SPEC = MetricSpec(
+    name="answer_class",
+    kind=Kind.JUDGE,
+    scale=Scale(ScaleKind.CLASS, labels=(CORRECT, WRONG, DONT_KNOW)),
+    title=Bilingual("Answer class", "답변 분류"),
+    formula=Bilingual(
+        "DONT_KNOW where the answer admits not knowing (by rule), else a judge's CORRECT or WRONG against the "
+        "reference",
+        "모른다고 인정하면 규칙에 따라 DONT_KNOW, 그 밖에는 기대 답변과 견주어 판정관이 CORRECT 또는 WRONG",
     ),
+    source="001",
+    direction=Direction.NONE,
+    inputs=("reference",),
+    review_form=ReviewForm.CLASS,
+    rubric_family=NAME,
 )
 
 
@@ -49,4 +47,4 @@ def judge(case: Case) -> Judging:
     return {NAME: result}
 
 
-FAMILY = Family(NAME, METRICS, judge, floor=lambda _: Result.labelled(WRONG))
+FAMILY = Family(NAME, (SPEC,), judge, floor=lambda _: Result.labelled(WRONG))

@@ -1,20 +1,23 @@
-"""Family ``answer_quality``: correctness, faithfulness and completeness from 1 to 5, in one call."""
+"""Families of plain scores in one call: ``answer_quality`` (correctness, faithfulness and completeness from 1 to 5),
+and source 002's ``generation_faithfulness`` and ``answer_relevancy`` from 0 to 1. For the last one the judge sees
+neither passages nor reference.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec
-from evaluation.core.scales import Scale
+from evaluation.core.scales import UNIT, Scale
 from evaluation.judging.asking import Family
 from evaluation.judging.formulas import scored_in_one_call
 from evaluation.judging.gates import bottom
 
-NAME = "answer_quality"
-_spec = partial(MetricSpec, kind=Kind.JUDGE, scale=Scale.parse("levels 1..5"), source="000", rubric_family=NAME)
+_spec = partial(MetricSpec, kind=Kind.JUDGE)
+_quality = partial(_spec, scale=Scale.parse("levels 1..5"), source="000", rubric_family="answer_quality")
 
-METRICS = (
-    _spec(
+_QUALITY = (
+    _quality(
         name="correctness",
         title=Bilingual("Correctness", "정확성"),
         formula=Bilingual(
@@ -24,7 +27,7 @@ METRICS = (
         ),
         inputs=("reference",),
     ),
-    _spec(
+    _quality(
         name="faithfulness",
         title=Bilingual("Faithfulness", "충실성"),
         formula=Bilingual(
@@ -33,7 +36,7 @@ METRICS = (
         ),
         inputs=("contexts",),
     ),
-    _spec(
+    _quality(
         name="completeness",
         title=Bilingual("Completeness", "완전성"),
         formula=Bilingual(
@@ -44,4 +47,31 @@ METRICS = (
     ),
 )
 
-FAMILY = Family(NAME, METRICS, scored_in_one_call, floor=bottom)
+_FAITHFULNESS = _spec(
+    name="generation_faithfulness",
+    scale=UNIT,
+    title=Bilingual("Faithfulness of generation", "생성 충실도"),
+    formula=Bilingual(
+        "a judge's number from 0 to 1: how far the answer rests on the retrieved passages",
+        "판정관이 매긴 0~1 값: 답변이 검색된 문단에 근거하는 정도",
+    ),
+    source="002",
+    inputs=("contexts",),
+    rubric_family="generation_faithfulness",
+)
+
+_RELEVANCY = _spec(
+    name="answer_relevancy",
+    scale=UNIT,
+    title=Bilingual("Answer relevancy", "답변 적합도"),
+    formula=Bilingual(
+        "a judge's number from 0 to 1: how far the answer responds to the question, whatever its truth",
+        "판정관이 매긴 0~1 값: 사실 여부와 별개로 답변이 질문에 응답하는 정도",
+    ),
+    source="002",
+    rubric_family="answer_relevancy",
+)
+
+ANSWER_QUALITY = Family("answer_quality", _QUALITY, scored_in_one_call, floor=bottom)
+GENERATION_FAITHFULNESS = Family("generation_faithfulness", (_FAITHFULNESS,), scored_in_one_call, floor=bottom)
+ANSWER_RELEVANCY = Family("answer_relevancy", (_RELEVANCY,), scored_in_one_call, floor=bottom)

@@ -21,26 +21,24 @@ from evaluation.judging.shapes import TEXT, YES_NO, closed, list_of
 
 NAME = "asked_back"
 
-METRICS = (
-    MetricSpec(
-        name="answer_relevance",
-        kind=Kind.JUDGE,
-        scale=PERCENT,
-        title=Bilingual("Answer relevance", "답변 관련성"),
-        formula=Bilingual(
-            "mean cosine between the question and 3 questions a judge writes from the answer, below 0 as 0, x 100; "
-            "0 for an answer that commits to nothing; not applicable without embeddings",
-            "질문과, 판정관이 답변을 보고 쓴 질문 3개의 임베딩 코사인 평균(음수는 0) x 100. "
-            "아무것도 말하지 않는 답변은 0, 임베딩이 없으면 해당 없음",
-        ),
-        source="001",
-        inputs=("embeddings",),
-        rubric_family=NAME,
+SPEC = MetricSpec(
+    name="answer_relevance",
+    kind=Kind.JUDGE,
+    scale=PERCENT,
+    title=Bilingual("Answer relevance", "답변 관련성"),
+    formula=Bilingual(
+        "mean cosine between the question and 3 questions a judge writes from the answer, below 0 as 0, x 100; "
+        "0 for an answer that commits to nothing; not applicable without embeddings",
+        "질문과, 판정관이 답변을 보고 쓴 질문 3개의 임베딩 코사인 평균(음수는 0) x 100. "
+        "아무것도 말하지 않는 답변은 0, 임베딩이 없으면 해당 없음",
     ),
+    source="001",
+    inputs=("embeddings",),
+    rubric_family=NAME,
 )
 
 
-METRIC = METRICS[0].name
+METRIC = SPEC.name
 WRITE = "write"
 MOST_QUESTIONS = 3
 _SCHEMA = closed({"questions": list_of(TEXT), "noncommittal": YES_NO})
@@ -85,4 +83,4 @@ def _written(parts: Mapping[str, Any]) -> Written:
     return Written(questions, parts["noncommittal"])
 
 
-FAMILY = Family(NAME, METRICS, judge)
+FAMILY = Family(NAME, (SPEC,), judge)

@@ -23,22 +23,20 @@ GRADES = ((80.0, "A"), (60.0, "B"), (40.0, "C"), (20.0, "D"))
 _DIGITS = 9  # 79.9999999999 from adding up is an 80
 _SCALE = PERCENT
 
-METRICS = (
-    MetricSpec(
-        name=NAME,
-        kind=Kind.JUDGE,
-        scale=_SCALE,
-        title=Bilingual("Factual accuracy", "사실 정확도"),
-        formula=Bilingual(
-            "0.5 x correctness + 0.3 x completeness + 0.2 x consistency, each judged from 0 to 100; grade A from 80, B "
-            "from 60, C from 40, D from 20, else E",
-            "0.5 x 정확성 + 0.3 x 완전성 + 0.2 x 일관성(각각 판정관이 매긴 0~100). 등급은 80 이상 A, 60 이상 B, "
-            "40 이상 C, 20 이상 D, 그 밖에 E",
-        ),
-        source="001",
-        inputs=("reference",),
-        rubric_family=NAME,
+SPEC = MetricSpec(
+    name=NAME,
+    kind=Kind.JUDGE,
+    scale=_SCALE,
+    title=Bilingual("Factual accuracy", "사실 정확도"),
+    formula=Bilingual(
+        "0.5 x correctness + 0.3 x completeness + 0.2 x consistency, each judged from 0 to 100; grade A from 80, B "
+        "from 60, C from 40, D from 20, else E",
+        "0.5 x 정확성 + 0.3 x 완전성 + 0.2 x 일관성(각각 판정관이 매긴 0~100). 등급은 80 이상 A, 60 이상 B, "
+        "40 이상 C, 20 이상 D, 그 밖에 E",
     ),
+    source="001",
+    inputs=("reference",),
+    rubric_family=NAME,
 )
 
 
@@ -80,4 +78,4 @@ def _is_on(score: Any) -> bool:
     return isinstance(score, int | float) and not isinstance(score, bool) and _SCALE.holds(score)
 
 
-FAMILY = Family(NAME, METRICS, judge, floor=bottom)
+FAMILY = Family(NAME, (SPEC,), judge, floor=bottom)

@@ -17,25 +17,23 @@ ABSTAIN, CORRECT_PREMISE, ANSWER, FABRICATE = "abstain", "correct_premise", "ans
 PREMISE, DISCLAIMER = "should_correct_premise", "should_provide_accurate_disclaimer"
 PASSING = (ABSTAIN, CORRECT_PREMISE)  # of checks that say nothing else
 
-METRICS = (
-    MetricSpec(
-        name=LABEL,
-        kind=Kind.JUDGE,
-        scale=Scale(ScaleKind.CLASS, labels=(ABSTAIN, CORRECT_PREMISE, ANSWER, FABRICATE)),
-        title=Bilingual("Negative question label", "부정 질문 판정"),
-        formula=Bilingual(
-            "what the answer to a negative question does, by a judge: abstain, correct_premise, answer, fabricate; it "
-            "decides negative_detection",
-            "부정 질문에 대한 답변이 하는 일을 판정관이 분류: abstain(답을 삼감), correct_premise(전제를 바로잡음), "
-            "answer(답함), fabricate(지어냄). negative_detection을 결정함",
-        ),
-        source="000",
-        direction=Direction.NONE,
-        inputs=("check",),
-        optional_inputs=("reference", "contexts"),
-        review_form=ReviewForm.CLASS,
-        rubric_family=NAME,
+SPEC = MetricSpec(
+    name=LABEL,
+    kind=Kind.JUDGE,
+    scale=Scale(ScaleKind.CLASS, labels=(ABSTAIN, CORRECT_PREMISE, ANSWER, FABRICATE)),
+    title=Bilingual("Negative question label", "부정 질문 판정"),
+    formula=Bilingual(
+        "what the answer to a negative question does, by a judge: abstain, correct_premise, answer, fabricate; it "
+        "decides negative_detection",
+        "부정 질문에 대한 답변이 하는 일을 판정관이 분류: abstain(답을 삼감), correct_premise(전제를 바로잡음), "
+        "answer(답함), fabricate(지어냄). negative_detection을 결정함",
     ),
+    source="000",
+    direction=Direction.NONE,
+    inputs=("check",),
+    optional_inputs=("reference", "contexts"),
+    review_form=ReviewForm.CLASS,
+    rubric_family=NAME,
 )
 
 
@@ -89,4 +87,4 @@ def _check_block(question: QuestionSpec) -> dict[str, object]:
     return {"expects": question.check, **phrases}
 
 
-FAMILY = Family(NAME, METRICS, judge, decides=(negative_detection,))
+FAMILY = Family(NAME, (SPEC,), judge, decides=(negative_detection,))

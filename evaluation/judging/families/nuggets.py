@@ -15,22 +15,20 @@ from evaluation.judging.shapes import TEXT, closed, one_of
 NAME = "nuggets"
 NUGGET, ASSIGN = "nugget", "assign"
 
-METRICS = (
-    MetricSpec(
-        name="nugget_support",
-        kind=Kind.JUDGE,
-        scale=UNIT,
-        title=Bilingual("Nugget support", "너깃 지지율"),
-        formula=Bilingual(
-            "nuggets that the answer fully supports / nuggets; beside it with partial support counted half, and both "
-            "over the vital nuggets alone",
-            "답변이 온전히 담은 너깃 수 / 너깃 수. 부분 지지를 절반으로 센 값과 필수 너깃만 센 값이 함께 나옴",
-        ),
-        source="004",
-        inputs=("nuggets",),
-        review_form=ReviewForm.NUGGETS,
-        rubric_family=NAME,
+SPEC = MetricSpec(
+    name="nugget_support",
+    kind=Kind.JUDGE,
+    scale=UNIT,
+    title=Bilingual("Nugget support", "너깃 지지율"),
+    formula=Bilingual(
+        "nuggets that the answer fully supports / nuggets; beside it with partial support counted half, and both "
+        "over the vital nuggets alone",
+        "답변이 온전히 담은 너깃 수 / 너깃 수. 부분 지지를 절반으로 센 값과 필수 너깃만 센 값이 함께 나옴",
     ),
+    source="004",
+    inputs=("nuggets",),
+    review_form=ReviewForm.NUGGETS,
+    rubric_family=NAME,
 )
 
 
@@ -61,4 +59,4 @@ def judge(case: Case) -> Judging:
     return {"nugget_support": nugget_support(parts, [nugget.vital for nugget in nuggets])}
 
 
-FAMILY = Family(NAME, METRICS, judge, floor=bottom)
+FAMILY = Family(NAME, (SPEC,), judge, floor=bottom)

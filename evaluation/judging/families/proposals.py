@@ -16,21 +16,19 @@ METRIC = "next_steps_by_judge"
 PROPOSE = "propose"
 KINDS = {"suggested_queries": "suggestion", "action_items": "action"}
 
-METRICS = (
-    MetricSpec(
-        name=METRIC,
-        kind=Kind.JUDGE,
-        scale=Scale(ScaleKind.CLASS, labels=URGENCIES),
-        title=Bilingual("Next steps, by a judge", "판정관이 제안한 후속 안내"),
-        formula=Bilingual(
-            "urgency, suggested questions and actions as a judge proposes them; reported, never scored",
-            "판정관이 제안한 긴급도, 후속 질문, 조치. 보고만 하며 점수에 넣지 않음",
-        ),
-        source="004",
-        direction=Direction.NONE,
-        review_form=ReviewForm.NONE,
-        rubric_family=NAME,
+SPEC = MetricSpec(
+    name=METRIC,
+    kind=Kind.JUDGE,
+    scale=Scale(ScaleKind.CLASS, labels=URGENCIES),
+    title=Bilingual("Next steps, by a judge", "판정관이 제안한 후속 안내"),
+    formula=Bilingual(
+        "urgency, suggested questions and actions as a judge proposes them; reported, never scored",
+        "판정관이 제안한 긴급도, 후속 질문, 조치. 보고만 하며 점수에 넣지 않음",
     ),
+    source="004",
+    direction=Direction.NONE,
+    review_form=ReviewForm.NONE,
+    rubric_family=NAME,
 )
 
 
@@ -46,4 +44,4 @@ def judge(case: Case) -> Judging:
     return {METRIC: Result.labelled(heard.parts["urgency"], detail=detail, findings=findings)}
 
 
-FAMILY = Family(NAME, METRICS, judge)
+FAMILY = Family(NAME, (SPEC,), judge)

@@ -7,8 +7,18 @@ from dataclasses import dataclass
 
 from evaluation.core.registry import Bilingual
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.judging.lexical.refusals import denies, negates, refuses, states_ignorance
-from evaluation.judging.lexical.words import Word, content_words, coverage, numbers, sentences, shares
+from evaluation.judging.lexical.words import (
+    Word,
+    content_words,
+    coverage,
+    denies,
+    negates,
+    numbers,
+    refuses,
+    sentences,
+    shares,
+    states_ignorance,
+)
 
 NEGATIVE = "negative"
 _LOWER_ENDS = ((0.9, 5), (0.7, 4), (0.45, 3), (0.2, 2))  # share from which a level is given

@@ -1,12 +1,18 @@
-"""The offline baseline's scores on real scales: the shares behind its levels, as they are."""
+"""The offline baseline's scores and labels: the shares behind its levels as they are, right or wrong, what an answer
+does with a negative question, and the count of words that stands in for a custom criterion.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from evaluation.core.registry import Bilingual, RuleSettings
+from evaluation.core.registry import Bilingual, Direction, RuleSettings
+from evaluation.core.samples import Result
 from evaluation.judging.calls import JudgeCall
+from evaluation.judging.criteria.terms import Offline
+from evaluation.judging.lexical.claims import helps
 from evaluation.judging.lexical.grades import (
     GRADERS,
     Grade,
@@ -15,10 +21,10 @@ from evaluation.judging.lexical.grades import (
     faithfulness,
     level_of,
     named,
+    wanted_words,
 )
-from evaluation.judging.lexical.passages import helps
-from evaluation.judging.lexical.refusals import refuses
-from evaluation.judging.lexical.words import content_words, coverage, reasons_in, sentences
+from evaluation.judging.lexical.words import content_words, coverage, denies, negates, reasons_in, refuses, sentences
+from evaluation.judging.rubric import Rubric
 from evaluation.metrics.citation_metrics import citation_format, citation_validity
 
 _SETTINGS = RuleSettings()
@@ -131,3 +137,74 @@ def asked_back(call: JudgeCall) -> dict[str, Any]:
 def no_proposals(call: JudgeCall) -> dict[str, Any]:
     """Nothing: words do not tell what somebody may need next."""
     return {"suggested_queries": [], "action_items": [], "urgency": "low"}
+
+
+_RIGHT = 4  # level of correctness
+_LIKE_REFERENCE = 0.45
+
+
+def classed_answer(call: JudgeCall) -> dict[str, Any]:
+    """CORRECT from level 4 of the baseline's correctness, else WRONG."""
+    grade = correctness(call.question, call.answer)
+    return {"answer_class": _labelled(call, "CORRECT" if grade.level >= _RIGHT else "WRONG", grade.reason)}
+
+
+def labelled_negative(call: JudgeCall) -> dict[str, Any]:
+    """What predicates and words tell: a negation in the reference's own words corrects, a refusal abstains, claims
+    that the passages support answer, anything else is made up."""
+    return {"negative_label": _labelled(call, *_negative(call))}
+
+
+def _negative(call: JudgeCall) -> tuple[str, Bilingual]:
+    text, given = call.answer.text, content_words(call.answer.text)
+    wanted = [wanted_words(reference, call.question) for reference in call.question.references]
+    alike = max((coverage(words, given) for words in wanted), default=0.0)
+    if alike >= _LIKE_REFERENCE and negates(text) and not all(map(denies, call.question.references)):
+        return "correct_premise", Bilingual("Negates in the reference's words.", "기대 답변의 말로 부정합니다.")
+    if denies(text):
+        return "abstain", Bilingual("Says that it is not there.", "없거나 알 수 없다고 말합니다.")
+    supported: Grade = faithfulness(call.question, call.answer)
+    if supported.level >= _RIGHT and call.answer.contexts:
+        return "answer", Bilingual("Answers in the passages' words.", "문단의 말로 답합니다.")
+    return "fabricate", Bilingual("Says what no passage says.", "어느 문단에도 없는 말을 합니다.")
+
+
+def _labelled(call: JudgeCall, label: str, reason: Bilingual) -> dict[str, str]:
+    return {"reason": reason.in_language(reasons_in(call)), "label": label}
+
+
+STAND_INS: Mapping[Offline, Callable[[JudgeCall], Grade]] = {
+    Offline.CORRECTNESS: lambda call: correctness(call.question, call.answer),
+    Offline.COMPLETENESS: lambda call: completeness(call.question, call.answer),
+    Offline.FAITHFULNESS: lambda call: faithfulness(call.question, call.answer),
+    Offline.RELEVANCY: responds,
+}
+_NOTE = Bilingual(
+    "Counted by words ({offline}), not judged by the criterion.",
+    "기준으로 판정한 것이 아니라 낱말을 센 값입니다({offline}).",
+)
+
+
+def unanswerable(rubric: Rubric, metrics: Iterable[str]) -> dict[str, Result]:
+    """The metrics of the rubric that the baseline has no rule for, with that as their result."""
+    if rubric.criterion is None or rubric.criterion.offline is not Offline.NONE:
+        return {}
+    return {name: Result.not_applicable("baseline_has_no_rule") for name in metrics}
+
+
+def stand_in(call: JudgeCall) -> dict[str, Any]:
+    """The share of words on the criterion's scale, turned round where less is better; between two levels the lower
+    of the shares counts, so that a half is no yes."""
+    terms = call.rubric.criterion
+    if terms is None:
+        raise ValueError(f"{call.rubric.family} is no criterion")
+    grade = STAND_INS[terms.offline](call)
+    (metric,) = call.rubric.metrics
+    scale = metric.read_scale()
+    share = (grade.level - 1) / 4 if scale.levels else grade.unit
+    place = math.ceil(share * scale.width - 0.5) if scale.levels else share * scale.width
+    value = scale.low + place if terms.direction is Direction.HIGHER else scale.high - place
+    language = reasons_in(call)
+    note = _NOTE.in_language(language).replace("{offline}", terms.offline)
+    score = int(value) if scale.levels else value
+    return {metric.name: {"reason": f"{grade.reason.in_language(language)} {note}", "score": score}}

@@ -13,8 +13,7 @@ from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
 from evaluation.judging.asking import Case, Talk
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.criteria.frame import criterion_rubric, frame
-from evaluation.judging.criteria.spec import CriterionSpec
+from evaluation.judging.criteria.spec import CriterionSpec, criterion_rubric, frame
 from evaluation.judging.criteria.terms import Slot
 from evaluation.judging.prompt import judge_call
 from evaluation.judging.rubric import Rubric, shipped_rubrics

@@ -14,9 +14,8 @@ from evaluation.core.samples import Result, Status
 from evaluation.judging.asking import Case, Heard
 from evaluation.judging.calls import Ask, JudgeReply, Outcome, Rung, Token
 from evaluation.judging.client import OpenAIJudge
-from evaluation.judging.expectation import asking_for, covers, expected
 from evaluation.judging.formulas import read_scores
-from evaluation.judging.logprobs import read_tokens
+from evaluation.judging.logprobs import asking_for, covers, expected, read_tokens
 from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probed, probe
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Label, Level, RubricMetric

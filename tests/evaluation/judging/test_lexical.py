@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.judging.lexical.grades import level_of
-from evaluation.judging.lexical.refusals import denies, negates, refuses
-from evaluation.judging.lexical.words import content_words, coverage, numbers, sentences
+from evaluation.judging.lexical.words import content_words, coverage, denies, negates, numbers, refuses, sentences
 
 
 def surfaces(text: str) -> list[str]:

@@ -12,8 +12,8 @@ from evaluation.core.samples import Result, Status
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.families.factual_accuracy import grade_of
+from evaluation.judging.formulas import capped
 from evaluation.judging.gates import applicability
-from evaluation.judging.wire import capped
 from tests.evaluation.judging.families.scripted import before, said
 from tests.evaluation.judging.samples import answer, question, talked
 
