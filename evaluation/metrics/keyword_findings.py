@@ -1,14 +1,13 @@
-"""Parts of a result that are made when somebody reads them: places and tiers cost more than the figure they explain.
+"""Keywords, required points and nuggets in an answer: which occur, and as findings that a person can check.
 
-Keywords, required points and nuggets in an answer: which occur, and as findings that a person can check.
-
-Whether they occur is settled by the first tier wherever it can; tiers and places are looked up when they are read.
+Whether they occur is settled by the first tier wherever it can; tiers and places, which cost more than the figure they
+explain, are looked up when somebody reads them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar, overload
 
 from evaluation.core.errors import UnknownName
@@ -25,17 +24,12 @@ T = TypeVar("T")
 class DeferredSequence(Sequence[T]):
     """A sequence that is made on first reading, and equal to any sequence with the same items."""
 
-    __slots__ = ("_made", "_make")
-
     def __init__(self, make: Callable[[], tuple[T, ...]]) -> None:
         self._make = make
-        self._made: tuple[T, ...] | None = None
 
-    @property
+    @cached_property
     def _items(self) -> tuple[T, ...]:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+        return self._make()
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -63,17 +57,12 @@ class DeferredSequence(Sequence[T]):
 class DeferredMapping(Mapping[str, Any]):
     """A mapping that is made on first reading."""
 
-    __slots__ = ("_made", "_make")
-
     def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
         self._make = make
-        self._made: Mapping[str, Any] | None = None
 
-    @property
+    @cached_property
     def _content(self) -> Mapping[str, Any]:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+        return self._make()
 
     def __getitem__(self, key: str) -> Any:
         return self._content[key]
@@ -97,10 +86,10 @@ class KeywordSet:
     """Keywords compiled once, each with its alternative wordings, and how they are matched: ``tiers``, or the sources'
     plain ``substring``."""
 
-    __slots__ = ("analyser", "keywords", "matching", "settled")
+    __slots__ = ("keywords", "matching", "settled")
 
     def __init__(self, keywords: Keywords, matching: str) -> None:
-        self.keywords, self.matching, self.analyser = keywords, matching, korean.Kiwi
+        self.keywords, self.matching = keywords, matching
         # For each keyword whether it occurs in a text and counts; ``None`` where only the full tiers can tell.
         self.settled = FirstTier(keywords).states if matching != Tier.SUBSTRING else self._plainly
 
@@ -159,38 +148,27 @@ class KeywordsInAnswer:
         return Result(Status.SCORED, value, detail=self.detail, findings=self.findings)
 
 
-_SETS: dict[Keywords, KeywordSet] = {}
-_MOST_SETS = 65_536
-
-
 def keyword_set(keywords: Keywords, matching: str) -> KeywordSet:
     """The compiled set; wordings of nothing but white space are left out, and keywords without any other.
 
     :raises UnknownName: for a matching other than ``tiers`` and ``substring``.
     """
-    known = _SETS.get(keywords)
-    if known is not None and known.matching == matching and known.analyser is korean.Kiwi:
-        return known
+    return _compiled(keywords, matching, korean.Kiwi)
+
+
+@lru_cache(maxsize=65_536)
+def _compiled(keywords: Keywords, matching: str, analyser: Any) -> KeywordSet:
+    """The set for one analyser, which decides what the first tier can settle."""
     if matching not in MATCHINGS:
         raise UnknownName("matching", matching, MATCHINGS)
     kept = (tuple(written for written in keyword if folded(written)) for keyword in keywords)
-    made = KeywordSet(tuple(keyword for keyword in kept if keyword), matching)
-    if len(_SETS) >= _MOST_SETS:
-        _SETS.clear()
-    _SETS[keywords] = made
-    return made
+    return KeywordSet(tuple(keyword for keyword in kept if keyword), matching)
 
 
+@lru_cache(maxsize=1)
 def in_answer(wanted: KeywordSet, text: str) -> KeywordsInAnswer:
     """What the keywords find in a text; the last one is kept for the next metric that asks about the same answer."""
-    global _LAST
-    last = _LAST
-    if last is None or last.text is not text or last.wanted is not wanted:
-        _LAST = last = KeywordsInAnswer(wanted, text)
-    return last
-
-
-_LAST: KeywordsInAnswer | None = None
+    return KeywordsInAnswer(wanted, text)
 
 
 def occurs(hit: KeywordHit | None) -> bool:

@@ -1,6 +1,5 @@
-"""The built-in checks of negative questions: what an answer must say to refuse or correct, in Korean and English.
-
-Negative detection (source 000, 2.1 C): whether an answer refuses or corrects as the question's check asks.
+"""Negative detection (source 000, 2.1 C): whether an answer refuses or corrects as the question's check asks, in Korean
+and English.
 
 Phrases come from the question, else from the profile's check of that name, else from the built-in defaults.
 """
@@ -8,7 +7,6 @@ Phrases come from the question, else from the profile's check of that name, else
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from evaluation.core.registry import Bilingual, ReviewForm, RuleSettings, rule_metric
@@ -69,12 +67,6 @@ SOURCE_CHECKS: Mapping[str, CheckPhrases] = MappingProxyType(
 NEGATIVE = "negative"
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    passed: bool
-    findings: tuple[Finding, ...]
-
-
 @rule_metric(
     name="negative_detection",
     scale=YES_NO,
@@ -99,11 +91,11 @@ def negative_detection(question: QuestionSpec, answer: AnswerSpec, settings: Rul
         return Result.failed(f"unknown_check: {question.check}")
     if not (phrases.all_of or phrases.any_of or phrases.none_of):
         return Result.failed("no_check_phrases")
-    outcome = _judge(phrases, answer.text, settings, list_missing=origin != "default")
+    passed, findings = _judge(phrases, answer.text, settings, list_missing=origin != "default")
     return Result.scored(
-        1.0 if outcome.passed else 0.0,
+        1.0 if passed else 0.0,
         detail={"check": question.check, "phrases": origin, "matching": settings.matching},
-        findings=outcome.findings,
+        findings=findings,
     )
 
 
@@ -125,7 +117,9 @@ def _find(phrase: str, text: str, settings: RuleSettings) -> PhraseHit | None:
     return None if start < 0 else PhraseHit(phrase, start, start + len(phrase), negated=False, counts=True)
 
 
-def _judge(phrases: CheckPhrases, text: str, settings: RuleSettings, *, list_missing: bool) -> _Outcome:
+def _judge(
+    phrases: CheckPhrases, text: str, settings: RuleSettings, *, list_missing: bool
+) -> tuple[bool, tuple[Finding, ...]]:
     # A check that asks for a negation ("보장" with "않") names in all_of what is to be negated.
     topics_only = any(map(holds_negation, (*phrases.all_of, *phrases.any_of)))
     all_of = [(phrase, _find(phrase, text, settings)) for phrase in phrases.all_of]
@@ -139,7 +133,7 @@ def _judge(phrases: CheckPhrases, text: str, settings: RuleSettings, *, list_mis
         *_findings("any_of", any_of, list_missing=list_missing and not has_any),
         *_findings("none_of", none_of, list_missing=False),
     )
-    return _Outcome(has_all and has_any and has_none, findings)
+    return has_all and has_any and has_none, findings
 
 
 def _findings(group: str, hits: list[tuple[str, PhraseHit | None]], *, list_missing: bool) -> Iterator[Finding]:
