@@ -21,8 +21,7 @@ from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.active_criteria import rubrics_of_others
 from evaluation.criteria.services import check_metric_names
 from evaluation.judges.shipping import BASELINE, rubric_row, save_judge, save_profile
-from evaluation.judging.criteria.terms import is_criterion
-from evaluation.judging.rubric import Rubric, parse_rubric
+from evaluation.judging.rubric import Rubric, is_criterion, parse_rubric
 from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion, User
 from evaluation.profiles.spec import ProfileSpec, load_profile
 from evaluation.wording.messages import explain

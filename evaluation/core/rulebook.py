@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from evaluation.core.samples import FrozenModel
 
 NUMBER = "{n}"  # stands for a number in the form of an article
 _Level = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -17,11 +19,7 @@ _Word = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
 _Form = Annotated[str, Field(min_length=4, max_length=80, pattern=r"\{n\}")]
 
 
-class _Data(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CitationLevels(_Data):
+class CitationLevels(FrozenModel):
     """The score of the best reference of an answer: name and article side by side, both but apart, one of them, a
     vague mention, none."""
 
@@ -39,7 +37,7 @@ class CitationLevels(_Data):
         return self
 
 
-class CitationRules(_Data):
+class CitationRules(FrozenModel):
     """How answers cite. ``articles`` are forms such as ``Section {n}`` or ``제{n}조`` and replace the built-in Korean
     ones; ``names`` are names of regulations known beside those that end in 규정, 학칙 and the like; ``vague`` are
     words that only mention rules, and replace the built-in ones."""
@@ -50,7 +48,7 @@ class CitationRules(_Data):
     levels: CitationLevels = CitationLevels()
 
 
-class Condition(_Data):
+class Condition(FrozenModel):
     """When something applies: every list that is not empty must hold. The question holds any of ``question``, the
     answer has nothing to say about any of ``answer_lacks``, a retrieved passage carries any of ``tags``."""
 
@@ -79,7 +77,7 @@ class Urgency(Condition):
     level: Literal["medium", "high"]
 
 
-class NextStepRules(_Data):
+class NextStepRules(FrozenModel):
     """What to propose after an answer. Every step that applies is proposed; the highest urgency that applies counts,
     and ``low`` where none does."""
 
@@ -87,7 +85,7 @@ class NextStepRules(_Data):
     urgency: tuple[Urgency, ...] = ()
 
 
-class Cap(_Data):
+class Cap(FrozenModel):
     """The most a judged metric may be where the answer has a flag of a kind (a verdict of ``hallucination_flags``)."""
 
     metric: _Word

@@ -23,32 +23,35 @@ class Status(StrEnum):
     NOT_APPLICABLE = "not_applicable"
 
 
-class CheckPhrases(BaseModel):
-    """The data of a check on a negative question: phrases that must all, any or none occur in the answer."""
+class FrozenModel(BaseModel):
+    """A value that cannot be changed and refuses fields it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CheckPhrases(FrozenModel):
+    """The data of a check on a negative question: phrases that must all, any or none occur in the answer."""
+
     all_of: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()
     none_of: tuple[str, ...] = ()
 
 
-class Nugget(BaseModel):
+class Nugget(FrozenModel):
     """A fact an answer should hold, with alternative wordings; ``vital`` ones count in the strict figure."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     name: str
     alternatives: tuple[str, ...] = ()
     vital: bool = True
 
 
-class QuestionSpec(BaseModel):
+class QuestionSpec(FrozenModel):
     """A question as every part of the product reads it; the typed window on ``Question.spec``.
 
     ``references`` are equally good expected answers. ``keywords`` are expected keywords, each a tuple of
     alternatives of which any counts. ``group`` names questions that are not independent of each other.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     id: str
     category: str
     text: str

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from evaluation.judging.criteria.terms import FAMILY_PREFIX, is_criterion
+from evaluation.judging.rubric import FAMILY_PREFIX, is_criterion
 from evaluation.models import Criterion, CriterionEvent, MetricDefinition, RubricVersion
 
 

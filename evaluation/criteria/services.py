@@ -21,7 +21,7 @@ from evaluation.core.registry import Kind
 from evaluation.criteria.active_criteria import standing
 from evaluation.judges.definitions import declared
 from evaluation.judging.criteria.spec import CriterionSpec, criterion_rubric
-from evaluation.judging.criteria.terms import family_of_criterion
+from evaluation.judging.rubric import family_of_criterion
 from evaluation.models import (
     Criterion,
     CriterionEvent,

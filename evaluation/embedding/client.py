@@ -1,8 +1,5 @@
-"""Embeddings of an OpenAI-compatible endpoint.
-
-The embeddings format: a request's body, and a response's body read with suspicion. Pure, no network.
-
-Embeddings of an OpenAI-compatible endpoint: one call is one HTTP request over the guarded transport.
+"""Embeddings of an OpenAI-compatible endpoint: one call is one HTTP request over the guarded transport, and a
+response's body is read with suspicion.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -24,10 +20,11 @@ from evaluation.judging.calls import Outcome
 from evaluation.judging.origins import AllowList
 from evaluation.judging.retrying import retry_after_seconds
 from evaluation.judging.transport import Deadlines, GuardedTransport, TransportFault
-from evaluation.judging.wire import excerpt, read_error, storable
+from evaluation.judging.wire import MOST_TOKENS, excerpt, read_count, read_error, read_json, storable
 
 MOST_DIMENSIONS = 16_384
-_MOST_TOKENS = 100_000_000
+MOST_BYTES = 64_000_000  # 64 vectors of 16,384 numbers of 20 characters would be 21 million
+_OK = 200
 
 
 def request_body(model: str, texts: Sequence[str], dimensions: int | None = None) -> dict[str, Any]:
@@ -41,7 +38,7 @@ def read_embeddings(body: bytes, content_type: str, count: int) -> Embedded:
 
     ``wrong_content`` unless there is exactly one vector for each text, all of one length, finite and not null.
     """
-    value = _json(body) if "json" in content_type.lower() else None
+    value = read_json(body) if "json" in content_type.lower() else None
     vectors = _vectors(value.get("data"), count) if isinstance(value, Mapping) else None
     if vectors is None or not isinstance(value, Mapping):
         return Embedded(Outcome.WRONG_CONTENT, http_status=200, raw=excerpt(body), detail=content_type[:80])
@@ -52,7 +49,7 @@ def read_embeddings(body: bytes, content_type: str, count: int) -> Embedded:
         vectors,
         http_status=200,
         model_returned=storable(model)[:200] if isinstance(model, str) else "",
-        tokens_in=_count(usage.get("prompt_tokens")) if isinstance(usage, Mapping) else None,
+        tokens_in=read_count(usage.get("prompt_tokens"), MOST_TOKENS) if isinstance(usage, Mapping) else None,
     )
 
 
@@ -83,21 +80,6 @@ def _vector(value: Any) -> Vector | None:
     except OverflowError:  # a whole number longer than any float
         return None
     return vector if np.isfinite(vector).all() and vector.any() else None
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):  # RecursionError: nested deeper than any list of vectors
-        return None
-
-
-_OK = 200
-MOST_BYTES = 64_000_000  # 64 vectors of 16,384 numbers of 20 characters would be 21 million
 
 
 class EndpointEmbedder:
@@ -162,8 +144,6 @@ class EndpointEmbedder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._loop.run_until_complete(self._transport.aclose())
         self._loop.close()

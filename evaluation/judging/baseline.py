@@ -6,14 +6,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.registry import Bilingual
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.criteria.terms import is_criterion
 from evaluation.judging.lexical import claims, scores
+from evaluation.judging.rubric import is_criterion
 
 NAME = "baseline"
 BASELINE_VERSION = 1  # rises when its levels would move
@@ -58,9 +57,7 @@ class BaselineJudge:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         return None
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from types import MappingProxyType, TracebackType
-from typing import Any, Protocol, Self
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.judging.rubric import Rubric
@@ -138,14 +139,8 @@ class JudgeReply:
     batch: bool = False
 
 
-class JudgeClient(Protocol):
+class JudgeClient(AbstractAsyncContextManager["JudgeClient"], Protocol):
     """A judge. ``call`` makes exactly one request and never raises for a fault of the judge; retrying is the
     caller's, so that every attempt can be written down before it is made."""
 
     async def call(self, request: JudgeCall) -> JudgeReply: ...
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...

@@ -6,7 +6,6 @@ from __future__ import annotations
 from evaluation.core.errors import UnknownName
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, review_form_of
 from evaluation.judging.asking import Family
-from evaluation.judging.criteria.terms import CriterionTerms, Slot
 from evaluation.judging.families import (
     answer_class,
     answer_quality,
@@ -20,7 +19,7 @@ from evaluation.judging.families import (
     regulation_quality,
 )
 from evaluation.judging.formulas import scored_in_one_call
-from evaluation.judging.rubric import Rubric
+from evaluation.judging.rubric import CriterionTerms, Rubric, Slot
 
 _FAMILIES: dict[str, Family] = {
     family.name: family

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Self
 
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
@@ -66,7 +65,5 @@ class OpenAIJudge:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self._transport.aclose()

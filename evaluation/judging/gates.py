@@ -88,23 +88,18 @@ class Gate(StrEnum):
     STOCK = "stock"  # only openings, nothing behind them
 
 
+_WHY = {
+    Gate.BLANK: Bilingual("is blank", "답변이 비어 있습니다"),
+    Gate.TOO_SHORT: Bilingual("is a single character", "답변이 한 글자뿐입니다"),
+    Gate.ECHO: Bilingual("repeats the question", "답변이 질문을 되풀이합니다"),
+    Gate.STOCK: Bilingual("is a stock phrase without content", "답변이 내용 없는 상투적 문구입니다"),
+}
 REASONS = {
-    Gate.BLANK: Bilingual(
-        "Decided by rule, no judge was asked: the answer is blank.",
-        "규칙으로 판정했으며 판정관을 부르지 않았습니다. 답변이 비어 있습니다.",
-    ),
-    Gate.TOO_SHORT: Bilingual(
-        "Decided by rule, no judge was asked: the answer is a single character.",
-        "규칙으로 판정했으며 판정관을 부르지 않았습니다. 답변이 한 글자뿐입니다.",
-    ),
-    Gate.ECHO: Bilingual(
-        "Decided by rule, no judge was asked: the answer repeats the question.",
-        "규칙으로 판정했으며 판정관을 부르지 않았습니다. 답변이 질문을 되풀이합니다.",
-    ),
-    Gate.STOCK: Bilingual(
-        "Decided by rule, no judge was asked: the answer is a stock phrase without content.",
-        "규칙으로 판정했으며 판정관을 부르지 않았습니다. 답변이 내용 없는 상투적 문구입니다.",
-    ),
+    gate: Bilingual(
+        f"Decided by rule, no judge was asked: the answer {why.en}.",
+        f"규칙으로 판정했으며 판정관을 부르지 않았습니다. {why.ko}.",
+    )
+    for gate, why in _WHY.items()
 }
 STOCK_PHRASES = (
     "solution", "the solution", "answer", "the answer", "final answer", "the answer is", "the answer is as follows",

@@ -17,6 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evaluation.core.errors import InvalidFile, Problem
+from evaluation.core.samples import FrozenModel
 from evaluation.judging.calls import JudgeReply, Outcome
 
 SHIPPED = Path(__file__).parent / "prices.yaml"
@@ -25,14 +26,13 @@ _FREE = Decimal(0)
 Money = Annotated[Decimal, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
-class Price(BaseModel):
+class Price(FrozenModel):
     """US dollars per million tokens of one model from a day on. Without ``cached``, cached input costs as other input.
 
     Reasoning tokens are part of the output and cost the same. ``batch`` is the part of the price that a call in a batch
     costs, such as 0.5; without it what comes in batches has an unknown cost.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: Annotated[str, Field(min_length=1)]
     since: date
     input: Money

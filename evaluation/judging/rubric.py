@@ -1,45 +1,50 @@
-"""The parts of a rubric: what one metric asks with its anchored levels or labels, and the steps of longer families.
+"""A rubric: the questions a judge and an expert answer about an answer, with every level or label anchored; the steps
+of longer families; and for a rubric made from a custom criterion all that makes its one metric what it is.
 
-A rubric: the questions a judge and an expert answer about an answer, with every level or label anchored.
+The last stands in the rubric, so that a run that pins the rubric's version judges by it whatever is activated later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem, UnknownName
+from evaluation.core.registry import Direction
+from evaluation.core.samples import FrozenModel
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.judging.criteria.terms import CriterionTerms
 from evaluation.judging.shapes import ANYTHING, NUMBER, TEXT, closed, one_of, whole_number
 
+SHIPPED = Path(__file__).parent / "rubrics"
+_Part = TypeVar("_Part", "RubricMetric", "RubricStep")
 Text = Annotated[str, Field(min_length=1)]
 Anchor = Annotated[str, Field(min_length=1, max_length=120)]
 
 
-class Level(BaseModel):
+class Level(FrozenModel):
     """One anchored level; the text is read by the judge and, beside its key, by the reviewer, so it is short."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(strict=True)
     value: int | float
     text: Anchor
 
 
-class Label(BaseModel):
+class Label(FrozenModel):
     """A class, or a verdict on a part of the answer, and when it is right."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(strict=True)
     label: Text
     text: Anchor
 
 
-class RubricMetric(BaseModel):
+class RubricMetric(FrozenModel):
     """What one metric of the family asks.
 
     With ``levels`` a level from 1 to 5, say, is given; a ``scale`` beside them (``real 0..1``) makes them anchors of
@@ -47,7 +52,6 @@ class RubricMetric(BaseModel):
     ``scale`` they are the verdicts on parts of the answer, from which the figure is computed.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     name: Text
     question: Text
     scale: str = ""
@@ -113,21 +117,65 @@ class RubricMetric(BaseModel):
         return closed({"reason": TEXT, "label" if self.labels else "score": ANYTHING})
 
 
-class RubricStep(BaseModel):
+class RubricStep(FrozenModel):
     """One of several requests of a family: its own instruction and closing, and the metric whose labels it asks for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     name: Text
     instruction: Text
     closing: Text
     metric: str = ""
 
 
-SHIPPED = Path(__file__).parent / "rubrics"
-__all__ = ["Label", "Level", "Rubric", "RubricMetric", "RubricStep", "parse_rubric", "shipped_rubric"]
+FAMILY_PREFIX = "criterion:"  # rubric families of criteria; no built-in family and no criterion can have a colon
 
 
-class Rubric(BaseModel):
+class Slot(StrEnum):
+    """What a judge may be shown beside question and answer. The list is closed: a prompt has no other places."""
+
+    REFERENCE = "reference"
+    CONTEXTS = "contexts"
+    REQUIRED_INFO = "required_info"
+    PERSONA = "persona"
+    HISTORY = "history"
+    CLARIFICATION_OK = "clarification_ok"
+
+
+class Offline(StrEnum):
+    """By which of its counts of words the offline baseline stands in for the judge; ``none``: it does not."""
+
+    NONE = "none"
+    CORRECTNESS = "correctness"
+    FAITHFULNESS = "faithfulness"
+    COMPLETENESS = "completeness"
+    RELEVANCY = "relevancy"
+
+
+class CriterionTerms(FrozenModel):
+    """``metric_version`` is the version of the metric definition, which rises only with scale, levels or direction.
+    ``needs`` are slots without which the criterion does not apply, ``sees`` those shown where they are there;
+    ``categories`` the categories of questions it applies to, all where empty."""
+
+    metric_version: Annotated[int, Field(ge=1)]
+    title_en: str
+    title_ko: str
+    direction: Direction
+    needs: tuple[Slot, ...] = ()
+    sees: tuple[Slot, ...] = ()
+    categories: tuple[str, ...] = ()
+    offline: Offline = Offline.NONE
+
+
+def family_of_criterion(name: str) -> str:
+    """The rubric family of a criterion."""
+    return FAMILY_PREFIX + name
+
+
+def is_criterion(family: str) -> bool:
+    """Whether a rubric family is that of a custom criterion."""
+    return family.startswith(FAMILY_PREFIX)
+
+
+class Rubric(FrozenModel):
     """A version of a rubric family in one language. Immutable; an edit makes a new version.
 
     ``instruction`` opens the judge's system message, ``closing`` follows the data and has the one slot
@@ -135,7 +183,6 @@ class Rubric(BaseModel):
     has ``steps`` instead of a closing. ``criterion`` is there where the rubric was made from a custom criterion.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     family: Text
     version: Annotated[int, Field(ge=1)]
     language: Literal["ko", "en"]
@@ -196,20 +243,14 @@ class Rubric(BaseModel):
 
         :raises UnknownName: when the family does not hold it.
         """
-        for metric in self.metrics:
-            if metric.name == name:
-                return metric
-        raise UnknownName("metric of the rubric", name, self.names)
+        return _named(self.metrics, name, "metric of the rubric")
 
     def step(self, name: str) -> RubricStep:
         """The step of that name.
 
         :raises UnknownName: when the rubric does not have it.
         """
-        for step in self.steps:
-            if step.name == name:
-                return step
-        raise UnknownName("step of the rubric", name, [step.name for step in self.steps])
+        return _named(self.steps, name, "step of the rubric")
 
     def system_text(self, names: Sequence[str]) -> str:
         """The instruction followed by question and levels of the named metrics, in the rubric's order."""
@@ -226,6 +267,13 @@ class Rubric(BaseModel):
         """Strict JSON schema of a reply: for each metric the reason first, then the score or label."""
         wanted = [metric for metric in self.metrics if names is None or metric.name in names]
         return closed({metric.name: metric.verdict_schema for metric in wanted})
+
+
+def _named(parts: Sequence[_Part], name: str, kind: str) -> _Part:
+    for part in parts:
+        if part.name == name:
+            return part
+    raise UnknownName(kind, name, [part.name for part in parts])
 
 
 def parse_rubric(text: str, *, file: str = "") -> Rubric:

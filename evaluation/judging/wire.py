@@ -14,7 +14,7 @@ from evaluation.judging.logprobs import read_tokens
 
 LAST_LINE = f"End your reply with one line of its own: {VERDICT} followed by the JSON object, all on that line."
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
-_MOST_TOKENS = 100_000_000
+MOST_TOKENS = 100_000_000
 _EXCERPT = 4_000
 
 _BY_STATUS = {
@@ -70,7 +70,7 @@ def encoded(call: JudgeCall) -> bytes:
 
 def read_error(status: int, body: bytes) -> JudgeReply:
     """The reply for a response that is not 200; a provider's error code is more exact than the status."""
-    error = _member(_json(body), "error")
+    error = _member(read_json(body), "error")
     code = _member(error, "code") or _member(error, "type")
     outcome = _BY_ERROR_CODE.get(code) if isinstance(code, str) else None
     return JudgeReply(
@@ -91,7 +91,7 @@ def _outcome_of_status(status: int) -> Outcome:
 
 def read_completion(body: bytes, content_type: str) -> JudgeReply:
     """The reply for a response with status 200: the first choice's text, why it ended, model and usage."""
-    completion = _json(body) if "json" in content_type.lower() else None
+    completion = read_json(body) if "json" in content_type.lower() else None
     choices = _member(completion, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = _member(choice, "message")
@@ -131,19 +131,19 @@ def _outcome_of_ending(finish_reason: Any, *, refused: bool) -> Outcome:
 
 
 def _usage(usage: Any) -> dict[str, Any]:
-    tokens_in = _count(_member(usage, "prompt_tokens"), _MOST_TOKENS)
-    tokens_out = _count(_member(usage, "completion_tokens"), _MOST_TOKENS)
+    tokens_in = read_count(_member(usage, "prompt_tokens"), MOST_TOKENS)
+    tokens_out = read_count(_member(usage, "completion_tokens"), MOST_TOKENS)
     cached = _member(_member(usage, "prompt_tokens_details"), "cached_tokens")
     reasoning = _member(_member(usage, "completion_tokens_details"), "reasoning_tokens")
     return {
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,
-        "tokens_cached": _count(cached, tokens_in or 0),
-        "tokens_reasoning": _count(reasoning, tokens_out or 0),
+        "tokens_cached": read_count(cached, tokens_in or 0),
+        "tokens_reasoning": read_count(reasoning, tokens_out or 0),
     }
 
 
-def _count(value: Any, most: int) -> int | None:
+def read_count(value: Any, most: int) -> int | None:
     """The count, or ``None`` where it is missing, no whole number, negative or more than it can be."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None
 
@@ -153,7 +153,8 @@ def excerpt(body: bytes) -> str:
     return storable(body[:_EXCERPT].decode("utf-8", "replace"))
 
 
-def _json(body: bytes) -> Any:
+def read_json(body: bytes) -> Any:
+    """The value that a body holds; ``None`` where it is no JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):  # RecursionError: nested deeper than any completion

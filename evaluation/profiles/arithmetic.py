@@ -153,11 +153,6 @@ class Overall:
     low: float | None = None
     high: float | None = None
 
-    @property
-    def is_renormalised(self) -> bool:
-        """Whether the parts in the figure carry more weight than the profile gives them."""
-        return bool(self.missing) and bool(self.weights_used)
-
 
 def overall_from_means(profile: ProfileSpec, means: Sequence[PartMean], *, all_parts: bool = False) -> Overall:
     """The overall figure from the means of a run.

@@ -13,11 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from evaluation.core.registry import Bilingual, RuleSettings
 from evaluation.core.rulebook import Cap, CitationRules, NextStepRules
-from evaluation.core.samples import CheckPhrases, Nugget
+from evaluation.core.samples import CheckPhrases, FrozenModel, Nugget
 from evaluation.profiles.strict_yaml import read_mapping
 
 WEIGHT_TOLERANCE = 1e-9
@@ -30,11 +30,7 @@ _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Text(_Strict):
+class Text(FrozenModel):
     """A text in both languages of the product."""
 
     en: str = Field(min_length=1)
@@ -46,7 +42,7 @@ class Text(_Strict):
         return Bilingual(self.en, self.ko)
 
 
-class Band(_Strict):
+class Band(FrozenModel):
     """A named range of a figure, up to the next band, which it does not include. It starts at ``at_least``, or right
     above ``above``."""
 
@@ -69,14 +65,14 @@ class Band(_Strict):
         return self.at_least or 0.0, False
 
 
-class AutomaticFailure(_Strict):
+class AutomaticFailure(FrozenModel):
     """A flag (a verdict of ``hallucination_flags``) with which an answer does not pass, whatever its scores."""
 
     flag: Literal["unknown_phone", "forbidden_name", "avoidance"]
     title: Text
 
 
-class Axis(_Strict):
+class Axis(FrozenModel):
     """One side of a table: high where every one of the metrics is at least ``at_least``."""
 
     name: _Name
@@ -85,7 +81,7 @@ class Axis(_Strict):
     at_least: _Finite
 
 
-class Cell(_Strict):
+class Cell(FrozenModel):
     """A field of a table: the axes that are high there (the other is low), and what that means."""
 
     name: _Name
@@ -94,7 +90,7 @@ class Cell(_Strict):
     text: Text
 
 
-class Table(_Strict):
+class Table(FrozenModel):
     """Two axes and a diagnosis for each of the four combinations of high and low."""
 
     name: _Name
@@ -143,7 +139,7 @@ class EmptyAnswer(StrEnum):
 NAMED_FIELDS = ("thresholds", "primary_judges", "report_names", "report_factors", "metric_bands")
 
 
-class Part(_Strict):
+class Part(FrozenModel):
     """A metric with its weight in the overall score. ``top`` is what ``by_max`` divides by, the scale's upper end
     where it is not given. ``otherwise`` is the metric that takes its place for answers it does not apply to. A part
     with ``categories`` applies to questions of these categories only."""
@@ -159,14 +155,14 @@ class Part(_Strict):
         return not self.categories or category in self.categories
 
 
-class WholeScore(_Strict):
+class WholeScore(FrozenModel):
     """A metric that alone decides the score of answers to questions of some categories."""
 
     metric: _Name
     categories: tuple[str, ...] = Field(min_length=1)
 
 
-class ProfileSpec(_Strict):
+class ProfileSpec(FrozenModel):
     """A profile. ``parts`` make the overall score with ``constant``; a profile without parts has none.
 
     ``requires`` are metrics without which an answer has no overall score. ``reported`` are metrics computed and shown

@@ -36,7 +36,7 @@ from evaluation.questions.importing import clean_name
 from evaluation.runs.answered import Answered, match_answers
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.systems.recorded import ADAPTER
+from evaluation.systems.protocol import ADAPTER
 from evaluation.work.lifecycle import start
 
 BATCH = 1000

@@ -1,7 +1,11 @@
-"""What a system under test is to the product: something that answers a question."""
+"""What a system under test is to the product: something that answers a question; and the one adapter that there is, for
+answers that were recorded elsewhere and come from an answer file.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from evaluation.core.errors import ConcordError
@@ -26,3 +30,23 @@ class System(Protocol):
     """
 
     async def ask(self, question: QuestionSpec, sample: int = 0) -> AnswerSpec: ...
+
+
+ADAPTER = "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSystem:
+    """Answers by (question id, sample)."""
+
+    answers: Mapping[tuple[str, int], AnswerSpec]
+
+    async def ask(self, question: QuestionSpec, sample: int = 0) -> AnswerSpec:
+        """The recorded answer.
+
+        :raises AskFailed: ``no_answer`` when there is none for this question and sample.
+        """
+        answer = self.answers.get((question.id, sample))
+        if answer is None:
+            raise AskFailed("no_answer", detail=f"{question.id} #{sample}")
+        return answer

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from evaluation.core.canonical import content_hash
+from evaluation.core.samples import FrozenModel
 from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
 from evaluation.judging.families import asked_back
 from evaluation.models import Answer, Run, RunJudge, WorkUnit
 
 
-class RunConfig(BaseModel):
+class RunConfig(FrozenModel):
     """What was asked for when the run was made. ``question_ids`` empty means all questions of the set. ``embeddings``
     are its metrics that need embeddings and no judge, computed with ``embedding`` and ``tokens`` where those are there.
     ``batch`` hands the calls of judges to their providers in batches, where the endpoint takes them.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     evaluation_type: str = "full_rag"
     k: int = Field(default=5, ge=1, le=50)
     rules: tuple[str, ...] = ()

@@ -14,8 +14,7 @@ from typing import Any
 from evaluation.core.errors import UnknownName
 from evaluation.core.scales import Scale
 from evaluation.judging.catalogue import judge_metric
-from evaluation.judging.criteria.terms import Slot
-from evaluation.judging.rubric import Rubric, RubricMetric, shipped_rubrics
+from evaluation.judging.rubric import Rubric, RubricMetric, Slot, shipped_rubrics
 from evaluation.models import Answer, MetricDefinition, RubricVersion
 from review.evidence.rated_claims import OfferedPart, is_by_parts, may_add, offered_parts, verdicts_of
 from review.evidence.rating_input import Given

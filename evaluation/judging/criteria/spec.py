@@ -13,19 +13,20 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.core.registry import Direction, ReviewForm, review_form_of
+from evaluation.core.samples import FrozenModel
 from evaluation.core.scales import Scale
-from evaluation.judging.criteria.terms import CriterionTerms, Offline, Slot, family_of_criterion
-from evaluation.judging.rubric import Rubric, RubricMetric
+from evaluation.judging.rubric import CriterionTerms, Offline, Rubric, RubricMetric, Slot, family_of_criterion
 
 MOST_LEVELS = 11  # the review screen asks for more as a number, without their texts
 LONGEST_INSTRUCTION = 4000
 _LINE_BREAKS = "\n\t"
+_LANGUAGES: tuple[Literal["en", "ko"], ...] = ("en", "ko")
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
@@ -57,10 +58,9 @@ _Slots = Annotated[tuple[Slot, ...], AfterValidator(lambda given: tuple(slot for
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 
-class CriterionLevel(BaseModel):
+class CriterionLevel(FrozenModel):
     """One anchored level: its key, a number or a label, and when it is right."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     value: int | float | None = Field(default=None, allow_inf_nan=False)
     label: _Label = ""
     text: _Anchor
@@ -72,10 +72,9 @@ class CriterionLevel(BaseModel):
         return self
 
 
-class CriterionTexts(BaseModel):
+class CriterionTexts(FrozenModel):
     """The criterion in one language: the question experts and judges answer, how to grade it, and the levels."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     question: _Line
     instruction: Annotated[str, Field(max_length=LONGEST_INSTRUCTION), _Readable] = ""
     levels: Annotated[tuple[CriterionLevel, ...], Field(min_length=2, max_length=MOST_LEVELS)]
@@ -92,7 +91,7 @@ class CriterionTexts(BaseModel):
         return tuple(level.label if level.value is None else level.value for level in self.levels)
 
 
-class CriterionSpec(BaseModel):
+class CriterionSpec(FrozenModel):
     """A criterion. ``form`` is ``levels`` (whole numbers), ``real`` (numbers between anchors), ``yes_no`` (0 and 1) or
     ``class``. One of the languages may be missing; then readers and judges of that language get the other.
 
@@ -100,7 +99,6 @@ class CriterionSpec(BaseModel):
         is needed that the judge may not see, or the offline stand-in cannot give values of the scale.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     name: _Name
     title_en: _Title
     title_ko: _Title
@@ -142,10 +140,7 @@ class CriterionSpec(BaseModel):
     @property
     def languages(self) -> tuple[Literal["en", "ko"], ...]:
         """The languages in which the criterion is written."""
-        found: list[Literal["en", "ko"]] = []
-        found += ["en"] if self.en else []
-        found += ["ko"] if self.ko else []
-        return tuple(found)
+        return tuple(language for language in _LANGUAGES if getattr(self, language))
 
     def texts(self, language: str) -> CriterionTexts:
         """The texts in a language, else in the other one."""
@@ -231,18 +226,16 @@ _OFFLINE_NEEDS = {
 _Text = Annotated[str, Field(min_length=1)]
 
 
-class Closings(BaseModel):
+class Closings(FrozenModel):
     """How the request ends, for numbers and for classes; ``{metrics}`` is the criterion's name."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     score: _Text
     label: _Text
 
 
-class Frame(BaseModel):
+class Frame(FrozenModel):
     """The texts around every criterion in one language."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     instruction: _Text
     slots: dict[Slot, _Text]
     grading: _Text
@@ -274,14 +267,7 @@ def criterion_rubric(spec: CriterionSpec, language: str, *, version: int, metric
         repair=around.repair,
         metrics=(spec.metric(language),),
         criterion=CriterionTerms(
-            metric_version=metric_version,
-            title_en=spec.title_en,
-            title_ko=spec.title_ko,
-            direction=spec.direction,
-            needs=spec.needs,
-            sees=spec.sees,
-            categories=spec.categories,
-            offline=spec.offline,
+            metric_version=metric_version, **spec.model_dump(include=set(CriterionTerms.model_fields))
         ),
     )
 

@@ -11,7 +11,6 @@ from typing import Any
 from evaluation.core.registry import Bilingual, Direction, RuleSettings
 from evaluation.core.samples import Result
 from evaluation.judging.calls import JudgeCall
-from evaluation.judging.criteria.terms import Offline
 from evaluation.judging.lexical.claims import helps
 from evaluation.judging.lexical.grades import (
     GRADERS,
@@ -24,7 +23,7 @@ from evaluation.judging.lexical.grades import (
     wanted_words,
 )
 from evaluation.judging.lexical.words import content_words, coverage, denies, negates, reasons_in, refuses, sentences
-from evaluation.judging.rubric import Rubric
+from evaluation.judging.rubric import Offline, Rubric
 from evaluation.metrics.citation_metrics import citation_format, citation_validity
 
 _SETTINGS = RuleSettings()

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.criteria.services import name_is_free
 from evaluation.judging.criteria.spec import CriterionSpec, read_criterion
-from evaluation.judging.criteria.terms import Offline, Slot
+from evaluation.judging.rubric import Offline, Slot
 from evaluation.models import CriterionVersion, Project
 from evaluation.wording.messages import explain, explain_refusal
 

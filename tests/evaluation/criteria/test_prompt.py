@@ -14,9 +14,8 @@ from evaluation.judging.asking import Case, Talk
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.criteria.spec import CriterionSpec, criterion_rubric, frame
-from evaluation.judging.criteria.terms import Slot
 from evaluation.judging.prompt import judge_call
-from evaluation.judging.rubric import Rubric, shipped_rubrics
+from evaluation.judging.rubric import Rubric, Slot, shipped_rubrics
 from tests.evaluation.criteria.written import ENGLISH, fields, spec
 
 HOSTILE = (

@@ -9,7 +9,7 @@ import pytest
 from evaluation.core.errors import InvalidFile
 from evaluation.core.registry import ReviewForm
 from evaluation.judging.criteria.spec import read_criterion
-from evaluation.judging.criteria.terms import Slot
+from evaluation.judging.rubric import Slot
 from evaluation.wording.messages import explain
 from tests.evaluation.criteria.written import ENGLISH, fields, spec
 

@@ -28,7 +28,7 @@ def test_the_worked_example_of_source_000_is_0_762() -> None:
     overall = overall_from_means(GRAPHRAG, [*RULES, *JUDGED])
     assert overall.value == pytest.approx(0.762, abs=1e-12)
     assert (overall.label, overall.weight, overall.missing) == (Label.OVERALL_SCORE, pytest.approx(1), ())
-    assert (overall.low, overall.high, overall.is_renormalised) == (None, None, False)
+    assert (overall.low, overall.high) == (None, None)
 
 
 def test_min_max_lets_the_scale_start_at_zero() -> None:
@@ -61,7 +61,7 @@ def test_a_part_no_question_has_is_renormalised_and_named() -> None:
     assert overall.value == pytest.approx(0.642 / 0.85, abs=1e-12)
     assert overall.label is Label.OVERALL_SCORE
     assert [(m.metric, m.weight, m.gap) for m in overall.missing] == [("negative_detection", 0.15, Gap.NOT_APPLICABLE)]
-    assert overall.is_renormalised
+    assert sum(overall.weights_used.values()) == pytest.approx(1)
 
 
 def test_up_to_a_tenth_failed_gives_the_figure_with_bounds() -> None:

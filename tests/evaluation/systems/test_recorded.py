@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.systems.protocol import AskFailed, System
-from evaluation.systems.recorded import RecordedSystem
+from evaluation.systems.protocol import AskFailed, RecordedSystem, System
 
 QUESTION = QuestionSpec(id="q1", category="c", text="?")
 
