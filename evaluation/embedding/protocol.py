@@ -1,8 +1,5 @@
-"""What gives embeddings and what comes back: one call embeds a few texts, and every fault is an outcome.
-
-Texts to be embedded: how they are told apart, what language they are in, and how many go into one call.
-
-Vectors: compared by cosine, kept as bytes.
+"""What gives embeddings and what comes back: one call embeds a few texts, and every fault is an outcome. How texts are
+told apart, what language they are in, and how many go into one call; vectors are compared by cosine, kept as bytes.
 """
 
 from __future__ import annotations

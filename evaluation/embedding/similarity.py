@@ -1,8 +1,7 @@
-"""Answer relevance (source 001): the question compared with the questions that a judge wrote from the answer.
+"""Answer relevance (source 001): the question compared with the questions that a judge wrote from the answer. Semantic
+similarity (source 001): how near an answer's embedding is to the nearest expected answer's.
 
-Semantic similarity (source 001): how near an answer's embedding is to the nearest expected answer's.
-
-It is no correctness: a sentence and its negation lie near each other, and what is near depends on the model.
+The latter is no correctness: a sentence and its negation lie near each other, and what is near depends on the model.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""What is settled before a judge is asked: which metrics apply, and answers that say nothing.
-
-Which metrics of a rubric family apply to an answer: a metric without its input is not applicable, not zero.
-
-Gates before the judge: answers that say nothing are decided by rule, so that no judge can be fooled by them.
+"""What is settled before a judge is asked: which metrics apply (one without its input is not applicable, not zero), and
+answers that say nothing, which are decided by rule, so that no judge can be fooled by them.
 
 Blank texts, a single character, the question said back and stock openings without anything behind them ("Solution:",
 "Let's think step by step") get high scores from many judges (2507.08794); here no call is made for them.

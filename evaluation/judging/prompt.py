@@ -1,6 +1,5 @@
-"""The judge's request: the rubric as system message, the data as marked JSON blocks, the instruction after them.
-
-What a judge is shown of a question and an answer: named data blocks of plain JSON values.
+"""The judge's request: the rubric as system message, what is shown of question and answer as marked blocks of plain
+JSON values, the instruction after them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Reading a judge's reply strictly, and finding where its quotes stand.
 
-Where a quote stands in a text: word for word, else as texts are compared, else the most alike sentence.
-
-The strict reading of a judge's reply: a verdict is taken only where it literally stands, on the scale, in one
-JSON object of exactly the shape asked for. Everything else is a failure with its reason.
+A verdict is taken only where it literally stands, on the scale, in one JSON object of exactly the shape asked for.
+Everything else is a failure with its reason. A quote stands word for word, else as texts are compared, else in the
+most alike sentence.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""Phone numbers in any spelling: 02-123-4567, (02) 123 4567, +82-2-123-4567 and 021234567 are one number.
-
-Korean numbers are read by their area codes and as eight-digit service numbers (1588-0000); others with a country code,
-or in the North American form. What is glued to further digits (102-123-4567), a date or a range of years is none.
-
-Whether an answer passes on anything of the passages it was given, beyond what the question says itself.
-
-Hallucination flags (source 003): phone numbers from nowhere, wrong institutions, and avoidance instead of an answer.
-
+"""Hallucination flags (source 003): phone numbers from nowhere, wrong institutions, and avoidance instead of an answer.
 Each flag is a finding with its text and place, so that a person can confirm or reject it.
+
+Phone numbers are read in any spelling: 02-123-4567, (02) 123 4567, +82-2-123-4567 and 021234567 are one number. Korean
+ones by their area codes and as eight-digit service numbers (1588-0000); others with a country code, or in the North
+American form. What is glued to further digits (102-123-4567), a date or a range of years is none.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ from evaluation.core.registry import Bilingual, Direction, ReviewForm, RuleSetti
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
 from evaluation.core.scales import YES_NO
 from evaluation.metrics.matching import KeywordHit, Tier, find_keyword
-from evaluation.metrics.normalise import Mapped, content_tokens, fold, fold_with_lines, folded, is_hangul, sentences
+from evaluation.metrics.normalise import content_tokens, fold, fold_with_lines, folded, is_hangul, sentences
 from evaluation.metrics.prepared import prepare
 
 _GAP = r"[\s.·-]{0,3}"
@@ -178,7 +174,8 @@ def _unknown_phones(asked: str, answer: str, contexts: tuple[ContextSpec, ...]) 
     known = numbers_in([folded(asked), *(folded(_all_of(context)) for context in contexts)])
     for phone in found:
         if unknown := [number for number in phone.numbers if number not in known]:
-            yield _flag(answer, view, UNKNOWN_PHONE, phone.start, phone.end, ", ".join(unknown))
+            start, end = view.span(phone.start, phone.end)
+            yield Finding(FLAG, answer[start:end], UNKNOWN_PHONE, start=start, end=end, reason=", ".join(unknown))
 
 
 def _all_of(context: ContextSpec) -> str:
@@ -222,8 +219,3 @@ def _statements(text: str, left_out: list[tuple[int, int]]) -> list[str]:
         characters[start:end] = " " * (end - start)
     lined = fold_with_lines("".join(characters))
     return [lined[start:end] for start, end in sentences(lined)]
-
-
-def _flag(answer: str, view: Mapped, verdict: str, start: int, end: int, reason: str) -> Finding:
-    first, last = view.span(start, end)
-    return Finding(FLAG, answer[first:last], verdict, start=first, end=last, reason=reason)

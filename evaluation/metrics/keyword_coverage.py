@@ -9,8 +9,21 @@ from dataclasses import replace
 from evaluation.core.registry import Bilingual, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result
 from evaluation.core.scales import UNIT, YES_NO
-from evaluation.metrics.keyword_findings import DeferredMapping, DeferredSequence, in_answer, keyword_set
+from evaluation.metrics.keyword_findings import (
+    DeferredMapping,
+    DeferredSequence,
+    Keywords,
+    KeywordsInAnswer,
+    in_answer,
+    keyword_set,
+)
 from evaluation.metrics.normalise import folded
+
+
+def _found(keywords: Keywords, answer: AnswerSpec, settings: RuleSettings) -> KeywordsInAnswer | None:
+    """What the keywords find in the answer; ``None`` where none says anything."""
+    wanted = keyword_set(keywords, settings.matching)
+    return in_answer(wanted, answer.text) if wanted.keywords else None
 
 
 @rule_metric(
@@ -26,11 +39,8 @@ from evaluation.metrics.normalise import folded
 )
 def keyword_coverage(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """A share between 0 and 1; not applicable (``no_keywords``) to a question without expected keywords."""
-    wanted = keyword_set(question.keywords, settings.matching)
-    if not wanted.keywords:
-        return Result.not_applicable("no_keywords")
-    found = in_answer(wanted, answer.text)
-    return found.scored(found.share)
+    found = _found(question.keywords, answer, settings)
+    return found.scored(found.share) if found else Result.not_applicable("no_keywords")
 
 
 @rule_metric(
@@ -47,11 +57,8 @@ def keyword_coverage(question: QuestionSpec, answer: AnswerSpec, settings: RuleS
 )
 def keyword_hit(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """1 or 0; not applicable (``no_keywords``) to a question without expected keywords."""
-    wanted = keyword_set(question.keywords, settings.matching)
-    if not wanted.keywords:
-        return Result.not_applicable("no_keywords")
-    found = in_answer(wanted, answer.text)
-    return found.scored(1.0 if found.found else 0.0)
+    found = _found(question.keywords, answer, settings)
+    return found.scored(1.0 if found.found else 0.0) if found else Result.not_applicable("no_keywords")
 
 
 @rule_metric(
@@ -67,11 +74,8 @@ def keyword_hit(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettin
 )
 def required_info_coverage(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """A share between 0 and 1, points matched as keywords are; not applicable (``no_required_info``) without points."""
-    wanted = keyword_set(tuple((point,) for point in dict.fromkeys(question.required_info)), settings.matching)
-    if not wanted.keywords:
-        return Result.not_applicable("no_required_info")
-    found = in_answer(wanted, answer.text)
-    return found.scored(found.share)
+    found = _found(tuple((point,) for point in dict.fromkeys(question.required_info)), answer, settings)
+    return found.scored(found.share) if found else Result.not_applicable("no_required_info")
 
 
 @rule_metric(

@@ -1,14 +1,9 @@
-"""Korean morphology: particles and endings, and morphemes where an analyser is installed.
-
-Korean particles and copula endings as a closed list, for installations without a morphological analyser.
+"""Korean morphology: particles and copula endings as a closed list, and morphemes by kiwipiepy where the extra ``ko``
+is installed; without it every function says so by ``None``.
 
 A particle must agree with the syllable before it: 은, 이, 을, 과 follow a final consonant, 는, 가, 를, 와 a vowel,
-which keeps the list from eating the end of another noun.
-
-Korean morphemes by kiwipiepy where the extra ``ko`` is installed; without it every function says so by ``None``.
-
-A sentence is analysed once and kept, because the analysis costs some milliseconds and all keywords of a question look
-at the same answer.
+which keeps the list from eating the end of another noun. A sentence is analysed once and kept, because the analysis
+costs some milliseconds and all keywords of a question look at the same answer.
 """
 
 from __future__ import annotations

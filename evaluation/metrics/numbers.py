@@ -1,6 +1,4 @@
-"""Units and counters behind numbers: which spellings are one unit, and which Hangul only counts.
-
-Numbers as values: 1,000억원, 천억 원, 1천억 and 100,000,000,000원 are one amount.
+"""Numbers as values: 1,000억원, 천억 원, 1천억 and 100,000,000,000원 are one amount; and the units and counters behind.
 
 Read are digits with grouping and decimals, a sign, Korean multipliers (십 백 천 만 억 조) and English ones (thousand to
 trillion), and numbers written in Hangul where a unit or a whole token shows that they are numbers. Not read as values:

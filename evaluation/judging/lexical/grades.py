@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluation.core.registry import Bilingual
@@ -38,9 +38,6 @@ class Grade:
     def unit(self) -> float:
         """The grade between 0 and 1: the share, else the level's place between 1 and 5."""
         return (self.level - 1) / 4 if self.share is None else self.share
-
-
-Grader = Callable[[QuestionSpec, AnswerSpec], Grade]
 
 
 def level_of(share: float) -> int:
@@ -106,9 +103,6 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
         ),
         share,
     )
-
-
-GRADERS: dict[str, Grader] = {"correctness": correctness, "faithfulness": faithfulness, "completeness": completeness}
 
 
 def claimed_words(sentence: str, asked: Sequence[Word]) -> tuple[Word, ...]:

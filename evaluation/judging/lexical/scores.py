@@ -13,7 +13,6 @@ from evaluation.core.samples import Result
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.lexical.claims import helps
 from evaluation.judging.lexical.grades import (
-    GRADERS,
     Grade,
     completeness,
     correctness,
@@ -27,24 +26,20 @@ from evaluation.judging.rubric import Offline, Rubric
 from evaluation.metrics.citation_metrics import citation_format, citation_validity
 
 _SETTINGS = RuleSettings()
+_RIGHT = 4  # level of correctness
+_LIKE_REFERENCE = 0.45  # share of the reference's words
 Scorer = Callable[[JudgeCall], Grade]
 
 
 def graded(call: JudgeCall) -> dict[str, Any]:
     """Levels from 1 to 5, by metric."""
-    grades = {name: GRADERS[name](call.question, call.answer) for name in call.ask.names}
+    grades = {name: SCORERS[name](call) for name in call.ask.names}
     return {n: {"reason": g.reason.in_language(reasons_in(call)), "score": g.level} for n, g in grades.items()}
 
 
-def generation_faithfulness(call: JudgeCall) -> dict[str, Any]:
-    """The share of new words that the passages hold."""
-    return {"generation_faithfulness": _real(call, faithfulness(call.question, call.answer))}
-
-
-def answer_relevancy(call: JudgeCall) -> dict[str, Any]:
-    """Half for saying anything beyond the question, half for the question's words that come back; a refusal is no
-    response."""
-    return {"answer_relevancy": _real(call, responds(call))}
+def shares(call: JudgeCall) -> dict[str, Any]:
+    """Shares from 0 to 1, by metric."""
+    return {name: _real(call, SCORERS[name](call)) for name in call.ask.names}
 
 
 def factual_accuracy(call: JudgeCall) -> dict[str, Any]:
@@ -62,7 +57,7 @@ def regulation_quality(call: JudgeCall) -> dict[str, Any]:
     """The scores of source 003 that are asked for. A question back where one is welcome costs nothing."""
     asks_back = call.question.clarification_ok and call.answer.text.strip().endswith("?")
     welcome = Grade(5, Bilingual("Asks back where that is welcome.", "되물어도 되는 질문에 되묻습니다."), 1.0)
-    grades = {name: welcome if asks_back else _REGULATION[name](call) for name in call.ask.names}
+    grades = {name: welcome if asks_back else SCORERS[name](call) for name in call.ask.names}
     low = [f"{name}: {g.reason.in_language(reasons_in(call))}" for name, g in grades.items() if g.level <= 2]
     high = [f"{name}: {g.reason.in_language(reasons_in(call))}" for name, g in grades.items() if g.level == 5]
     return {**{name: _real(call, grade) for name, grade in grades.items()}, "issues": low, "strengths": high}
@@ -72,8 +67,9 @@ def _real(call: JudgeCall, grade: Grade, top: float = 1.0) -> dict[str, Any]:
     return {"reason": grade.reason.in_language(reasons_in(call)), "score": top * grade.unit}
 
 
-def responds(call: JudgeCall) -> Grade:
-    """How far the answer takes up the question and says anything beyond it; a refusal does not."""
+def _responds(call: JudgeCall) -> Grade:
+    """Half for saying anything beyond the question, half for the question's words that come back; a refusal is no
+    response."""
     asked, given = content_words(call.question.text), content_words(call.answer.text)
     new = {word.surface for word in given} - {word.surface for word in asked}
     if refuses(call.answer.text) or not new:
@@ -119,7 +115,14 @@ def _context_relevance(call: JudgeCall) -> Grade:
     return Grade(level_of(share), said, share)
 
 
-_REGULATION: dict[str, Scorer] = {
+#: By metric, and by the stand-ins of custom criteria (:class:`Offline`).
+SCORERS: Mapping[str, Scorer] = {
+    "correctness": lambda call: correctness(call.question, call.answer),
+    "completeness": lambda call: completeness(call.question, call.answer),
+    "faithfulness": lambda call: faithfulness(call.question, call.answer),
+    "generation_faithfulness": lambda call: faithfulness(call.question, call.answer),
+    "relevancy": _responds,
+    "answer_relevancy": _responds,
     "accuracy": _accuracy,
     "answer_completeness": _answer_completeness,
     "citations": _citations,
@@ -136,10 +139,6 @@ def asked_back(call: JudgeCall) -> dict[str, Any]:
 def no_proposals(call: JudgeCall) -> dict[str, Any]:
     """Nothing: words do not tell what somebody may need next."""
     return {"suggested_queries": [], "action_items": [], "urgency": "low"}
-
-
-_RIGHT = 4  # level of correctness
-_LIKE_REFERENCE = 0.45
 
 
 def classed_answer(call: JudgeCall) -> dict[str, Any]:
@@ -172,12 +171,6 @@ def _labelled(call: JudgeCall, label: str, reason: Bilingual) -> dict[str, str]:
     return {"reason": reason.in_language(reasons_in(call)), "label": label}
 
 
-STAND_INS: Mapping[Offline, Callable[[JudgeCall], Grade]] = {
-    Offline.CORRECTNESS: lambda call: correctness(call.question, call.answer),
-    Offline.COMPLETENESS: lambda call: completeness(call.question, call.answer),
-    Offline.FAITHFULNESS: lambda call: faithfulness(call.question, call.answer),
-    Offline.RELEVANCY: responds,
-}
 _NOTE = Bilingual(
     "Counted by words ({offline}), not judged by the criterion.",
     "기준으로 판정한 것이 아니라 낱말을 센 값입니다({offline}).",
@@ -197,7 +190,7 @@ def stand_in(call: JudgeCall) -> dict[str, Any]:
     terms = call.rubric.criterion
     if terms is None:
         raise ValueError(f"{call.rubric.family} is no criterion")
-    grade = STAND_INS[terms.offline](call)
+    grade = SCORERS[terms.offline](call)
     (metric,) = call.rubric.metrics
     scale = metric.read_scale()
     share = (grade.level - 1) / 4 if scale.levels else grade.unit

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.utils.translation import get_language, gettext
-from evaluation.profiles.interpretation import Band, Cell
+from evaluation.profiles.spec import Band, Cell
 
 from evaluation.profiles.spec import OVERALL
 from review.reports.by_profile.classes import ClassTable

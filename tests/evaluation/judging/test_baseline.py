@@ -20,7 +20,8 @@ from evaluation.judging import baseline
 from evaluation.judging.baseline import ANSWERS, BaselineJudge, judged
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.lexical.grades import GRADERS, correctness
+from evaluation.judging.lexical.grades import correctness
+from evaluation.judging.lexical.scores import SCORERS
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.rubric import Rubric, shipped_rubrics
 from review.extras.pairs.pairwise import FAMILY as PAIRS
@@ -59,7 +60,7 @@ def test_it_has_a_rule_for_every_step_of_every_family() -> None:
     plain = {(rubric.family, "") for rubric in shipped_rubrics() if not rubric.steps}
     pairs = {(PAIRS, "")}  # compared by a function of its own, which never sees a call
     assert set(ANSWERS) == (steps | plain) - pairs
-    assert set(GRADERS) == {spec.name for spec in family_named("answer_quality").given}
+    assert set(SCORERS) >= {spec.name for spec in family_named("answer_quality").given}
 
 
 def test_a_family_without_a_rule_is_an_error_and_not_a_score() -> None:
