@@ -3,14 +3,14 @@ and ``judging/catalogue.py`` list what exists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ParamSpec, Protocol
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.rulebook import Cap, CitationRules, NextStepRules
-from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result
+from evaluation.core.samples import AnswerSpec, CheckPhrases, Nugget, QuestionSpec, Result
 from evaluation.core.scales import Scale, ScaleKind
 
 P = ParamSpec("P")
@@ -109,22 +109,14 @@ class RuleSettings:
 
     matching: str = "tiers"
     k: int = 5
-    checks: tuple[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = ()
-    phrases: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    checks: Mapping[str, CheckPhrases] = field(default_factory=dict)
+    phrases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     citation: CitationRules = CitationRules()  # noqa: RUF009 -- frozen
     nuggets: tuple[Nugget, ...] = ()
     next_steps: NextStepRules | None = None
-    passing: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    passing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     caps: tuple[Cap, ...] = ()
     embeds: bool = False
-
-    def phrases_for(self, purpose: str, default: tuple[str, ...]) -> tuple[str, ...]:
-        """The profile's phrases for a purpose, else the metric's own."""
-        return dict(self.phrases).get(purpose, default)
-
-    def passing_labels(self, check: str) -> tuple[str, ...]:
-        """The labels with which an answer passes a check of the profile; empty where the profile does not say."""
-        return dict(self.passing).get(check, ())
 
 
 RuleFunction = Callable[[QuestionSpec, AnswerSpec, RuleSettings], Result]

@@ -78,13 +78,10 @@ class Talk:
         self._judging = judging
         self.ask: Ask | None = None
         self.results: Results = {}
-        self._advance(None)
+        self.hear(None)
 
-    def hear(self, heard: Heard) -> None:
-        """Go on with what was heard."""
-        self._advance(heard)
-
-    def _advance(self, heard: Heard | None) -> None:
+    def hear(self, heard: Heard | None) -> None:
+        """Go on with what was heard; ``None`` begins."""
         try:
             self.ask = next(self._judging) if heard is None else self._judging.send(heard)
         except StopIteration as end:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from evaluation.core.samples import Finding
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import VERDICT, Ask, JudgeReply, Outcome, Rung
 from evaluation.judging.lexical.words import content_words, coverage
@@ -50,6 +51,13 @@ def locate(quote: str, text: str) -> Span | None:
     if start >= 0:
         return Span(*view.span(start, start + len(wanted)))
     return _most_alike(quote, text)
+
+
+def placed(part: Finding, place: Span | None) -> Finding:
+    """The part of an answer with its place there, where it has one."""
+    if place is None:
+        return part
+    return replace(part, start=place.start, end=place.end, approximate=place.approximate)
 
 
 def _most_alike(quote: str, text: str) -> Span | None:

@@ -41,7 +41,7 @@ def dont_know(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings
     bare = folded(answer.text).strip(" .!\"'()[]")
     if _BARE.fullmatch(bare):
         return Result.scored(1.0, detail={"bare": bare})
-    hit = _admission(answer.text, settings.phrases_for(PURPOSE, PHRASES))
+    hit = _admission(answer.text, settings.phrases.get(PURPOSE, PHRASES))
     if hit is None:
         return Result.scored(0.0)
     return Result.scored(1.0, findings=(Finding("flag", hit.phrase, "dont_know", start=hit.start, end=hit.end),))

@@ -149,14 +149,14 @@ _SCHOOL = "대"  # 서울대 is 서울대학교 too
 def hallucination_flags(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """1 or 0 with the flags as findings. Phone numbers and avoidance need sources: where the system does not retrieve
     only names are looked at, and without names to forbid the metric is not applicable (``does_not_retrieve``)."""
-    names = settings.phrases_for(FORBIDDEN_NAMES, ())
+    names = settings.phrases.get(FORBIDDEN_NAMES, ())
     if answer.contexts is None and not names:
         return Result.not_applicable("does_not_retrieve")
     asked = " ".join((question.text, *question.history))
-    flags = list(_forbidden(names, asked, answer.text, settings.phrases_for(OWN_NAMES, ())))
+    flags = list(_forbidden(names, asked, answer.text, settings.phrases.get(OWN_NAMES, ())))
     if answer.contexts is not None:
         flags += _unknown_phones(asked, answer.text, answer.contexts)
-        flags += _avoidance(asked, answer, settings.phrases_for(AVOIDANCES, AVOIDANCE_PHRASES))
+        flags += _avoidance(asked, answer, settings.phrases.get(AVOIDANCES, AVOIDANCE_PHRASES))
     verdicts = [flag.verdict for flag in flags]
     return Result.scored(
         1.0 if flags else 0.0,

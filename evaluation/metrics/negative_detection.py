@@ -103,9 +103,8 @@ def _phrases(question: QuestionSpec, settings: RuleSettings) -> tuple[str, Check
     """Where the phrases come from, and the phrases; ``None`` for a check that nobody defines."""
     if question.check_phrases is not None:
         return "question", question.check_phrases
-    for name, all_of, any_of, none_of in settings.checks:
-        if name == question.check:
-            return "profile", CheckPhrases(all_of=all_of, any_of=any_of, none_of=none_of)
+    if question.check in settings.checks:
+        return "profile", settings.checks[question.check]
     defaults = SOURCE_CHECKS if settings.matching == "substring" else DEFAULT_CHECKS
     return "default", defaults.get(question.check)
 

@@ -8,6 +8,7 @@ unknown field, a repeated key or weights that do not sum to 1 refuse it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -285,18 +286,8 @@ def load_profile(text: str) -> ProfileSpec:
 
 def rule_settings(profile: ProfileSpec, *, k: int | None = None) -> RuleSettings:
     """What the rule metrics of a run need of the profile; ``k`` is the run's own, else the profile's."""
-    checks = tuple((name, c.all_of, c.any_of, c.none_of) for name, c in sorted(profile.checks.items()))
-    return RuleSettings(
-        matching=profile.matching,
-        k=profile.k if k is None else k,
-        checks=checks,
-        phrases=tuple(sorted(profile.phrases.items())),
-        citation=profile.citation,
-        nuggets=profile.nuggets,
-        next_steps=profile.next_steps,
-        passing=tuple(sorted(profile.passing.items())),
-        caps=profile.caps,
-    )
+    said = {one.name: getattr(profile, one.name) for one in fields(RuleSettings) if one.name != "embeds"}
+    return RuleSettings(**said | ({} if k is None else {"k": k}))
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ from evaluation.judging.asking import Case, Family, Heard, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.formulas import UNSUPPORTED, claim_support, context_recall
 from evaluation.judging.prompt import numbered, reference_block
-from evaluation.judging.reading import locate
+from evaluation.judging.reading import locate, placed
 from evaluation.judging.shapes import TEXT, closed, list_of, one_of, whole_number
 
 CLAIM, STATEMENT = "claim", "statement"
@@ -113,16 +113,9 @@ def judge_claims(case: Case) -> Judging:
         parts = [as_finding(CLAIM, t, verdict, contexts) for t, verdict in zip(texts, verdicts, strict=True)]
     else:
         parts = [Finding(CLAIM, text, UNSUPPORTED) for text in texts]
-    placed = [_placed(part, claim["quote"], case.answer.text) for part, claim in zip(parts, claims, strict=True)]
-    return {"claim_support": claim_support(placed)}
-
-
-def _placed(part: Finding, quote: str, answer: str) -> Finding:
-    """The claim with the place in the answer where it is made: of the quote, else of the claim itself."""
-    place = locate(quote, answer) or locate(part.text, answer)
-    if place is None:
-        return part
-    return replace(part, start=place.start, end=place.end, approximate=place.approximate)
+    text = case.answer.text  # the place there is that of the quote, else of the claim itself
+    places = [locate(claim["quote"], text) or locate(claim[CLAIM], text) for claim in claims]
+    return {"claim_support": claim_support([placed(part, at) for part, at in zip(parts, places, strict=True)])}
 
 
 Stated = list[tuple[int, str]]  # the reference's number, from 1, and one of its statements

@@ -71,8 +71,7 @@ def passing_labels(question: QuestionSpec, settings: RuleSettings, *, phrases_me
     Abstaining passes all but a false premise that has to be corrected; correcting a premise passes; a plain answer
     passes only where a disclaimer was wanted and its phrases are there; a fabrication fails.
     """
-    own = settings.passing_labels(question.check)
-    if own:
+    if own := settings.passing.get(question.check):
         return own
     if question.check == PREMISE:
         return (CORRECT_PREMISE,)

@@ -9,7 +9,7 @@ from evaluation.judging.asking import Case, Family, Judging, failed
 from evaluation.judging.calls import Ask
 from evaluation.judging.formulas import nugget_support
 from evaluation.judging.gates import bottom
-from evaluation.judging.reading import locate
+from evaluation.judging.reading import locate, placed
 from evaluation.judging.shapes import TEXT, closed, one_of
 
 NAME = "nuggets"
@@ -44,18 +44,8 @@ def judge(case: Case) -> Judging:
     parts = []
     for nugget, key in zip(nuggets, listed, strict=True):
         said = heard.parts[key]
-        place = locate(said["quote"], case.answer.text)
-        parts.append(
-            Finding(
-                NUGGET,
-                nugget.name,
-                said["verdict"],
-                start=place.start if place else None,
-                end=place.end if place else None,
-                approximate=bool(place and place.approximate),
-                reason=said["reason"],
-            )
-        )
+        part = Finding(NUGGET, nugget.name, said["verdict"], reason=said["reason"])
+        parts.append(placed(part, locate(said["quote"], case.answer.text)))
     return {"nugget_support": nugget_support(parts, [nugget.vital for nugget in nuggets])}
 
 

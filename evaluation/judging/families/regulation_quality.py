@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from evaluation.core.registry import Bilingual, Kind, MetricSpec
@@ -75,8 +76,7 @@ def judge(case: Case) -> Judging:
     found = tuple(Finding(kind, text) for member, kind in LISTS.items() for text in heard.parts.get(member, ()) if text)
     first = next((name for name in asked if results[name].status is Status.SCORED), "")
     if first and found:
-        given = results[first]
-        results[first] = Result.scored(given.value or 0.0, reason=given.reason, detail=given.detail, findings=found)
+        results[first] = replace(results[first], findings=found)
     return results
 
 

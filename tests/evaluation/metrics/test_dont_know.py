@@ -43,6 +43,6 @@ def test_the_phrase_is_shown_in_its_place() -> None:
 
 
 def test_a_profile_may_bring_its_own_phrases() -> None:
-    settings = RuleSettings(phrases=(("dont_know", ("담당 부서에 문의",)),))
+    settings = RuleSettings(phrases={"dont_know": ("담당 부서에 문의",)})
     assert dont_know(QUESTION, AnswerSpec("담당 부서에 문의하세요."), settings).value == 1
     assert dont_know(QUESTION, AnswerSpec("모르겠습니다."), settings).value == 0

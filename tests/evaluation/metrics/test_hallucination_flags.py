@@ -14,7 +14,7 @@ SOURCE = ContextSpec(
     "제15조(휴학) 학생은 학기 개시일부터 30일 이내에 학생지원팀에 신청한다. 문의: (02) 820-1234",
     metadata={"regulation": "학칙", "phone": "02-820-5555"},
 )
-NAMES = RuleSettings(phrases=(("forbidden_names", ("서울대", "한국외대")), ("own_names", ("한빛대학교", "우리 대학"))))
+NAMES = RuleSettings(phrases={"forbidden_names": ("서울대", "한국외대"), "own_names": ("한빛대학교", "우리 대학")})
 
 
 def _flags(
@@ -87,7 +87,7 @@ def test_a_number_of_the_question_is_no_fact_of_the_sources() -> None:
 
 
 def test_a_profile_brings_its_own_phrases_of_avoidance() -> None:
-    settings = RuleSettings(phrases=(("avoidance", ("담당 부서 소관",)),))
+    settings = RuleSettings(phrases={"avoidance": ("담당 부서 소관",)})
     assert _flags("그것은 담당부서 소관입니다.", settings=settings) == [("avoidance", "담당부서 소관")]
     assert _flags("확인해 주세요.", settings=settings) == []
 

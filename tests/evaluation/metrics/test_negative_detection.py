@@ -120,7 +120,7 @@ def test_an_echo_of_the_premise_corrects_nothing() -> None:
 
 
 def test_a_check_of_the_profile_has_its_own_phrases() -> None:
-    settings = RuleSettings(checks=(("should_refer_to_staff", (), ("담당자에게 문의",), ()),))
+    settings = RuleSettings(checks={"should_refer_to_staff": CheckPhrases(any_of=("담당자에게 문의",))})
     result = _result("should_refer_to_staff", "담당자에게 문의하세요.", settings=settings)
     assert (result.value, result.detail["phrases"]) == (1, "profile")
 

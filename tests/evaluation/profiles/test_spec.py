@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.canonical import content_hash
+from evaluation.core.samples import CheckPhrases
 from evaluation.profiles.spec import Part, ProfileSpec, Text, load_profile, rule_settings, shipped_profiles
 
 TITLE = "title: {en: T, ko: T}\n"
@@ -68,7 +69,7 @@ def test_weights_that_sum_to_one_but_for_rounding_are_taken() -> None:
 def test_rule_settings_carry_the_profiles_checks_and_the_runs_k() -> None:
     profile = load_profile("name: p\n" + TITLE + "k: 7\nmatching: substring\nchecks: {c: {any_of: [x]}}")
     settings = rule_settings(profile)
-    assert (settings.k, settings.matching, settings.checks) == (7, "substring", (("c", (), ("x",), ()),))
+    assert (settings.k, settings.matching, settings.checks) == (7, "substring", {"c": CheckPhrases(any_of=("x",))})
     assert rule_settings(profile, k=3).k == 3
 
 

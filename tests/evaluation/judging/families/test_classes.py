@@ -89,7 +89,7 @@ def test_the_judge_overrules_the_phrases_in_both_directions() -> None:
 
 def test_a_profiles_own_check_passes_with_the_labels_it_states() -> None:
     settings = RuleSettings(
-        checks=(("should_answer_anyway", (), ("branch",), ()),), passing=(("should_answer_anyway", ("answer",)),)
+        checks={"should_answer_anyway": CheckPhrases(any_of=("branch",))}, passing={"should_answer_anyway": ("answer",)}
     )
     for label, expected in (("answer", 1.0), ("abstain", 0.0)):
         case = before("negative_questions", trap("should_answer_anyway"), settings=settings)

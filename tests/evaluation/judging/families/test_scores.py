@@ -100,7 +100,7 @@ CAPS = (
     Cap(metric="accuracy", flag="forbidden_name", at_most=0),
     Cap(metric="accuracy", flag="avoidance", at_most=0.3),
 )
-SETTINGS = RuleSettings(caps=CAPS, phrases=(("forbidden_names", ("서울대",)),))
+SETTINGS = RuleSettings(caps=CAPS, phrases={"forbidden_names": ("서울대",)})
 PASSAGES = ["제15조 휴학은 3년까지 가능하다. 문의: 041-012-2140"]
 
 
