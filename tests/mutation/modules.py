@@ -1,7 +1,7 @@
 """Which modules are mutated and which test files should notice, both read from what is there: no path is named here.
 
-The modules are those of the contract "Pure packages know no Django and no table". A test file belongs to what it imports, itself or
-through helpers beside it, so that files may move.
+The modules are those of the contract "Pure packages know no Django and no table". A test file belongs to what it
+imports, itself or through helpers beside it, so that files may move.
 """
 
 from __future__ import annotations

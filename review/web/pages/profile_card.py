@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.utils.translation import get_language, gettext
-from evaluation.profiles.spec import Band, Cell
 
-from evaluation.profiles.spec import OVERALL
+from evaluation.profiles.spec import OVERALL, Band, Cell
 from review.reports.by_profile.classes import ClassTable
 from review.reports.by_profile.passing import PassRate
 from review.reports.by_profile.section import Banded, Diagnosed, ProfileSection, Spread
