@@ -90,13 +90,13 @@ class House:
         return sorted(path for distance, path in distances if distance == nearest)
 
     def wide(self, module: str) -> list[str]:
-        """The other test files that import nothing but pure modules and reach it within its package; where there are
-        none near it, those with a database and those that reach it over all of the product. The nearest first, those
-        that import least before others."""
+        """The other test files that import nothing but pure modules and reach it within its package, and some that need
+        more but import the module itself; where there are none near it, all that reach it, be it over all of the
+        product. The nearest first, those that import least before others."""
         found = self._distances(module) or self._distances(module, everywhere=True)
         order = sorted(found.keys() - self.near(module), key=lambda path: (found[path], len(self.tests[path]), path))
         pure = [path for path in order if self._is_pure(path)]
-        impure = [] if self.near(module) else [path for path in order if not self._is_pure(path)]
+        impure = [path for path in order if not self._is_pure(path) and not (found[path] and self.near(module))]
         return pure[:MOST_FILES] + impure[:MOST_IMPURE_FILES]
 
     def _is_pure(self, test: str) -> bool:
