@@ -116,6 +116,23 @@ def test_alternative_annotator_by_hand() -> None:
     assert alternative_annotator_test(ratings(a=row, b=row, c=row), judge, YES_NO, epsilon=0.1).passed is False
 
 
+def test_alternative_annotator_holds_the_smallest_p_to_the_strictest_limit() -> None:
+    # 40 items, b and c alike. On 6 the judge differs from all three: a lead of 1 for each. On 6 others the judge is with
+    # b and c against a: a lead of -1 for a; b and c are as near to the others as the judge there. b and c: mean 0.15,
+    # sd sqrt(40/39 x 0.15 x 0.85), t = -0.05 / 0.05718 = -0.874, p = 0.194. a: mean 0, mean square 12/40,
+    # t = -0.2 / 0.08771 = -2.280, p = 0.0141: below 0.05 x 2/3 / (1 + 1/2 + 1/3) = 0.0182, but the smallest of three is
+    # held to half of that
+    row = [at % 2 for at in range(40)]
+    judge = {at: 1 - value if at < 6 else value for at, value in enumerate(row)}
+    a = "".join(str(1 - value if 6 <= at < 12 else value) for at, value in enumerate(row))
+    b = "".join(map(str, row))
+    found = alternative_annotator_test(ratings(a=a, b=b, c=b), judge, YES_NO)
+
+    assert found.experts["a"].p_value == pytest.approx(0.0141, abs=5e-5)
+    assert found.experts["b"].p_value == pytest.approx(0.1936, abs=5e-5)
+    assert (found.winning_rate, found.passed) == (0.0, False)
+
+
 def test_alternative_annotator_on_levels_goes_by_distance() -> None:
     # 30 items, experts 2, 3, 4; judge 3: as near to the others as b is, nearer than a and c (left out a: others 3 and
     # 4; judge's errors 0 and 1, a's 1 and 2)
