@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import transaction
 
 from evaluation.models import Answer, Finding, Run, Score
 from review.models import Rating
@@ -22,9 +24,24 @@ pytestmark = pytest.mark.django_db
 Group = tuple[str, str]
 
 
+@pytest.fixture(scope="module")
+def imported(
+    django_db_setup: None, django_db_blocker: Any, sample_data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[int]:
+    """The run over the 1,050 answers, with the labels of the annotators imported, which takes seconds: once for all
+    tests of the file, each of which takes back its own changes alone."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield import_all(sample_data, tmp_path_factory.mktemp("refchecker"))
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def run(sample_data: Path, tmp_path: Path) -> Run:
-    """The run over the 1,050 answers, with the labels of the annotators imported."""
+def run(imported: int) -> Run:
+    return Run.objects.get(pk=imported)
+
+
+def import_all(sample_data: Path, tmp_path: Path) -> int:
+    """Import the questions, the answers and the labels through the commands; the run's key."""
     items = refchecker.read(sample_data / "refchecker")
     made = {"questions": refchecker.questions, "answers": refchecker.answers, "claims": refchecker.claims}
     for name, rows in made.items():
@@ -37,7 +54,7 @@ def run(sample_data: Path, tmp_path: Path) -> Run:
     call_command("import_answers", str(tmp_path / "answers.jsonl"), **options, stdout=out)
     (number,) = re.findall(r"run (\d+)", out.getvalue())
     call_command("import_ratings", str(tmp_path / "claims.jsonl"), run=int(number), stdout=StringIO())
-    return Run.objects.get(pk=number)
+    return int(number)
 
 
 @pytest.fixture
