@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from urllib.parse import urlencode
 
 import polib
@@ -45,9 +46,10 @@ def data_texts() -> list[str]:
 
 def english_in(texts: Iterable[str]) -> list[str]:
     """Runs of four Latin words and more, outside of data and of the names allowed."""
-    data = data_texts()
+    suspects = [text for text in texts if SENTENCE.search(text)]  # what is taken out of a text adds no sentence to it
+    data = data_texts() if suspects else []
     found = []
-    for text in texts:
+    for text in suspects:
         rest = text
         for known in (*ALLOWED, *data):
             rest = rest.replace(known, "·")
@@ -55,10 +57,15 @@ def english_in(texts: Iterable[str]) -> list[str]:
     return found
 
 
+@cache
+def translations() -> dict[str, str]:
+    """Korean by English, where that is more than one word."""
+    return {e.msgid: e.msgstr for e in polib.pofile(str(CATALOGUE)) if " " in e.msgid and e.msgstr}
+
+
 def left_english(texts: Iterable[str]) -> list[str]:
     """Texts that the catalogue translates and that stand here in English: translated when a module was imported."""
-    two_words = {e.msgid: e.msgstr for e in polib.pofile(str(CATALOGUE)) if " " in e.msgid and e.msgstr}
-    return [text for text in texts if two_words.get(text, text) != text]
+    return [text for text in texts if translations().get(text, text) != text]
 
 
 def rated(world: World, far: bool) -> Client:
