@@ -117,9 +117,9 @@ def test_alternative_annotator_by_hand() -> None:
 
 
 def test_alternative_annotator_holds_the_smallest_p_to_the_strictest_limit() -> None:
-    # 40 items, b and c alike. On 6 the judge differs from all three: a lead of 1 for each. On 6 others the judge is with
-    # b and c against a: a lead of -1 for a; b and c are as near to the others as the judge there. b and c: mean 0.15,
-    # sd sqrt(40/39 x 0.15 x 0.85), t = -0.05 / 0.05718 = -0.874, p = 0.194. a: mean 0, mean square 12/40,
+    # 40 items, b and c alike. On 6 the judge differs from all three: a lead of 1 for each. On 6 others the judge is
+    # with b and c against a: a lead of -1 for a; b and c are as near to the others as the judge there. b and c: mean
+    # 0.15, sd sqrt(40/39 x 0.15 x 0.85), t = -0.05 / 0.05718 = -0.874, p = 0.194. a: mean 0, mean square 12/40,
     # t = -0.2 / 0.08771 = -2.280, p = 0.0141: below 0.05 x 2/3 / (1 + 1/2 + 1/3) = 0.0182, but the smallest of three is
     # held to half of that
     row = [at % 2 for at in range(40)]
