@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from review.web.views import (
-    adjudication,
-    answers,
-    home,
-    judges,
-    keys,
-    queue_new,
-    queues,
-    revealing,
-    reviewing,
-    runs,
-)
+from review.web.views import adjudication, answers, people, queue_new, queues, revealing, reviewing, runs
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", home.home, name="home"),
+    path("", runs.home, name="home"),
     path("runs/", runs.run_list, name="run-list"),
     path("runs/compare/", runs.run_compare, name="run-compare"),
     path("runs/compare/answers/", runs.run_compare_answers, name="run-compare-answers"),
@@ -33,8 +22,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("answers/<int:pk>/", answers.answer, name="answer"),
     path("answers/<int:pk>/override/", answers.override_score, name="answer-override"),
     path("answers/<int:pk>/revert/", answers.revert_score, name="answer-revert"),
-    path("judges/", judges.judge_list, name="judge-list"),
-    path("judges/<int:pk>/", judges.judge, name="judge"),
+    path("judges/", runs.judge_list, name="judge-list"),
+    path("judges/<int:pk>/", runs.judge, name="judge"),
     path("queues/", queues.queue_list, name="queue-list"),
     path("queues/new/", queue_new.queue_new, name="queue-new"),
     path("queues/new/preview/", queue_new.preview, name="queue-preview"),
@@ -69,6 +58,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("adjudication/<int:pk>/question/", adjudication.question, name="adjudication-question"),
     path("adjudication/<int:pk>/rubric/<str:metric>/", adjudication.rubric, name="adjudication-rubric"),
     path("adjudication/raised/<int:pk>/", adjudication.rule, name="ruling"),
-    path("keys/", keys.keys, name="review-keys"),
-    path("keys/switch/", keys.switch_keys, name="keys-switch"),
+    path("keys/", people.keys, name="review-keys"),
+    path("keys/switch/", people.switch_keys, name="keys-switch"),
 ]

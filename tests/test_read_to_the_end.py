@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from config.drain_request_body import read_to_the_end
+from config.wsgi import read_to_the_end
 from tests.faults.site import free_port
 
 HERE = Path(__file__).parent

@@ -1,5 +1,5 @@
 """The back office of the machine's half."""
 
-from evaluation.admin import criteria, endpoints, people, questions, runs, versions
+from evaluation.admin import criteria, people, runs, versions
 
 __all__ = ["criteria", "endpoints", "people", "questions", "runs", "versions"]

@@ -23,8 +23,8 @@ from evaluation.criteria.services import activate, deactivate, draft
 from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion, User
-from evaluation.web.forms.criterion import CriterionForm, filled
-from evaluation.web.pages.criterion import STATES, Choices, Preview, TrialView, criterion_page, preview_of, trial_view
+from evaluation.web.forms import CriterionForm, filled
+from evaluation.web.pages import STATES, Choices, CriterionPreview, TrialView, criterion_page, preview_of, trial_view
 from evaluation.wording.messages import explain_refusal
 
 MOST_OFFERED = 20  # answer sets and judges to choose from, the newest first
@@ -153,7 +153,7 @@ class CriterionVersionAdmin(VersionAdmin):
         request: HttpRequest,
         row: CriterionVersion,
         *,
-        shown: Preview | None = None,
+        shown: CriterionPreview | None = None,
         tried: TrialView | None = None,
     ) -> HttpResponse:
         project = row.criterion.project_id

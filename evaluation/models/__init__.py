@@ -2,13 +2,18 @@
 
 from evaluation.models.accounts import ApiToken, AuditEvent, FailedLogin, Project, RoleGrant, TakenExport, User
 from evaluation.models.criteria import Criterion, CriterionEvent, CriterionVersion
-from evaluation.models.judges import AttackResult, Endpoint, JudgeCheck, JudgeVersion, RubricVersion
-from evaluation.models.profiles import ProfileVersion
-from evaluation.models.questions import ImportBatch, Question, QuestionSet
+from evaluation.models.judges import (
+    AttackResult,
+    Endpoint,
+    JudgeCheck,
+    JudgeVersion,
+    KeptVector,
+    ProfileVersion,
+    RubricVersion,
+)
+from evaluation.models.questions import ImportBatch, Question, QuestionSet, System, SystemVersion
 from evaluation.models.runs import Answer, AnswerSet, Context, Preflight, Run, RunEvent, RunJudge
 from evaluation.models.scores import Finding, MetricDefinition, Score
-from evaluation.models.systems import System, SystemVersion
-from evaluation.models.vectors import KeptVector
 from evaluation.models.work import Attempt, BatchLine, Heartbeat, JudgeBatch, Reply, WorkUnit
 
 __all__ = [

@@ -1,4 +1,9 @@
-"""Endpoints, judges and rubrics. A judge is an endpoint, a model and parameters; its versions never change."""
+"""Endpoints, judges and rubrics. A judge is an endpoint, a model and parameters; its versions never change.
+
+Profiles: which metrics, which weights, which thresholds. Versions never change.
+
+Embeddings that were computed once, kept by what they are of.
+"""
 
 from __future__ import annotations
 
@@ -221,3 +226,38 @@ class RubricVersion(AppendOnly, Authored):
     def rubric(self) -> Rubric:
         """The content as judges and reviewers read it."""
         return Rubric.model_validate(self.spec)
+
+
+class ProfileVersion(AppendOnly, Authored):
+    """One version of a profile; ``spec`` is read through ``evaluation.profiles.spec`` only."""
+
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="profiles")
+    name = models.CharField(_("name"), max_length=100)
+    version = models.PositiveIntegerField(_("version"))
+    spec = models.JSONField(_("content"))
+    content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
+
+    class Meta:
+        verbose_name = _("profile")
+        verbose_name_plural = _("profiles")
+        constraints = [models.UniqueConstraint(fields=["project", "name", "version"], name="one_profile_version")]
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+
+class KeptVector(AppendOnly):
+    """The embedding of one text in one space. ``space`` identifies embedder, model and settings, ``text_hash`` the
+    text in NFC; the text itself is not kept. ``vector`` holds four bytes per dimension."""
+
+    space = models.CharField(max_length=64)
+    text_hash = models.CharField(max_length=64)
+    vector = models.BinaryField()
+
+    class Meta:
+        verbose_name = _("kept embedding")
+        verbose_name_plural = _("kept embeddings")
+        constraints = [models.UniqueConstraint(fields=["space", "text_hash"], name="one_vector_per_text")]
+
+    def __str__(self) -> str:
+        return f"{self.space[:8]}/{self.text_hash[:8]}"

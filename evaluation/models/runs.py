@@ -13,10 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.samples import AnswerSpec, ContextSpec
 from evaluation.models.accounts import Project
-from evaluation.models.judges import JudgeVersion, PreflightRow, RubricVersion
-from evaluation.models.profiles import ProfileVersion
-from evaluation.models.questions import Question, QuestionSet
-from evaluation.models.systems import SystemVersion
+from evaluation.models.judges import JudgeVersion, PreflightRow, ProfileVersion, RubricVersion
+from evaluation.models.questions import Question, QuestionSet, SystemVersion
 from evaluation.storage.rows import AppendOnly, Authored, Row
 
 

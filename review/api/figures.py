@@ -29,7 +29,7 @@ from review.reports.gate import GateOn
 from review.reports.gathering import gather
 from review.results.run_agreement import By
 from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
-from review.web.pages.report_pictures import agreement_pictures
+from review.web.pages.agreement import agreement_pictures
 
 MOST_RESAMPLES = 10_000
 OBJECT = OpenApiTypes.OBJECT

@@ -13,9 +13,8 @@ from review.api.requests import CommentBody, DraftBody, FinaliseBody, FlagBody, 
 from review.models import Assignment
 from review.queues.access import own_assignment
 from review.ratings.card import Card, card
-from review.ratings.drafts import payload_of, save_draft
 from review.ratings.leases import extend
-from review.ratings.leaving import escalate, flag, release, skip
+from review.ratings.leaving import escalate, flag, payload_of, release, save_draft, skip
 from review.ratings.reveals import Finalised, JudgeSaid, finalise, reveal
 from review.ratings.submitting import Submitted, submit, undo
 

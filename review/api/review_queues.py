@@ -25,9 +25,8 @@ from review.plans.errors import GUESS
 from review.plans.several import designs, told
 from review.queues.access import leads, queue_for_rating, queue_for_reading, queues_of
 from review.queues.making import make_queue, metrics_of
-from review.queues.picking import picked
 from review.queues.progress import own_progress, queue_progress
-from review.queues.sharing import Sharing
+from review.queues.sharing import Sharing, picked
 from review.ratings.card import Card
 from review.ratings.leases import next_assignment
 from review.statistics.sampling.member import DrawParams

@@ -1,25 +1,40 @@
-"""Printing the figures of a run with its gate, and ending with the exit code they deserve."""
+"""What commands say about a run's judges beside the figures: how they were asked, what is cached, what is doubtful.
+
+Printing the figures of a run with its gate, and ending with the exit code they deserve.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import sys
+from collections.abc import Iterator
 
 from django.core.management.base import BaseCommand
 
 from evaluation.models import Run
-from review.management.about_judges import about_judges
-from review.management.asking import GATE
-from review.management.gate_options import print_gate, warn_of_gate
-from review.management.results_tables import results_sheets
-from review.management.tables import write
+from evaluation.wording.messages import explain_doubt
+from review.management.options import GATE, print_gate, warn_of_gate
+from review.management.tables import results_sheets, write
 from review.plans.ahead import next_review
 from review.plans.wording import guess_note, plan_json, plan_sentence
 from review.reports.as_json import summary_json
 from review.reports.gate import Gate
 from review.reports.gathering import gather
 from review.reports.making import report_of
+from review.reports.report import Report
+
+
+def about_judges(report: Report) -> Iterator[str]:
+    """A line for each preflight and each doubt."""
+    for one in report.provenance.preflights:
+        told = {True: "yes", False: "no", None: "unknown"}
+        yield (
+            f"preflight {one.judge}: asked by {one.rung}, answered by {one.model_returned}, "
+            f"tokens {told[one.usage]}, log probabilities {told[one.logprobs]}, {one.calls} call(s)"
+        )
+    for doubt in report.doubts:
+        yield f"warning: {explain_doubt(doubt.code, doubt.params)}"
 
 
 def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str) -> None:

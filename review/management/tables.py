@@ -1,15 +1,38 @@
-"""Tables of commands: drawn on a terminal, plain tab-separated lines otherwise."""
+"""Tables of commands: drawn on a terminal, plain tab-separated lines otherwise.
+
+The tables that ``results`` and ``evaluate`` print of a report: the sections that say something on a terminal.
+
+The tables that ``compare`` prints: runs side by side, differences from the first, the order; and
+source 001's tables by system.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.core.management.base import OutputWrapper
+from django.utils.translation import gettext as _
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from evaluation.profiles.arithmetic import Label
+from review.charts.forest import Shape
+from review.comparisons.difference import RunDifference
+from review.comparisons.order import Order
+from review.comparisons.verdict_sentences import p_text
+from review.comparisons.versions import differing_versions
+from review.comparisons.whole import Comparison
+from review.reports.entries import Entry, Output
+from review.reports.figure import Figure
+from review.reports.figure_notes import why_withheld
+from review.reports.report import Latency, MetricLine, Report
+from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
+from review.statistics.paired_tests.paired import PairedDifference
+from review.statistics.paired_tests.tests import McNemar
 
 NOTHING = "–"
 
@@ -54,3 +77,218 @@ def _drawn(sheet: Sheet) -> Table:
     for row in sheet.rows:
         table.add_row(*(escape(cell) for cell in row))
     return table
+
+
+HERE = Output.TERMINAL
+
+
+def results_sheets(report: Report) -> Iterator[Sheet]:
+    """The run, its overall score three ways, metrics with coverage, categories."""
+    header = report.header
+    about = [(str(one.title), one.text(value)) for one, value in facts_of(RUN, report, HERE)]
+    yield Sheet(f"{_('Run')} {header.run_id} · {header.name} · {header.state}", (_("what"), _("value")), about)
+    yield Sheet(_("Overall score"), (_("score"), _("value"), _("95% interval"), "n", _("note")), _overall(report))
+    figures, counts = METRICS.entries(HERE), COVERAGE.entries(HERE)
+    titles = (str(one.title) for one in (*figures, *counts))
+    rows = (
+        (line.report_name, *(_of_metric(one, line) for one in figures), *(one.text(one.of(line)) for one in counts))
+        for line in report.metrics
+    )
+    yield Sheet(_("Metrics"), (_("metric"), *titles), rows)
+    yield _categories(report)
+
+
+def short(figure: Figure, factor: float = 1.0) -> str:
+    """The value times a factor, with bounds in brackets where results failed; a dash without one."""
+    text = number(None if figure.value is None else figure.value * factor)
+    if figure.worst is not None and figure.best is not None:
+        text += f" [{figure.worst * factor:.3f}, {figure.best * factor:.3f}]"
+    return text
+
+
+def _overall(report: Report) -> Iterator[tuple[str, ...]]:
+    """A figure of some parts only first, with its weight; then judge-only, reviewed, corrected."""
+    for one, figure in reversed(figures_of(report, HERE)):
+        title = str(one.title)
+        if one.mark is Shape.PLAIN:
+            name = _("rules only") if report.overall.label is Label.RULES_ONLY else title
+            title = _("%(label)s, weight %(weight).2f") % {"label": name, "weight": report.overall.weight}
+        yield _figure_row(title, figure)
+    for one, value in facts_of(OVERALL, report, HERE):
+        yield str(one.title), one.text(value), NOTHING, NOTHING, ""
+
+
+def _figure_row(name: str, figure: Figure) -> tuple[str, ...]:
+    interval = NOTHING if figure.low is None else f"{figure.low:.3f} – {figure.high:.3f}"
+    note = why_withheld(figure) if figure.withheld else ""
+    if not note and figure.target == "questions_like_these":
+        note = _("variation over questions, not judge error")
+    return name, short(figure), interval, str(figure.n), note
+
+
+def _of_metric(one: Entry[MetricLine], line: MetricLine) -> str:
+    if line.latency and one.mark is Shape.JUDGE:
+        return _seconds(line.latency)
+    return _text(one, one.of(line), line.report_factor)
+
+
+def _text(one: Entry[Any], value: Any, factor: float = 1.0) -> str:
+    return short(value, factor) if isinstance(value, Figure) else one.text(value)
+
+
+def _seconds(latency: Latency) -> str:
+    return f"{latency.mean:.2f} s (p50 {latency.p50:.2f}, p95 {latency.p95:.2f})"
+
+
+def _categories(report: Report) -> Sheet:
+    """The categories by what is said of each, then by the metrics that have a weight."""
+    entries = BY_CATEGORY.entries(HERE)
+    weighted = [line for line in report.metrics if line.weight]
+    header = (_("category"), *(str(one.title) for one in entries), *(line.report_name for line in weighted))
+    rows = (
+        (
+            line.name or NOTHING,
+            *(_text(one, one.of(line)) for one in entries),
+            *(
+                short(line.metrics[metric.name][0], metric.report_factor) if metric.name in line.metrics else NOTHING
+                for metric in weighted
+            ),
+        )
+        for line in report.categories
+    )
+    return Sheet(_("Categories"), header, rows)
+
+
+def comparison_sheets(found: Comparison) -> Iterator[Sheet]:
+    """Overall scores and metric means side by side, what differs, then the tests, then the ranking."""
+    reports = [side.report for side in found.sides]
+    yield _side_by_side(reports)
+    yield from systems_sheets(reports)
+    if differing := differing_versions(reports):
+        rows = [(kind, *values) for kind, values in differing.items()]
+        header = (_("what"), *(f"{_('run')} {r.header.run_id}" for r in reports))
+        yield Sheet(_("Not the same, so not comparable as it stands"), header, rows, numbers_from=9)
+    for one in found.differences:
+        yield _difference(one)
+    if found.order is not None:
+        yield from _order(found.order)
+
+
+def _side_by_side(reports: Sequence[Report]) -> Sheet:
+    names = list(dict.fromkeys(line.name for report in reports for line in report.metrics))
+    rows = [
+        (_("system"), *(report.header.system for report in reports)),
+        (_("questions"), *(report.header.question_set for report in reports)),
+        (_("profile"), *(report.header.profile for report in reports)),
+        (_("state"), *(report.header.state for report in reports)),
+        (_("overall, judge only"), *(short(report.overall.judge_only) for report in reports)),
+        (_("overall, reviewed"), *(short(report.overall.reviewed) for report in reports)),
+        (_("overall, corrected"), *(short(report.overall.corrected) for report in reports)),
+    ]
+    by_run = [{line.name: line for line in report.metrics} for report in reports]
+    rows += [
+        (name, *(short(lines[name].judge_only) if name in lines else NOTHING for lines in by_run)) for name in names
+    ]
+    return Sheet(_("Comparison"), ("", *(f"{_('run')} {r.header.run_id}" for r in reports)), rows)
+
+
+def _difference(one: RunDifference) -> Sheet:
+    title = _("Run %(run)s minus run %(baseline)s, judge-only scores of the same questions") % {
+        "run": one.run_id,
+        "baseline": one.baseline_id,
+    }
+    header = (
+        *(_("figure"), _("difference"), _("95% interval"), "p", _("p, Holm"), _("better"), _("worse"), _("equal")),
+        *(_("detectable"), _("gained / lost"), _("corrected difference"), _("flags")),
+    )
+    overall = (*_paired(one.overall, None), _gained(one.passes), _corrected(one.corrected), ", ".join(one.differs))
+    rows = [
+        (_("overall"), *overall),
+        *(
+            (
+                metric.name,
+                *_paired(metric.paired, metric.p_holm),
+                _gained(metric.passes),
+                _corrected(metric.corrected),
+                ", ".join(metric.differs),
+            )
+            for metric in one.metrics
+        ),
+    ]
+    return Sheet(title, header, rows)
+
+
+def _gained(passes: McNemar | None) -> str:
+    return f"{passes.gained} / {passes.lost} (p {p_text(passes.p_value)})" if passes else NOTHING
+
+
+def _paired(one: PairedDifference | None, p_holm: float | None) -> tuple[str, ...]:
+    if one is None:
+        return (NOTHING,) * 8
+    interval = NOTHING if one.low is None else f"{one.low:+.3f} – {one.high:+.3f}"
+    return (
+        *(f"{one.value:+.3f}", interval, p_text(one.p_value), p_text(p_holm)),
+        *(str(one.wins), str(one.losses), str(one.ties), number(one.detectable)),
+    )
+
+
+def _corrected(figure: Figure) -> str:
+    if figure.value is None:
+        return why_withheld(figure)
+    return f"{figure.value:+.3f}" + ("" if figure.low is None else f" ({figure.low:+.3f} – {figure.high:+.3f})")
+
+
+def _order(found: Order) -> Iterator[Sheet]:
+    rows = [
+        (str(place), one.run, number(one.mean), number(one.best), number(one.ahead))
+        for place, one in enumerate(found.ranking.order, start=1)
+    ]
+    title = _("Order over %(count)s common questions; it holds with probability %(holds)s") % {
+        "count": found.ranking.questions,
+        "holds": number(found.ranking.holds, 2),
+    }
+    header = (_("place"), _("run"), _("score"), _("probability to be the best"), _("to be above the next"))
+    yield Sheet(title, header, rows)
+    if found.sensitivity is None:
+        return
+    title = _("Under other weights near the profile's the order holds in %(share)s of the cases") % {
+        "share": number(found.sensitivity.holds, 2)
+    }
+    turns = [
+        (f"{turn.ahead} > {turn.behind}", turn.part, number(turn.weight), number(turn.at))
+        for turn in found.sensitivity.turns
+    ]
+    yield Sheet(title, (_("order"), _("part"), _("its weight"), _("weight that turns it")), turns, numbers_from=2)
+
+
+def systems_sheets(reports: Sequence[Report]) -> Iterator[Sheet]:
+    """One table per class metric, then the spread of the overall score; nothing where the profile has neither."""
+    names = dict.fromkeys(table.name for report in reports for table in report.by_profile.classes)
+    for name in names:
+        yield _classes(name, reports)
+    spread = [row for report in reports for row in _spread(report)]
+    if spread:
+        header = (_("run"), _("system"), _("category"), "n", _("mean"), _("lowest"), _("highest"))
+        yield Sheet(_("Overall score by system and category"), header, spread, numbers_from=3)
+
+
+def _classes(name: str, reports: Sequence[Report]) -> Sheet:
+    tables = [(report, table) for report in reports for table in report.by_profile.classes if table.name == name]
+    labels = list(dict.fromkeys(label for _report, table in tables for label in table.labels))
+    rows = []
+    for report, table in tables:
+        shares = {one.label: one for one in table.total}
+        cells = (
+            f"{one.count} ({one.share:.0%}, {one.low:.0%} – {one.high:.0%})" if (one := shares.get(label)) else "0"
+            for label in labels
+        )
+        rows.append((str(report.header.run_id), report.header.system, *cells))
+    title = _("%(metric)s by system: answers, share, 95%% interval") % {"metric": name}
+    return Sheet(title, (_("run"), _("system"), *labels), rows, numbers_from=2)
+
+
+def _spread(report: Report) -> Iterator[tuple[str, ...]]:
+    for one in report.by_profile.spread:
+        figures = (f"{value:.3f}" for value in (one.mean, one.lowest, one.highest))
+        name = one.category or _("all")
+        yield (str(report.header.run_id), report.header.system, name, str(one.n), *figures)

@@ -1,10 +1,17 @@
 """All tables of the human half, a file a domain, and the guards; code imports tables from here."""
 
 from review.models.draws import Draw, FrameMember
-from review.models.kept import KeptFigures
-from review.models.pair_calls import PairAttempt, PairJudging, PairPreflight, PairReply
-from review.models.pairs import Pair, PairMember, PairSet, Preference
-from review.models.practice import PracticeProgress
+from review.models.pairs import (
+    Pair,
+    PairAttempt,
+    PairJudging,
+    PairMember,
+    PairPreflight,
+    PairReply,
+    PairSet,
+    PracticeProgress,
+    Preference,
+)
 from review.models.queues import (
     Assignment,
     Draft,
@@ -17,7 +24,7 @@ from review.models.queues import (
     ReviewItem,
     ReviewQueue,
 )
-from review.models.ratings import Exposure, Override, Rating, RatingPart, SuggestedAnswer
+from review.models.ratings import Exposure, KeptFigures, Override, Rating, RatingPart, SuggestedAnswer
 
 __all__ = [
     "Assignment",

@@ -1,4 +1,9 @@
-"""Two answers to one question side by side, and what people and judges prefer."""
+"""Two answers to one question side by side, and what people and judges prefer.
+
+The ledger of judges that compare pairs: who is at work, every call before it is sent, and what came back.
+
+How far a person has come with the practice examples. No rating: nothing of it enters any figure.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,8 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, JudgeVersion, Project, Question, RubricVersion, Run
+from evaluation.models.judges import PreflightRow
+from evaluation.models.work import ReplyRow
 from evaluation.storage.rows import AppendOnly, Authored, Row
 
 
@@ -107,3 +114,90 @@ class Preference(AppendOnly):
 
     def __str__(self) -> str:
         return f"{self.pair_id}: {self.value}"
+
+
+class PairJudging(Row):
+    """A judge comparing the pairs of a set by a rubric. One process at a time works on it, as long as it prolongs its
+    lease; what is left to do follows from the pairs' preferences."""
+
+    pair_set = models.ForeignKey(PairSet, on_delete=models.PROTECT, related_name="judgings")
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["pair_set", "judge_version", "rubric_version"], name="one_judging_per_set")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pair_set_id} {self.judge_version}"
+
+
+class PairPreflight(PreflightRow):
+    """What the small calls before a comparison told about its judge, pinned for the whole of it."""
+
+    judging = models.ForeignKey(PairJudging, on_delete=models.PROTECT, related_name="preflights")
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["judging"], condition=Q(outcome="ok"), name="one_pin_per_judging"),
+            models.CheckConstraint(
+                condition=~Q(outcome="ok") | (~Q(rung="") & ~Q(judge_hash="")), name="pinned_pairs_have_a_rung"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.judging_id} {self.outcome}"
+
+
+class PairAttempt(AppendOnly):
+    """One HTTP call for a pair, written before it is sent. ``round`` is that of the preference it is made for,
+    ``number`` counts the pair's calls in the round. One without a reply died with its process."""
+
+    judging = models.ForeignKey(PairJudging, on_delete=models.PROTECT, related_name="attempts")
+    pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="attempts")
+    round = models.PositiveIntegerField()
+    number = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["judging", "pair", "round", "number"], name="one_attempt_per_pair_call")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pair_id}/{self.round}.{self.number}"
+
+
+class PairReply(ReplyRow):
+    """What an attempt for a pair gave."""
+
+    attempt = models.OneToOneField(PairAttempt, on_delete=models.PROTECT, related_name="reply")
+
+    class Meta:
+        verbose_name_plural = "pair replies"
+
+    def __str__(self) -> str:
+        return f"{self.attempt_id} {self.outcome}"
+
+
+class PracticeProgress(Row):
+    """A person's levels by example and criterion, of the current time through; emptied when they begin again.
+
+    ``rounds`` counts how often all examples were gone through. It goes with the person.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, verbose_name=_("person"), on_delete=models.CASCADE, related_name="practice"
+    )
+    given = models.JSONField(_("levels given"), default=dict)
+    rounds = models.PositiveIntegerField(_("times finished"), default=0)
+
+    class Meta:
+        verbose_name = _("practice progress")
+        verbose_name_plural = _("practice progress")
+
+    def __str__(self) -> str:
+        return f"{self.user}: {len(self.given)}"

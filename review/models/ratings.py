@@ -1,4 +1,7 @@
-"""What experts said: ratings, overrides, and who saw the judge before rating."""
+"""What experts said: ratings, overrides, and who saw the judge before rating.
+
+Figures that take long to compute, kept until what they are made of changes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, MetricDefinition, RubricVersion
-from evaluation.storage.rows import AppendOnly
+from evaluation.storage.rows import AppendOnly, Row
 from review.models.queues import Assignment
 
 
@@ -167,3 +170,19 @@ class Exposure(AppendOnly):
 
     def __str__(self) -> str:
         return f"{self.user_id} {self.scope} {self.object_id}"
+
+
+class KeptFigures(Row):
+    """Figures as JSON under the hash of everything they depend on. A row is never wrong, at most no longer asked for,
+    and may be thrown away at any time."""
+
+    key = models.CharField(max_length=64, unique=True)
+    content = models.JSONField()
+
+    class Meta:
+        verbose_name = _("kept figures")
+        verbose_name_plural = _("kept figures")
+        indexes = [models.Index(fields=["created_at"], name="kept_figures_by_age")]
+
+    def __str__(self) -> str:
+        return self.key

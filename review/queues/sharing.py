@@ -1,9 +1,15 @@
-"""Who rates which item of a queue, how many rate it, and which come again without saying so."""
+"""Lists as people type them: ids apart by commas or lines, and whose field a tag is.
+
+Picking answers by hand: by their own ids or those of their questions.
+
+Who rates which item of a queue, how many rate it, and which come again without saying so.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from types import MappingProxyType
@@ -11,10 +17,68 @@ from types import MappingProxyType
 from django.db.models import Count
 
 from evaluation.core.errors import Refused
-from evaluation.models import Answer, User
+from evaluation.models import Answer, Run, User
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.models.queue_spec import Distribution
 from review.statistics.sampling.dealing import by_field, by_load, in_turn
+
+
+def listed(text: str) -> list[str]:
+    """The words between commas, semicolons and line ends, each once, in their order."""
+    words = (word.strip() for word in re.split(r"[,;\n\r]", text))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def fields_from(text: str) -> dict[str, list[str]]:
+    """``tag: kim, lee`` line by line as tag -> names; a tag on several lines has all of their people.
+
+    :raises Refused: ``no_fields`` for a line without a tag or without names.
+    """
+    fields: dict[str, list[str]] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        tag, colon, names = line.rpartition(":")
+        people = listed(names)
+        if not colon or not tag.strip() or not people:
+            raise Refused("no_fields")
+        known = fields.setdefault(tag.strip(), [])
+        known += [name for name in people if name not in known]
+    return fields
+
+
+NAMED = 10  # unknown ids that a message lists
+
+
+def answers_to(runs: Sequence[Run], question_ids: Sequence[str]) -> dict[int, frozenset[int]]:
+    """Run -> its answers to these questions, of all samples, by primary key.
+
+    :raises Refused: ``unknown_questions`` for ids that no run has an answer to.
+    """
+    found: dict[int, set[int]] = {run.pk: set() for run in runs}
+    of_set = {run.answer_set_id: run.pk for run in runs}
+    rows = Answer.objects.filter(answer_set__in=of_set, question__external_id__in=question_ids, status="ok")
+    known = set()
+    for pk, answer_set, question_id in rows.values_list("pk", "answer_set_id", "question__external_id"):
+        found[of_set[answer_set]].add(pk)
+        known.add(question_id)
+    if unknown := [one for one in question_ids if one not in known]:
+        raise Refused("unknown_questions", ids=unknown[:NAMED])
+    return {run: frozenset(answers) for run, answers in found.items()}
+
+
+def picked(
+    runs: Sequence[Run], answers: Collection[int], question_ids: Sequence[str] = ()
+) -> dict[int, frozenset[int]]:
+    """Run -> its answers among those named by primary key, and its answers to the questions.
+
+    :raises Refused: ``unknown_keys`` for answers of no run, ``unknown_questions`` for ids that no run has an answer to.
+    """
+    asked = answers_to(runs, question_ids)
+    of_set = dict(Answer.objects.filter(pk__in=answers).values_list("pk", "answer_set_id"))
+    own = {run.pk: frozenset(pk for pk, of in of_set.items() if of == run.answer_set_id) for run in runs}
+    if unknown := sorted(frozenset(answers).difference(*own.values())):
+        raise Refused("unknown_keys", keys=unknown)
+    return {run.pk: asked[run.pk] | own[run.pk] for run in runs}
+
 
 USUAL_GAP = 20
 LEAST_EACH = 8  # with fewer items each, a repeat would come too soon to be one

@@ -29,8 +29,8 @@ from review.models import (
     SuggestedAnswer,
 )
 from review.models.statements import CLAIM, STANDING
-from review.ratings.drafts import keep, payload_of
 from review.ratings.leases import lease_end, loaded, regain
+from review.ratings.leaving import keep, payload_of
 from review.ratings.reveals import is_due
 from review.ratings.settling import RATED, comes_again, locked, plan_repeat, settle
 

@@ -12,7 +12,7 @@ from evaluation.wording import numbers
 from review.reports import figure_notes
 from review.reports.figure import Figure
 from review.statistics.agreement.pair import PairAgreement
-from review.web.pages.statistic_names import STATISTICS
+from review.web.pages.agreement_plots import STATISTICS
 
 register = template.Library()
 

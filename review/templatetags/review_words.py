@@ -6,10 +6,10 @@ from django import template
 
 from review.evidence.rating_input import FlagKind
 from review.models import Override, Rating
-from review.ratings.claims import Claim
+from review.ratings.card import Claim
 from review.web.pages import choices, passages
+from review.web.pages.choices import value_text
 from review.web.pages.review_card import FLAGS
-from review.web.pages.values import value_text
 
 register = template.Library()
 

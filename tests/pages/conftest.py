@@ -10,8 +10,7 @@ import pytest
 from django.db import connection
 
 from evaluation.models import User
-from review.management.demo.loading import demo_project, load_demo
-from review.management.demo.people import set_people
+from review.management.demo.loading import demo_project, load_demo, set_people
 from tests.pages.browser import chromium
 from tests.pages.tours import prepare
 

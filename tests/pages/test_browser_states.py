@@ -15,8 +15,8 @@ from django.utils.translation import override
 from evaluation.models import TakenExport, User
 from review.models import Rating
 from review.reports.exporting import export_to
-from review.web.pages.report_pictures import agreement_pictures
-from review.web.views import home, keys
+from review.web.pages.agreement import agreement_pictures
+from review.web.views import people, runs
 from tests.evaluation.criteria.written import drafted
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
 from tests.pages.browser import VIEWS, Visit, visit, wrong_with
@@ -57,8 +57,8 @@ def test_refusals_and_failures_are_pages_like_others(
     settings.CONCORD_EXPORTS_PER_HOUR = 1
     _, run = judged_runs()
     TakenExport.objects.create(person=demo["lead"])
-    monkeypatch.setattr(home, "attention", broken)
-    monkeypatch.setattr(keys, "person", full)
+    monkeypatch.setattr(runs, "attention", broken)
+    monkeypatch.setattr(people, "person", full)
     pages = {
         ("lead", "/nothing/here/"): 404,
         ("lead", reverse("run-report", args=[run.pk])): 429,

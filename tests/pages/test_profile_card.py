@@ -10,7 +10,7 @@ from evaluation.models import Run
 from evaluation.wording.categories import category_name
 from review.reports.making import make_report
 from review.templatetags.figures import share
-from review.web.pages.profile_card import ProfileCard, profile_card
+from review.web.pages.categories import ProfileCard, profile_card
 from tests.review.builders import FAILED, answers_to, run_over, score_all
 from tests.review.reports.test_by_profile import ragas, regulation
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evaluation.core.roles import Role
 from review.evidence.rating_input import Given
 from review.models import Draw, FrameMember, ReviewQueue
-from review.queues.lists import fields_from
+from review.queues.sharing import fields_from
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.web.forms.queue import ON_FORM

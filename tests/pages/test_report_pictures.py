@@ -11,7 +11,7 @@ from review.evidence.rating_input import Given
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import metrics_of, submit
 from review.reports.exporting import export
-from review.web.pages.report_pictures import agreement_pictures
+from review.web.pages.agreement import agreement_pictures
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

@@ -8,10 +8,9 @@ import pytest
 
 from evaluation.models import User
 from review.comparisons.attention import attention
-from review.extras.pairs.demo import NAME
 from review.extras.pairs.figures import pair_figures
-from review.management.demo.loading import demo_project, load_demo
-from review.management.demo.people import set_people
+from review.extras.pairs.hooks import NAME
+from review.management.demo.loading import demo_project, load_demo, set_people
 from review.models import PairSet, Preference
 
 pytestmark = pytest.mark.django_db

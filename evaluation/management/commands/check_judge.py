@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from evaluation.core.errors import ConcordError
 from evaluation.extras.attacks.checking import check
 from evaluation.judges.shipping import judge_row
-from evaluation.management.output import add_format, as_json, refuse, table
+from evaluation.management.working import add_format, as_json, refuse, table
 from evaluation.models import AttackResult, JudgeCheck
 from evaluation.runs.making import project_named
 from evaluation.wording.messages import explain_reason

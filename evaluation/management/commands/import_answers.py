@@ -12,8 +12,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from evaluation.core.errors import ConcordError
 from evaluation.files.reading import read_answers
 from evaluation.management.commands.import_questions import read_bytes
-from evaluation.management.output import add_format, as_json, refuse, remarks
-from evaluation.management.working import work_off
+from evaluation.management.working import add_format, as_json, refuse, remarks, work_off
 from evaluation.runs.answer_files import import_answers
 from evaluation.runs.making import project_named, question_set_named
 

@@ -8,8 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from evaluation.core.errors import Refused
 from evaluation.management.commands.resume import run_numbered
-from evaluation.management.output import add_format, refuse
-from evaluation.management.working import report, work_off
+from evaluation.management.working import add_format, refuse, report, work_off
 from evaluation.work.lifecycle import retry_failed
 
 

@@ -22,12 +22,18 @@ from evaluation.runs.exports import download, take_export, take_figures
 from review.api.figures import MOST_RESAMPLES
 from review.api.people import people_named
 from review.api.requests import TOO_OFTEN, NothingBody, optional_text, row_id
-from review.extras.pairs.access import leads_pairs, pair_set_for, pair_set_for_lead, pair_sets_of
-from review.extras.pairs.exporting import PAIR_EXPORTS, export_pairs
-from review.extras.pairs.figures import figures_for, refuse_early
-from review.extras.pairs.forms import LARGEST, LONGEST_NAME
-from review.extras.pairs.making import close_pairs, make_pairs, reopen_pairs
+from review.extras.pairs.figures import PAIR_EXPORTS, export_pairs, figures_for, refuse_early
+from review.extras.pairs.making import (
+    close_pairs,
+    leads_pairs,
+    make_pairs,
+    pair_set_for,
+    pair_set_for_lead,
+    pair_sets_of,
+    reopen_pairs,
+)
 from review.extras.pairs.preferring import LEAST, MOST, Card, card_of, prefer
+from review.extras.pairs.views import LARGEST, LONGEST_NAME
 from review.models import Pair, PairSet
 from review.statistics.agreement.bootstrap import Resampling
 

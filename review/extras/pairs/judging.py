@@ -25,10 +25,17 @@ from evaluation.runs.costs import Spending, altogether, spending_before, spendin
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.shares import Share
 from review.extras.pairs.pairwise import FAMILY, baseline_preference, joined
-from review.extras.pairs.session import PairSession
-from review.extras.pairs.standing import KeptPairReplies, Waiting, preference_row, waiting_in, with_attempts
-from review.extras.pairs.talk import Setting, question_of
-from review.extras.pairs.turns import Turn
+from review.extras.pairs.session import (
+    KeptPairReplies,
+    PairSession,
+    Setting,
+    Turn,
+    Waiting,
+    preference_row,
+    question_of,
+    waiting_in,
+    with_attempts,
+)
 from review.models import PairAttempt, PairJudging, PairPreflight, PairSet, Preference
 
 AT_ONCE = 32

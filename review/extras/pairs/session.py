@@ -1,4 +1,10 @@
-"""A judge's turn at pairs: the same calls as for scores, written down in the pairs' own ledger.
+"""The conversation with a judge about one pair: A first, then B first; a failed order ends it.
+
+Whose turn it is at a comparison: one process at a time, by a lease that ends with the process that holds it.
+
+What stands of a judge's comparison: which pairs are left, what was paid for, and how a preference is kept.
+
+A judge's turn at pairs: the same calls as for scores, written down in the pairs' own ledger.
 
 What is left to do follows from the rows alone: a pair without a preference of the present round is asked about, calls
 of the round that were answered are not made again.
@@ -7,20 +13,212 @@ of the round that were answered are not made again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 
+from django.conf import settings
 from django.db import transaction
+from django.db.models import Count, Exists, Max, OuterRef, Q
+from django.db.models.functions import Now
 
-from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.core.canonical import content_hash
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.judging.asking import Heard
+from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
+from evaluation.judging.prompt import judge_call, request_hash
+from evaluation.judging.reading import hear
+from evaluation.judging.rubric import Rubric
+from evaluation.models import JudgeVersion, RubricVersion
 from evaluation.scoring.flights import Flight
+from evaluation.scoring.replies import kept_reply
 from evaluation.scoring.sessions import CallSession
 from evaluation.work.units import MAX_TRIES, SUSPECT_TRIES
-from review.extras.pairs.pairwise import Joined
-from review.extras.pairs.standing import Waiting, preference_row
-from review.extras.pairs.talk import PairTalk, Setting
-from review.extras.pairs.turns import Turn
-from review.models import PairAttempt, PairJudging, PairReply, Preference
+from review.extras.pairs.pairwise import METRIC, Joined, joined, pairwise_ask, read_preference
+from review.models import Pair, PairAttempt, PairJudging, PairReply, PairSet, Preference
+
+REPEAT = 1  # each order is asked once
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all conversations of a comparison share."""
+
+    judge: JudgeVersion
+    rubric: Rubric
+    rung: Rung
+
+
+class PairTalk:
+    """``call`` is the next call to make, ``None`` at the end; ``results`` are the orders heard so far. Calls that the
+    ledger has a reply to are heard at once."""
+
+    def __init__(self, setting: Setting, pair: Pair, replies: Mapping[str, JudgeReply]) -> None:
+        self._setting, self._pair, self._replies = setting, pair, replies
+        self.results: list[Result] = []
+        self.call: JudgeCall | None = None
+        self._go_on()
+
+    def hear(self, heard: Heard) -> None:
+        """Go on with what the reply to the present call holds."""
+        self.results.append(read_preference(self._setting.rubric, heard))
+        self._go_on()
+
+    @property
+    def joined(self) -> Joined:
+        """What both orders come to; of a conversation that has ended."""
+        return joined(self.results[0], self.results[-1])
+
+    def _go_on(self) -> None:
+        self.call = None
+        while len(self.results) < 2 and all(result.value is not None for result in self.results):
+            call = self._next()
+            reply = self._replies.get(request_hash(call, repeat=REPEAT))
+            if reply is None:
+                self.call = call
+                return
+            self.results.append(read_preference(self._setting.rubric, hear(reply, call.ask, call.rung)))
+
+    def _next(self) -> JudgeCall:
+        pair, rubric, judge = self._pair, self._setting.rubric, self._setting.judge
+        first, second = (pair.text_b, pair.text_a) if self.results else (pair.text_a, pair.text_b)
+        ask = pairwise_ask(rubric, pair.question_text, pair.reference, first, second)
+        # Preferences are labels, which are taken as said: no log probabilities are asked for.
+        return judge_call(
+            rubric,
+            question_of(pair),
+            AnswerSpec(first),
+            ask,
+            model=judge.model,
+            parameters=judge.params,
+            rung=self._setting.rung,
+        )
+
+
+def question_of(pair: Pair) -> QuestionSpec:
+    """The pair's question as judges see it."""
+    references = (pair.reference,) if pair.reference else ()
+    return QuestionSpec(id=pair.external_id, category="", text=pair.question_text, references=references)
+
+
+HEARTBEAT_SHARE = 3  # the lease is prolonged when a third of its time has passed
+
+
+@dataclass
+class Turn:
+    """A turn at a comparison. Times are the database's, as those of all leases."""
+
+    judging: PairJudging
+    _token: uuid.UUID = field(default_factory=uuid.uuid4)
+    _prolonged_at: float = float("-inf")
+
+    def begin(self) -> bool:
+        """Take the turn; false while somebody else has it."""
+        free = Q(lease_until__isnull=True) | Q(lease_until__lt=Now())
+        return self._lease(Q(pk=self.judging.pk) & free)
+
+    def holds(self) -> bool:
+        """Whether the turn is still ours; prolongs it in time."""
+        if time.monotonic() - self._prolonged_at < settings.CONCORD_LEASE_SECONDS / HEARTBEAT_SHARE:
+            return PairJudging.objects.filter(pk=self.judging.pk, lease_token=self._token).exists()
+        return self._lease(Q(pk=self.judging.pk, lease_token=self._token))
+
+    def end(self) -> None:
+        """Hand the turn over."""
+        PairJudging.objects.filter(pk=self.judging.pk, lease_token=self._token).update(
+            lease_token=None, lease_until=None
+        )
+
+    def _lease(self, where: Q) -> bool:
+        until = Now() + timedelta(seconds=settings.CONCORD_LEASE_SECONDS)
+        taken = PairJudging.objects.filter(where).update(lease_token=self._token, lease_until=until)
+        self._prolonged_at = time.monotonic()
+        return bool(taken)
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A pair that has to be compared in a round. ``made`` counts its calls of the round, ``lost`` those that died with
+    their process; it is not to be taken before ``due`` (monotonic seconds)."""
+
+    pair: Pair
+    round: int
+    made: int = 0
+    lost: int = 0
+    due: float = float("-inf")
+
+
+def waiting_in(found: PairSet, judge: JudgeVersion, rubric: RubricVersion) -> list[Waiting]:
+    """The pairs that the judge has no value for; one that failed before is in the next round."""
+    rows = Preference.objects.filter(pair__pair_set=found, judge_version=judge, rubric_version=rubric)
+    valued = set(rows.filter(value__isnull=False).values_list("pair_id", flat=True))
+    rounds = dict(rows.order_by("round").values_list("pair_id", "round"))
+    left = [pair for pair in found.pairs.order_by("position") if pair.pk not in valued]
+    return [Waiting(pair, rounds.get(pair.pk, -1) + 1) for pair in left]
+
+
+def with_attempts(judging: PairJudging, waiting: Collection[Waiting]) -> dict[int, Waiting]:
+    """The pairs by id, with what was tried in their rounds."""
+    by_pair = {one.pair.pk: one for one in waiting}
+    rows = PairAttempt.objects.filter(judging=judging).order_by().values("pair_id", "round")
+    for row in rows.annotate(made=Max("number"), lost=Count("id", filter=Q(reply__isnull=True))):
+        one = by_pair.get(row["pair_id"])
+        if one is not None and one.round == row["round"]:
+            one.made, one.lost = row["made"], row["lost"]
+    return by_pair
+
+
+def preference_row(
+    pair: Pair, judge: JudgeVersion, rubric: RubricVersion, number: int, both: Joined, results: Collection[Result]
+) -> Preference:
+    """A judge's row of the round: what both orders come to, with the orders (A first, then B) that were heard."""
+    forward, backward, *_ = [*results, None, None]
+    return Preference(
+        pair=pair,
+        by_judge=True,
+        judge_version=judge,
+        rubric_version=rubric,
+        author=str(judge),
+        value=both.value,
+        failure=both.failure,
+        reason=forward.reason if forward and forward.value is not None else "",
+        detail={
+            "forward": forward.value if forward else None,
+            "backward": backward.value if backward else None,
+            "orders_disagree": both.disagree,
+        },
+        origin=content_hash(["preference", pair.pk, METRIC, judge.pk, rubric.pk]),
+        round=number,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPairReplies:
+    """The replies of one endpoint in one project behind preferences that came out."""
+
+    project_id: int
+    endpoint_id: int
+
+    def find(self, digests: Collection[str]) -> dict[str, JudgeReply]:
+        """The newest good reply to each of the requests that has one, marked as cached and free. One query."""
+        valued = Preference.objects.filter(
+            pair=OuterRef("attempt__pair"),
+            judge_version=OuterRef("attempt__judging__judge_version"),
+            rubric_version=OuterRef("attempt__judging__rubric_version"),
+            round=OuterRef("attempt__round"),
+            value__isnull=False,
+        )
+        rows = PairReply.objects.filter(
+            Exists(valued),
+            request_hash__in=digests,
+            outcome=Outcome.OK,
+            attempt__judging__pair_set__project_id=self.project_id,
+            attempt__judging__judge_version__endpoint_id=self.endpoint_id,
+        ).order_by("id")
+        found = rows.values_list("request_hash", "raw", "model_returned", "chances", "cost")
+        return {digest: kept_reply(raw, model, chances, cost) for digest, raw, model, chances, cost in found}
+
 
 CRASH_LOOP = "crash_loop"
 INTERRUPTED = "interrupted"

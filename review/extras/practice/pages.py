@@ -13,8 +13,7 @@ from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.wording.categories import category_name
 from review.charts.scale_line import ScaleLine, scale_line
-from review.extras.practice.feedback import Levels, Told, tally, told
-from review.extras.practice.items import FAMILY, METRICS, PracticeItem, practice_items
+from review.extras.practice.items import FAMILY, METRICS, Levels, PracticeItem, Told, practice_items, tally, told
 from review.extras.practice.progress import Practice
 from review.ratings.card import CardMetric, LevelText
 from review.ratings.keymap import KeyAction

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from evaluation.models import User
-from review.extras.practice.feedback import Levels
-from review.extras.practice.items import METRICS, PracticeItem, practice_items
+from review.extras.practice.items import METRICS, Levels, PracticeItem, practice_items
 from review.models import PracticeProgress
 
 

@@ -1,20 +1,38 @@
-"""Practice: ten examples with feedback. Everybody who is logged in has their own way through them."""
+"""The form of a practice example: a level of the rubric for each criterion.
+
+Practice: ten examples with feedback. Everybody who is logged in has their own way through them.
+"""
 
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from review.extras.practice.forms import read_levels
 from review.extras.practice.items import METRICS, PracticeItem, practice_items
 from review.extras.practice.pages import card_page, feedback_page, start_page
 from review.extras.practice.progress import practice_of, practise, practise_again
+from review.web.forms.rating import CANNOT_JUDGE
 from review.web.pages.keys import keys_of
 from review.web.views.people import person
+
+LEVELS = {str(level): level for level in range(1, 6)}
+
+
+def read_levels(data: QueryDict) -> dict[str, int | None]:
+    """The level of each criterion that was answered, ``None`` for one that cannot be judged; what is no level is left
+    out."""
+    found: dict[str, int | None] = {}
+    for name in METRICS:
+        text = data.get(f"value:{name}", "")
+        if text == CANNOT_JUDGE:
+            found[name] = None
+        elif text in LEVELS:
+            found[name] = LEVELS[text]
+    return found
 
 
 @login_required

@@ -9,12 +9,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils.translation import gettext as _
 
-from review.management.asking import run_named
+from review.management.options import run_named
 from review.management.tables import NOTHING, Sheet, number, write
 from review.results.run_agreement import Agreement, By, agreement_of
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.pair import PairAgreement
-from review.web.pages.variation import variation_cards
+from review.web.pages.agreement import variation_cards
 
 SHOWN = ("exact", "within_one", "mae", "bias", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic")
 

@@ -15,10 +15,8 @@ from review.comparisons.exporting import COMPARISON_EXPORTS, export_comparison
 from review.comparisons.gating import gates_of
 from review.comparisons.verdict_sentences import sentences
 from review.comparisons.whole import Comparison, compare, comparison_json
-from review.management.asking import refusals, run_named
-from review.management.comparison_tables import comparison_sheets
-from review.management.gate_options import add_gate_arguments, gate_asked, print_gate, warn_of_gate
-from review.management.tables import write
+from review.management.options import add_gate_arguments, gate_asked, print_gate, refusals, run_named, warn_of_gate
+from review.management.tables import comparison_sheets, write
 from review.reports.gate import Gate
 
 

@@ -9,9 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils.translation import gettext as _
 
-from review.management.asking import run_named
-from review.management.results_tables import short
-from review.management.tables import NOTHING, Sheet, number, write
+from review.management.options import run_named
+from review.management.tables import NOTHING, Sheet, number, short, write
 from review.plans.ahead import next_review
 from review.plans.wording import guess_note, plan_json, plan_sentence
 from review.reports.estimates import CorrectionSheet, ThreeWays, three_ways

@@ -9,8 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evaluation.work.serving import PORT_TAKEN, port_taken
-from review.management.demo.loading import demo_project, load_demo
-from review.management.demo.people import DemoUser, set_people
+from review.management.demo.loading import DemoUser, demo_project, load_demo, set_people
 
 
 class Command(BaseCommand):

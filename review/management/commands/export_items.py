@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from review.management.asking import refusals
+from review.management.options import refusals
 from review.models import ReviewQueue
 from review.reports.item_export import ITEM_EXPORTS, export_items_to
 

@@ -8,11 +8,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from review.comparisons.gating import gate_of
-from review.management.asking import refusals, run_named
-from review.management.gate_options import add_gate_arguments, gate_asked
+from review.management.options import add_gate_arguments, gate_asked, refusals, run_named
 from review.plans.wording import planned_review
 from review.reports.exporting import REPORT_EXPORTS, export_to
-from review.web.pages.report_pictures import agreement_pictures
+from review.web.pages.agreement import agreement_pictures
 
 
 class Command(BaseCommand):

@@ -11,8 +11,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from evaluation.runs.making import project_named
 from evaluation.work.plugins import require
-from review.extras.pairs.importing import import_pairs
-from review.management.asking import refusals
+from review.extras.pairs.making import import_pairs
+from review.management.options import refusals
 
 
 class Command(BaseCommand):

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from evaluation.wording.messages import explain
 from review.imports.files import import_ratings
 from review.imports.ratings import Sampled
-from review.management.asking import refusals, run_named
+from review.management.options import refusals, run_named
 
 
 class Command(BaseCommand):

@@ -13,8 +13,8 @@ from evaluation.runs.costs import Spending
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import require
 from review.extras.pairs.judging import judge_pairs, spending_on
-from review.extras.pairs.naming import pair_set_named
-from review.management.asking import refusals
+from review.extras.pairs.making import pair_set_named
+from review.management.options import refusals
 
 
 class Command(BaseCommand):

@@ -14,8 +14,7 @@ from django.utils.translation import gettext as _
 from evaluation.core.registry import JUDGED
 from evaluation.models import MetricDefinition, Run
 from evaluation.wording import numbers
-from review.management.asking import refusals, run_named
-from review.management.queue_options import add_queue_options, flag, reviewers_of, sharing_of, spec_of
+from review.management.options import add_queue_options, flag, refusals, reviewers_of, run_named, sharing_of, spec_of
 from review.models import ReviewQueue
 from review.models.queue_spec import SETTINGS
 from review.plans.design import Design, expected_interval
@@ -24,8 +23,8 @@ from review.plans.goals import Goal, Staff, goals, size_for
 from review.plans.several import designs, told
 from review.queues.draws import steering_metrics
 from review.queues.making import make_queue, metrics_of
-from review.queues.picking import picked
 from review.queues.preview import QueuePreview, queue_preview
+from review.queues.sharing import picked
 
 
 class Command(BaseCommand):

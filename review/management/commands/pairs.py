@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from evaluation.work.plugins import require
 from review.extras.pairs.figures import PairFigures, pair_figures
-from review.extras.pairs.naming import pair_set_named
-from review.management.asking import refusals
+from review.extras.pairs.making import pair_set_named
+from review.management.options import refusals
 from review.management.tables import Sheet, number, write
 from review.statistics.agreement.bootstrap import Resampling
 

@@ -7,8 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from review.comparisons.gating import gate_of
-from review.management.asking import refusals, run_named
-from review.management.gate_options import add_gate_arguments, gate_asked
+from review.management.options import add_gate_arguments, gate_asked, refusals, run_named
 from review.management.showing import show_results
 
 

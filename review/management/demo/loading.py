@@ -1,4 +1,6 @@
-"""Loads the demo: a question set, the recorded answers of two systems, judged runs, two review queues, a comparison.
+"""The people of the demo, with passwords set anew at each start.
+
+Loads the demo: a question set, the recorded answers of two systems, judged runs, two review queues, a comparison.
 
 Everything goes through the same doors as a user's own data. Loading again changes nothing.
 """
@@ -6,17 +8,20 @@ Everything goes through the same doors as a user's own data. Loading again chang
 from __future__ import annotations
 
 import json
+import secrets
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
+from evaluation.core.roles import Role
 from evaluation.files.reading import read_questions
 from evaluation.judges.shipping import baseline_judge, profile_row
-from evaluation.models import Project, QuestionSet, Run, User
+from evaluation.models import Project, QuestionSet, RoleGrant, Run, User
 from evaluation.questions.importing import import_question_set
 from evaluation.runs.answer_files import import_answer_file
 from evaluation.runs.draining import drain
@@ -30,6 +35,36 @@ from review.queues.making import close, make_queue
 from review.ratings.leases import lease_end, loaded
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import submit
+
+PEOPLE = {
+    "lead": ("김서연", Role.LEAD, "ko"),
+    "reviewer1": ("이준호", Role.REVIEWER, "ko"),
+    "reviewer2": ("Maya Lindqvist", Role.REVIEWER, "en"),
+    "viewer": ("Tom Adeyemi", Role.VIEWER, "en"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DemoUser:
+    """A person to log in as."""
+
+    username: str
+    password: str
+    role: Role
+
+
+def set_people(project: Project) -> list[DemoUser]:
+    """Make the demo's people where they are missing, and give each a new random password."""
+    made = []
+    for username, (name, role, language) in PEOPLE.items():
+        user, _ = User.objects.get_or_create(username=username, defaults={"first_name": name, "language": language})
+        password = secrets.token_urlsafe(9)
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        RoleGrant.objects.get_or_create(user=user, project=project, role=role)
+        made.append(DemoUser(username, password, role))
+    return made
+
 
 HERE = Path(__file__).parent
 PROJECT = "Demo"

@@ -1,25 +1,55 @@
-"""The form of a new review queue."""
+"""The small forms of a lead: people, items and a deadline.
+
+The form of a new review queue.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.errors import Refused
 from evaluation.core.registry import JUDGED
+from evaluation.core.whole_numbers import whole_number
 from evaluation.models import MetricDefinition, Run, User
 from evaluation.wording.messages import explain_refusal
 from review.models.queue_spec import ASKED, Asked, Distribution, QueueSpec, Setting
 from review.plans.errors import GUESS
-from review.queues.lists import fields_from, listed
-from review.queues.sharing import Sharing
-from review.web.forms.leading import MOMENT
+from review.queues.sharing import Sharing, fields_from, listed
+
+MOMENT = "%Y-%m-%dT%H:%M"  # what a browser's field for date and time reads and sends
+MOST_IDS = 5_000
+
+
+def ids_of(data: QueryDict, field: str) -> set[int]:
+    """The primary keys that a form sends under a name; anything else is no id."""
+    sent = data.getlist(field)[:MOST_IDS]
+    return {number for one in sent if (number := whole_number(one)) is not None}
+
+
+def moment_of(text: str) -> datetime | None:
+    """A moment in the site's time zone; ``None`` for none.
+
+    :raises Refused: ``no_moment`` for anything else.
+    """
+    if not text.strip():
+        return None
+    try:
+        moment = parse_datetime(text.strip())
+        if moment is not None:
+            return (moment if timezone.is_aware(moment) else timezone.make_aware(moment)).astimezone(UTC)
+    except (ValueError, OverflowError):  # a day that is none, or one before or after all that are stored
+        pass
+    raise Refused("no_moment", text=text[:40])
+
 
 EITHER_OR = 2  # so many choices are radio buttons
 LONGEST_LINE = 1_000  # a text that may be longer gets several lines

@@ -1,17 +1,48 @@
-"""The forms of the review screen as what the engine takes: values before the reveal, changes after it."""
+"""Refusals of the review engine with metrics under their titles instead of their names.
+
+The forms of the review screen as what the engine takes: values before the reveal, changes after it.
+
+Decisions about scores as their forms send them: of one answer, and a lead's on a dispute with what is amended.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from django.http import QueryDict
+from django.http import Http404, QueryDict
+from django.utils.translation import get_language
 
+from evaluation.core.errors import Refused
 from evaluation.core.whole_numbers import whole_number
+from evaluation.models import MetricDefinition
+from evaluation.wording.messages import explain_refusal
 from review.evidence.rated_claims import is_by_parts
 from review.evidence.rating_input import Change, Given, PartGiven
 from review.models import QueueMetric
+
+
+def in_words(refused: Refused, metrics: Iterable[MetricDefinition]) -> str:
+    """The sentence of a refusal; what it says of metrics is said of their titles."""
+    language = get_language() or "en"
+    titles = {metric.name: str(metric.title.get(language) or metric.name) for metric in metrics}
+    params = dict(refused.params)
+    if isinstance(named := params.get("metric"), str):
+        params["metric"] = titles.get(named, named)
+    if isinstance(several := params.get("metrics"), list | tuple):
+        params["metrics"] = [titles.get(str(name), str(name)) for name in several]
+    return explain_refusal(Refused(refused.code, **params))
+
+
+def metrics_in(refused: Refused) -> tuple[str, ...]:
+    """The names of the metrics that a refusal is about."""
+    one, several = refused.params.get("metric"), refused.params.get("metrics")
+    if isinstance(several, list | tuple):
+        return tuple(map(str, several))
+    return (one,) if isinstance(one, str) else ()
+
 
 CANNOT_JUDGE = "cannot_judge"
 MOST_DIGITS = 4  # of a part's number
@@ -137,3 +168,63 @@ def _given(text: str, *, labelled: bool) -> Given:
     except ValueError:
         return Given()
     return Given(value=value) if math.isfinite(value) else Given()
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The metric, the value or label, and the reason; ``entered`` is the value as it was typed. ``seen`` is the number
+    of the newest decision that was in view, -1 where that is not said."""
+
+    metric: MetricDefinition
+    value: float | None
+    label: str | None
+    reason: str
+    entered: str
+    seen: int = -1
+
+
+def read_decision(data: QueryDict) -> Decided:
+    """What was decided. Text that is no number gives neither value nor label, which the engine refuses.
+
+    :raises Http404: for a metric that does not exist.
+    """
+    metric = MetricDefinition.objects.filter(pk=whole_number(data.get("metric", "")) or 0).first()
+    if metric is None:
+        raise Http404
+    entered = data.get(f"value:{metric.name}", "").strip()
+    return _decided(metric, entered, data.get("reason", ""))
+
+
+def read_verdicts(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, Decided]:
+    """The metrics of a dispute for which a value was chosen. The reason is the metric's own, else the common one."""
+    found = {}
+    for row in metrics:
+        name = row.metric.name
+        entered = data.get(f"value:{name}", "").strip()
+        if entered:
+            reason = data.get(f"reason:{name}", "").strip() or data.get("reason", "")
+            seen = whole_number(data.get(f"seen:{name}", ""))
+            found[name] = _decided(row.metric, entered, reason, -1 if seen is None else seen)
+    return found
+
+
+def _decided(metric: MetricDefinition, entered: str, reason: str, seen: int = -1) -> Decided:
+    label = entered if entered and metric.read_scale().labels else None
+    return Decided(metric, None if label else _number(entered), label, reason, entered, seen)
+
+
+def read_references(data: QueryDict) -> list[str]:
+    """The references of an amended question, one field each; empty ones are left out."""
+    return [one.strip() for one in data.getlist("reference") if isinstance(one, str) and one.strip()]
+
+
+def read_anchors(data: QueryDict, names: Sequence[str]) -> Mapping[str, str]:
+    """The texts of levels or labels of an amended rubric, by level or label."""
+    return {name: data.get(f"text:{name}", "") for name in names}
+
+
+def _number(entered: str) -> float | None:
+    try:
+        return float(entered)
+    except ValueError:
+        return None

@@ -15,16 +15,14 @@ from evaluation.core.samples import QuestionSpec
 from evaluation.judging.rubric import RubricMetric
 from evaluation.models import RubricVersion, User
 from evaluation.wording import numbers
-from review.decisions.cases import Case, Why
-from review.decisions.showing import CaseShown
+from review.decisions.cases import Case, CaseShown, Why
 from review.evidence.answers import REMOVING
 from review.models import ItemEvent, Override, Rating, ReviewItem
 from review.ratings.card import CardMetric
 from review.ratings.reveals import JudgeSaid
-from review.web.pages.choices import WHY_NOT, MetricField, metric_field
+from review.web.pages.choices import WHY_NOT, MetricField, metric_field, said, value_text
 from review.web.pages.passages import PassageView, numbered_html, passages
 from review.web.pages.review_card import FLAGS
-from review.web.pages.values import said, value_text
 
 WHY = {
     Why.ESCALATION: _("escalated"),

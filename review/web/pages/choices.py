@@ -1,20 +1,50 @@
-"""A metric as fields of a form: one radio for each level, anchor or class, or a number on a scale without any."""
+"""The value or label that somebody or something gave, in words.
+
+A metric as fields of a form: one radio for each level, anchor or class, or a number on a scale without any.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
+from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of
 from review.evidence.rated_claims import CITED, MISSING, PRESENT, UNCITED
 from review.evidence.rating_input import PartGiven, WhyNot
 from review.ratings.card import CardMetric
 from review.web.pages.passages import PassageView
+
+
+class Valued(Protocol):
+    """A rating, decision or score: a value or, on a scale of classes, a label."""
+
+    @property
+    def value(self) -> float | None:
+        """The number, where it is one."""
+
+    @property
+    def label(self) -> str | None:
+        """The class, where it is one."""
+
+
+def said(one: Valued | None) -> float | str | None:
+    """What it is, ``None`` where there is neither."""
+    if one is None:
+        return None
+    return one.label if one.value is None else one.value
+
+
+def value_text(one: Valued | None, scale: Scale) -> str:
+    """It as its scale is read, a dash without one."""
+    return numbers.on_scale(said(one), scale)
+
 
 WHY_NOT = {
     WhyNot.NOT_MY_FIELD: _("not my field"),

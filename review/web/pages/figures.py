@@ -1,4 +1,9 @@
-"""Report figures as rows of a plot, cells of a table and facts, and the table of metrics made of them."""
+"""Report figures as rows of a plot, cells of a table and facts, and the table of metrics made of them.
+
+The three overall scores of a run, side by side, and what their difference says.
+
+Lists of answers that a run page points at: the worst ones, and where judge and experts differ most.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +12,24 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from django.utils.translation import get_language, gettext
+from django.urls import reverse
+from django.utils.text import capfirst
+from django.utils.translation import get_language, gettext, ngettext
 
 from evaluation.core.scales import Scale
+from evaluation.profiles.arithmetic import Label
 from evaluation.wording import numbers
+from evaluation.wording.categories import category_name
+from evaluation.wording.markdown import language_of
 from review.charts import forest as charts
+from review.charts.forest import Forest, Shape, forest
+from review.evidence.answers import RunAnswer
+from review.reports.answer_entries import ANSWERS, ToldAnswer
 from review.reports.entries import Entry, Output, Section
 from review.reports.figure import Figure
-from review.reports.figure_notes import why_withheld
-from review.reports.report import MetricLine, Report
-from review.reports.sections import COVERAGE, METRICS, facts_of
+from review.reports.figure_notes import notes, why_withheld
+from review.reports.report import Disagreement, MetricLine, Report, ThreeScores
+from review.reports.sections import COVERAGE, METRICS, OVERALL, facts_of, figures_of
 
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})
 
@@ -136,3 +149,155 @@ def metric_table(report: Report) -> MetricTable:
 def _metric_cell(entry: Entry[MetricLine], line: MetricLine) -> MetricCell:
     value = entry.of(line)
     return MetricCell(entry, said(entry, value, line.scale), bad=entry.bad and bool(value))
+
+
+NOTICEABLE = 0.005  # a difference that does not show at two decimals is not put into words
+
+
+@dataclass(frozen=True, slots=True)
+class OverallCard:
+    """The card of the overall score: its figures, what they say, and what else is told of the score."""
+
+    chart: Forest
+    remarks: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    examples: bool
+
+
+def overall_card(report: Report, titles: Mapping[str, str]) -> OverallCard:
+    """Corrected first, then reviewed, then judge-only; a figure of some parts only stands in a row of its own.
+    ``titles`` are the metrics' by name."""
+    scores = report.overall
+    notes_by = {
+        Shape.CORRECTED: gettext("what experts would say of all"),
+        Shape.EXPERT: gettext("experts where they rated"),
+        Shape.JUDGE: gettext("as it came"),
+    }
+    found = figures_of(report, Output.PAGE)
+    if scores.part_only is not None:
+        found = [one for one in found if one[0].mark is Shape.PLAIN]
+        notes_by[Shape.PLAIN] = gettext("weight %(weight)s of the profile") % {"weight": numbers.plain(scores.weight)}
+    rows = [
+        row(
+            _title(entry, scores),
+            entry.mark or Shape.PLAIN,
+            figure,
+            note=notes_by.get(entry.mark, "") if entry.mark else "",
+            titles=titles,
+        )
+        for entry, figure in found
+    ]
+    chart = forest(rows, tall=True)
+    return OverallCard(chart, tuple(_remarks(scores, titles)), facts(OVERALL, report), scores.examples)
+
+
+def _title(entry: Entry[Report], scores: ThreeScores) -> str:
+    if entry.mark is Shape.PLAIN and scores.label is Label.RULES_ONLY:
+        return gettext("Rules only")
+    return capfirst(entry.page_heading)
+
+
+def _remarks(scores: ThreeScores, titles: Mapping[str, str]) -> list[str]:
+    found = []
+    corrected, judge = scores.corrected.value, scores.judge_only.value
+    if corrected is not None and judge is not None and abs(judge - corrected) >= NOTICEABLE:
+        found.append(_generosity(judge - corrected))
+    found += _labels(scores.corrected)
+    found += notes(scores.corrected, titles)
+    if scores.mean_shift is not None and abs(scores.mean_shift) >= NOTICEABLE:
+        shift = {"shift": numbers.signed(scores.mean_shift)}
+        found.append(gettext("After seeing the judge, experts moved by %(shift)s of the scale on average.") % shift)
+    if scores.unresolved:
+        found.append(
+            ngettext(
+                "Experts are tied on %(count)d value; a lead has to decide it.",
+                "Experts are tied on %(count)d values; a lead has to decide them.",
+                scores.unresolved,
+            )
+            % {"count": scores.unresolved}
+        )
+    return found
+
+
+def _generosity(difference: float) -> str:
+    by = {"difference": numbers.plain(abs(difference))}
+    if difference > 0:
+        return gettext("The judge is %(difference)s too generous here.") % by
+    return gettext("The judge is %(difference)s too strict here.") % by
+
+
+def _labels(corrected: Figure) -> list[str]:
+    labels, effective = corrected.extra.get("labels"), corrected.extra.get("effective_labels")
+    if corrected.value is None or not labels or not effective or round(effective) <= labels:
+        return []
+    counts = {"labels": labels, "effective": round(effective)}
+    return [gettext("%(labels)s expert ratings did the work of %(effective)s random ones.") % counts]
+
+
+WORST, FURTHEST = 6, 8  # how many of each a run page shows
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLink:
+    """An answer by its question, with what is said of it; ``language`` is that of the question's text."""
+
+    answer_id: int
+    href: str
+    question_id: str
+    question: str
+    language: str
+    category: str
+    cells: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DisagreementLink:
+    """An answer on which judge and experts are far apart on one metric."""
+
+    answer: AnswerLink
+    metric: str
+    judge: str
+    expert: str
+    raters: int
+
+
+def worst_links(report: Report) -> tuple[AnswerLink, ...]:
+    """The answers with the lowest scores."""
+    entries = ANSWERS.entries(Output.PAGE)
+    return tuple(
+        _link(report, line.answer, tuple(fact_text(one, one.of(ToldAnswer(line))) for one in entries))
+        for line in report.worst[:WORST]
+    )
+
+
+def disagreement_links(report: Report) -> tuple[DisagreementLink, ...]:
+    """The largest distances of the primary judge and the experts."""
+    scales = {line.name: line.scale for line in report.metrics}
+    return tuple(_disagreement(report, one, scales[one.metric]) for one in report.disagreements[:FURTHEST])
+
+
+def _disagreement(report: Report, one: Disagreement, scale: Scale) -> DisagreementLink:
+    return DisagreementLink(
+        answer=_link(report, one.answer),
+        metric=one.title.in_language(get_language() or "en"),
+        judge=numbers.on_scale(one.judge, scale),
+        expert=numbers.on_scale(one.expert, scale),
+        raters=one.raters,
+    )
+
+
+def _link(report: Report, answer: RunAnswer, cells: tuple[str, ...] = ()) -> AnswerLink:
+    return AnswerLink(
+        answer_id=answer.answer_id,
+        href=answer_href(answer.answer_id, report.header.run_id),
+        question_id=answer.question_id,
+        question=answer.question,
+        language=language_of(answer.question),
+        category=category_name(answer.category),
+        cells=cells,
+    )
+
+
+def answer_href(answer_id: int, run_id: int) -> str:
+    """The answer's page as seen from a run."""
+    return f"{reverse('answer', args=[answer_id])}?run={run_id}"

@@ -13,8 +13,7 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.judging.formulas import SUPPORTED
 from evaluation.wording.markdown import language_of, render
-from review.ratings.card import Passage
-from review.ratings.claims import Claim
+from review.ratings.card import Claim, Passage
 
 _FIRST, _MOST = 0xE000, 500  # private characters stand for the ends of claims while Markdown is read
 _PRIVATE = re.compile("[\ue000-\uf8ff]")

@@ -1,4 +1,9 @@
-"""Where the figures come from, as pairs of a term and its text."""
+"""What calls cost and what the ledger's replies saved, in words.
+
+How answers were chosen for review, in words. Only for people who manage queues or read reports, never on a card.
+
+Where the figures come from, as pairs of a term and its text.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +11,55 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.utils.formats import date_format
+from django.utils.functional import Promise
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from evaluation.judging.calls import Rung
-from evaluation.runs.costs import Spending
+from evaluation.runs.costs import EMBEDDINGS, PREFLIGHT, Spending
 from evaluation.wording import numbers
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
-from review.web.pages.costs import part_title, saving
-from review.web.pages.strategies import strategy_title
-from review.web.pages.trust import judge_title
+from review.statistics.sampling.member import Strategy
+from review.web.pages.judges import judge_title
+
+
+def part_title(name: str) -> str:
+    """What a part of a run's cost was paid for: a rubric by its name, or what is no rubric in words."""
+    return {EMBEDDINGS: gettext("embeddings"), PREFLIGHT: gettext("preflight")}.get(name, name)
+
+
+def cost_of_calls(spent: Spending) -> str:
+    """How many calls were made and what they cost."""
+    said = ngettext("%(count)d call", "%(count)d calls", spent.calls) % {"count": spent.calls}
+    return f"{said} · {numbers.money(spent.known, at_least=spent.at_least)}"
+
+
+def saving(spent: Spending) -> str:
+    """How many calls the ledger answered, and what those had cost where anybody knows."""
+    hits = {"count": spent.hits}
+    said = ngettext("%(count)d call answered from the cache", "%(count)d calls answered from the cache", spent.hits)
+    if spent.unpriced_hits == spent.hits:
+        return said % hits + gettext(" (saved: unknown)")
+    return said % hits + gettext(" (saved: %(money)s)") % {
+        "money": numbers.money(spent.saved, at_least=spent.saved_at_least)
+    }
+
+
+TITLES: dict[str, str | Promise] = {
+    Strategy.ALL: _("every answer"),
+    Strategy.UNIFORM: _("by chance alone"),
+    Strategy.STRATIFIED: _("spread over judge scores and categories"),
+    Strategy.FAILS_PLUS_SHARE: _("all that failed and a share of the others"),
+    Strategy.UNCERTAINTY: _("where the judge is unsure"),
+    Strategy.HAND_PICKED: _("picked by hand"),
+}
+
+
+def strategy_title(name: str) -> str:
+    """The strategy in words."""
+    return str(TITLES.get(name, name))
+
 
 HASH_SHOWN = 12
 

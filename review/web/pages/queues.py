@@ -1,16 +1,23 @@
 """Queues: the list and the page of one (for leads everybody's progress, for reviewers their own alone), and for leads
-its people, its items and the questions in doubt."""
+its people, its items and the questions in doubt.
+
+What the form of a new queue would come to, as the preview beside it says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluation.models import User
+from evaluation.models import Run, User
+from evaluation.wording import numbers
 from review.models import QueueMetric, ReviewItem, ReviewQueue
+from review.plans.wording import ExpectedCard, GoalRow
+from review.queues.preview import QueuePreview
 from review.queues.progress import OwnProgress, Pace, QueueProgress, ReviewerProgress
 from review.queues.questions import DoubtfulQuestion
 from review.results.consistency import Consistency
+from review.web.forms.queue import QueueForm
 from review.web.pages.adjudication import CaseRow
 
 
@@ -91,3 +98,39 @@ class QueueQuestionsPage:
 
     queue: ReviewQueue
     rows: Sequence[DoubtfulQuestion]
+
+
+@dataclass(frozen=True, slots=True)
+class NewQueuePage:
+    """The form of a new queue on a run; ``error`` says why it could not be made."""
+
+    run: Run
+    form: QueueForm
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewCard:
+    """What the queue would be, in words; ``problem`` instead where it cannot be made like this. ``expected`` is for a
+    single run; ``by_run`` has the half-width for each of several, empty where it cannot be told."""
+
+    problem: str = ""
+    found: QueuePreview | None = None
+    takes: str = ""
+    expected: ExpectedCard | None = None
+    by_run: tuple[tuple[str, str], ...] = ()
+    goals: tuple[GoalRow, ...] = ()
+
+
+def preview_card(
+    found: QueuePreview, expected: Sequence[tuple[str, ExpectedCard | None]] = (), goals: tuple[GoalRow, ...] = ()
+) -> PreviewCard:
+    """The preview in words, with the interval to be expected of each run and what others would take."""
+    several = len(expected) > 1
+    return PreviewCard(
+        found=found,
+        takes=numbers.about(max(found.seconds_each, 60.0)),
+        expected=expected[0][1] if len(expected) == 1 else None,
+        by_run=tuple((name, card.half_width if card else "") for name, card in expected) if several else (),
+        goals=goals,
+    )

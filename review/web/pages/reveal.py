@@ -26,11 +26,10 @@ from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 from review.ratings.reveals import JudgeSaid
 from review.web.forms.rating import field_text
-from review.web.pages.choices import MetricField, metric_field, verdict_title
+from review.web.pages.choices import MetricField, metric_field, value_text, verdict_title
+from review.web.pages.choices import said as value_said
 from review.web.pages.keys import Keys
 from review.web.pages.passages import PassageView, numbered_html, passages
-from review.web.pages.values import said as value_said
-from review.web.pages.values import value_text
 
 REASONS = {
     OverrideReason.JUDGE_MISSED_CLAIM: _("Judge missed a claim"),

@@ -22,13 +22,11 @@ from evaluation.wording.markdown import language_of, render
 from review.evidence.rating_input import FlagKind, Given
 from review.models import Assignment, ReviewQueue
 from review.queues.progress import OwnProgress
-from review.ratings.card import Card, CardMetric
-from review.ratings.claims import CLAIM_METRIC, Claim
+from review.ratings.card import CLAIM_METRIC, Card, CardMetric, Claim
 from review.web.forms.rating import entered, entered_parts, entered_why
-from review.web.pages.choices import MetricField, metric_field, with_passages
+from review.web.pages.choices import MetricField, metric_field, said, value_text, with_passages
 from review.web.pages.keys import Keys
 from review.web.pages.passages import PassageView, Piece, numbered_html, passages, raw_pieces
-from review.web.pages.values import said, value_text
 
 FLAGS = {
     FlagKind.BAD_QUESTION: _("The question is bad"),

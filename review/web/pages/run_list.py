@@ -1,4 +1,9 @@
-"""Runs as rows of a list: the headline with its interval, trust, reviews, state; and the page of the list."""
+"""The state of a run as a chip: a word, a mark and a colour.
+
+Runs as rows of a list: the headline with its interval, trust, reviews, state; and the page of the list.
+
+The start page: what needs me now, then the newest runs.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +17,36 @@ from evaluation.models import Run
 from evaluation.wording import numbers
 from review.charts.axis import Tick
 from review.charts.forest import Drawn, Figure, ForestRow, Shape, forest
+from review.comparisons.attention import Attention
 from review.comparisons.summaries import Headline
-from review.web.forms.run_filter import RunFilter
-from review.web.pages.state import StateChip, state_chip
+from review.web.forms.selection import RunFilter
+
+_LOOK = {
+    Run.State.COMPLETED: ("ok", "✓"),
+    Run.State.INCOMPLETE: ("bad", "!"),
+    Run.State.CANCELLED: ("bad", "×"),
+    Run.State.RUNNING: ("warn", "…"),
+    Run.State.PREFLIGHT: ("warn", "…"),
+    Run.State.PAUSED: ("warn", "‖"),
+    Run.State.DRAFT: ("", "·"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StateChip:
+    """``look`` is a class of the style sheet, ``sign`` a mark that does not need colour."""
+
+    look: str
+    sign: str
+    text: str
+
+
+def state_chip(state: str) -> StateChip:
+    """The chip of a run's state."""
+    known = Run.State(state)
+    look, sign = _LOOK[known]
+    return StateChip(look, sign, str(known.label))
+
 
 LISTED = ("answer_set__question_set", Run.NAMED_BY)  # what rows of runs must come with
 KINDS = {"corrected": Shape.CORRECTED, "expert": Shape.EXPERT, "judge": Shape.JUDGE, "plain-mark": Shape.PLAIN}
@@ -75,3 +107,27 @@ def _says(headline: Headline) -> str:
         "expert": gettext("reviewed"),
         "judge": gettext("judge only"),
     }.get(headline.kind, "")
+
+
+@dataclass(frozen=True, slots=True)
+class HomePage:
+    """The start page. ``runs`` is ``None`` for people who see no runs; ``empty`` where the projects hold nothing yet,
+    ``member`` whether the person has any role at all, ``evaluates`` whether the commands concern them, ``fresh`` where
+    there is no project to bring anything into."""
+
+    needs: Attention
+    runs: RunRows | None
+    member: bool
+    evaluates: bool
+    fresh: bool
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is neither a run nor anything to do."""
+        return not (self.busy or (self.runs and self.runs.rows))
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything needs the person now."""
+        needs = self.needs
+        return bool(needs.queues or needs.others or needs.disputed or needs.drafts or needs.incomplete)

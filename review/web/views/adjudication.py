@@ -17,14 +17,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evaluation.core.errors import Refused
 from evaluation.models import User
 from evaluation.wording.messages import explain, explain_refusal
-from review.decisions.amending import amend_question, amend_rubric
-from review.decisions.cases import open_cases
-from review.decisions.deciding import adjudicate, rule_on
-from review.decisions.showing import show_case
+from review.decisions.cases import open_cases, show_case
+from review.decisions.deciding import adjudicate, amend_question, amend_rubric, rule_on
 from review.models import ReviewItem
 from review.queues.access import case_item, cases_for_lead, event_for_lead
 from review.ratings.submitting import metrics_of
-from review.web.forms.decisions import Decided, read_anchors, read_references, read_verdicts
+from review.web.forms.rating import Decided, in_words, read_anchors, read_references, read_verdicts
 from review.web.pages.adjudication import (
     AdjudicationPage,
     AmendQuestionPage,
@@ -33,7 +31,6 @@ from review.web.pages.adjudication import (
     case_rows,
     rubric_page,
 )
-from review.web.pages.refusals import in_words
 from review.web.views.people import person
 
 NOTHING: Entered = MappingProxyType({})

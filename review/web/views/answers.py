@@ -26,12 +26,11 @@ from review.evidence.exposures import expose, expose_answers
 from review.queues.access import answer_to_override
 from review.results.history import Event, EventKind, history
 from review.results.selection import Selection, narrowed, select
-from review.web.forms.decisions import Decided, read_decision
-from review.web.forms.leading import ids_of
+from review.web.forms.queue import ids_of
+from review.web.forms.rating import Decided, read_decision
 from review.web.forms.selection import query_of, wanted_from
-from review.web.pages.answer import AnswerFacts, Refusal, answer_page
-from review.web.pages.links import answer_href
-from review.web.pages.run_answers import ManyPage, answer_row, run_answers_page
+from review.web.pages.answer import AnswerFacts, ManyPage, Refusal, answer_page, answer_row, run_answers_page
+from review.web.pages.figures import answer_href
 from review.web.views.people import person
 
 OTHERS_WORDS = {EventKind.INITIAL, EventKind.FINAL, EventKind.FLAG, EventKind.ESCALATE, EventKind.SKIP, EventKind.UNDO}

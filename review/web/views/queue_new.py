@@ -25,11 +25,11 @@ from review.plans.goals import Staff, goals
 from review.plans.several import designs, told
 from review.plans.wording import expected_card, goal_rows
 from review.queues.making import make_queue
-from review.queues.picking import answers_to
 from review.queues.preview import queue_preview
+from review.queues.sharing import answers_to
 from review.statistics.sampling.member import DrawParams, Strategy
 from review.web.forms.queue import QueueForm
-from review.web.pages.queue_new import NewQueuePage, PreviewCard, preview_card
+from review.web.pages.queues import NewQueuePage, PreviewCard, preview_card
 from review.web.views.people import person
 
 MOST_RUNS = 20

@@ -32,8 +32,9 @@ from review.queues.questions import doubtful_questions
 from review.ratings.submitting import metrics_of
 from review.reports.item_export import ITEM_EXPORTS, export_items
 from review.results.consistency import consistency
-from review.web.forms.leading import ids_of, moment_of
+from review.web.forms.queue import ids_of, moment_of
 from review.web.pages.adjudication import case_rows
+from review.web.pages.provenance import strategy_title
 from review.web.pages.queues import (
     LeadView,
     QueueItemsPage,
@@ -43,7 +44,6 @@ from review.web.pages.queues import (
     QueueQuestionsPage,
     QueueRow,
 )
-from review.web.pages.strategies import strategy_title
 from review.web.views.people import person
 
 MOST_LISTED = 50

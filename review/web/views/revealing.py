@@ -22,9 +22,8 @@ from review.ratings.card import card
 from review.ratings.rerating import adjudicated_metrics, rate_again, standing_by_assignment, standing_ratings
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import metrics_of
-from review.web.forms.rating import held_fields, read_active_ms, read_changes
+from review.web.forms.rating import held_fields, in_words, read_active_ms, read_changes
 from review.web.pages.keys import keys_of
-from review.web.pages.refusals import in_words
 from review.web.pages.reveal import Decided, Entered, MyRatingsPage, again_page, past_rating, reveal_page
 from review.web.views.people import person
 

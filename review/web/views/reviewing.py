@@ -24,13 +24,11 @@ from review.models import Assignment, ReviewQueue
 from review.queues.access import own_assignment, queue_for_rating
 from review.queues.progress import own_progress, undoable
 from review.ratings.card import Card, card
-from review.ratings.drafts import save_draft
 from review.ratings.leases import assignment_ahead, extend, next_assignment
-from review.ratings.leaving import escalate, flag, skip
+from review.ratings.leaving import escalate, flag, save_draft, skip
 from review.ratings.submitting import metrics_of, submit, undo
-from review.web.forms.rating import draft_payload, read_active_ms, read_given
+from review.web.forms.rating import draft_payload, in_words, metrics_in, read_active_ms, read_given
 from review.web.pages.keys import keys_of
-from review.web.pages.refusals import in_words, metrics_in
 from review.web.pages.review_card import PassedOnPage, WaitingPage, finished_page, review_page
 from review.web.views.people import person
 from review.web.views.revealing import show_reveal

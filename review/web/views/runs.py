@@ -1,19 +1,30 @@
-"""The list of runs, the page of a run, its report as a file and its progress; its agreement in detail, at once without
-intervals, which are fetched afterwards, as is the past; and comparisons, of runs and of two answers to one question."""
+"""The start page.
+
+The list of runs, the page of a run, its report as a file and its progress; its agreement in detail, at once without
+intervals, which are fetched afterwards, as is the past; and comparisons, of runs and of two answers to one question.
+
+Judges and criteria of one's projects, for those who evaluate with them.
+"""
 
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evaluation.accounts import access
-from evaluation.core.roles import Action
-from evaluation.models import Run
+from evaluation.accounts.site_roles import roles_anywhere
+from evaluation.core.roles import Action, allowed
+from evaluation.core.whole_numbers import whole_number
+from evaluation.criteria.active_criteria import active_in
+from evaluation.models import JudgeVersion, Project, Run
 from evaluation.runs.exports import download, take_export
 from evaluation.runs.progress import calls_of, progress
 from review.comparisons.answers import answer_pairs
+from review.comparisons.attention import attention
+from review.comparisons.judge_records import judge_records
 from review.comparisons.summaries import headlines
 from review.comparisons.trend import trends_of
 from review.comparisons.whole import compare
@@ -26,15 +37,33 @@ from review.reports.gathering import gather
 from review.reports.making import report_of
 from review.results.run_agreement import By, agreement_of
 from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
-from review.web.forms.run_filter import RunFilter
-from review.web.pages.agreement import agreement_page
+from review.web.forms.selection import RunFilter
+from review.web.pages.agreement import agreement_page, agreement_pictures
 from review.web.pages.agreement_plots import trend_page
 from review.web.pages.comparison import compare_answers_page, compare_page
-from review.web.pages.progress import progress_page
-from review.web.pages.report_pictures import agreement_pictures
-from review.web.pages.run import run_actions, run_page
-from review.web.pages.run_list import LISTED, RunListPage, run_rows
+from review.web.pages.judges import judge_page, judges_page
+from review.web.pages.run import progress_page, run_actions, run_page
+from review.web.pages.run_list import LISTED, HomePage, RunListPage, run_rows
 from review.web.views.people import person
+
+NEWEST = 6
+
+
+@login_required
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """What needs me now, then the newest runs of my projects."""
+    me = person(request)
+    roles = roles_anywhere(me)
+    runs = None
+    if allowed(roles, Action.VIEW):
+        rows = access.visible(Run.objects.select_related(*LISTED), me).order_by("-pk")[:NEWEST]
+        runs = run_rows(list(rows), headlines(list(rows)))
+    fresh = me.is_superuser and not (runs and runs.rows) and not Project.objects.exists()
+    evaluates = allowed(roles, Action.EVALUATE)
+    page = HomePage(attention(me), runs, member=bool(roles), evaluates=evaluates, fresh=fresh)
+    return render(request, "review/home.html", {"page": page})
+
 
 MOST_COMPARED = 10
 MOST_OFFERED = 30
@@ -161,3 +190,39 @@ def _others(request: HttpRequest, runs: list[Run]) -> list[Run]:
         project_id=runs[0].project_id, answer_set__question_set__name__in=names
     )
     return list(rows.exclude(state__in=[Run.State.DRAFT, Run.State.CANCELLED]).order_by("-id")[:MOST_OFFERED])
+
+
+PER_PAGE = 10
+OF_PROJECT = "project_id"
+
+
+@login_required
+@require_safe
+def judge_list(request: HttpRequest) -> HttpResponse:
+    """Every judge version, the newest first, with the criteria in force."""
+    projects = list(access.projects_with(request.user, Action.EVALUATE).values_list("pk", flat=True))
+    if not projects:
+        raise PermissionDenied
+    rows = JudgeVersion.objects.filter(project__in=projects).select_related("endpoint").order_by("-pk")
+    at = _page(request)
+    found = list(rows[at * PER_PAGE : (at + 1) * PER_PAGE + 1])
+    newer = f"?page={at - 1}" if at else ""
+    older = f"?page={at + 1}" if len(found) > PER_PAGE else ""
+    page = judges_page(judge_records(found[:PER_PAGE]), active_in(projects), newer=newer, older=older)
+    return render(request, "review/judges.html", {"page": page})
+
+
+@login_required
+@require_safe
+def judge(request: HttpRequest, pk: int) -> HttpResponse:
+    """One judge version."""
+    rows = JudgeVersion.objects.select_related("endpoint")
+    found = access.fetch(rows, request.user, Action.EVALUATE, pk, path=OF_PROJECT)
+    others = JudgeVersion.objects.filter(project=found.project_id, name=found.name).exclude(pk=pk).order_by("-version")
+    versions = [(other, f"v{version}") for other, version in others.values_list("pk", "version")]
+    (record,) = judge_records([found])
+    return render(request, "review/judge.html", {"page": judge_page(record, versions)})
+
+
+def _page(request: HttpRequest) -> int:
+    return whole_number(request.GET.get("page", ""), 5) or 0

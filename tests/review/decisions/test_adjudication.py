@@ -14,9 +14,8 @@ from pytest_django import DjangoAssertNumQueries
 from evaluation.core.errors import Refused
 from evaluation.models import QuestionSet, RubricVersion, Run, User
 from review.decisions import cases
-from review.decisions.amending import amend_question, amend_rubric
 from review.decisions.cases import Why, case_of, open_cases
-from review.decisions.deciding import adjudicate, rule_on
+from review.decisions.deciding import adjudicate, amend_question, amend_rubric, rule_on
 from review.evidence.effective import Source, effective_values
 from review.evidence.exposures import expose
 from review.evidence.rating_input import Given

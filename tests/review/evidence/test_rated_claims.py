@@ -11,7 +11,7 @@ from evaluation.models import Context, Finding, Score
 from review.evidence.rated_claims import offered_parts
 from review.evidence.rating_input import Change, Given, PartGiven
 from review.models import Assignment, Rating, RatingPart
-from review.ratings.claims import claims_on_card
+from review.ratings.card import claims_on_card
 from review.ratings.leases import next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import given_in, submit, undo

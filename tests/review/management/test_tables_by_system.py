@@ -16,11 +16,10 @@ from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
 from evaluation.wording.categories import category_name
 from review.comparisons.whole import compare, comparison_json
-from review.management.comparison_tables import systems_sheets
-from review.management.results_tables import results_sheets
+from review.management.tables import results_sheets, systems_sheets
 from review.reports.making import make_report
 from review.templatetags.figures import plain
-from review.web.pages.comparison_systems import systems_card
+from review.web.pages.comparison import systems_card
 from tests.factories import make_answer_set, make_judge, make_user
 from tests.review.builders import answers_to, run_over, score_all
 

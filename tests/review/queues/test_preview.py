@@ -15,8 +15,8 @@ from review.models import Assignment, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.plans.goals import Staff
 from review.queues.making import close
-from review.queues.picking import picked
 from review.queues.preview import QueuePreview, queue_preview
+from review.queues.sharing import picked
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.statistics.sampling.member import DrawParams

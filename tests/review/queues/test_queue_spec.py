@@ -15,7 +15,7 @@ from rest_framework import serializers
 
 from evaluation.core.errors import Refused, UnknownName
 from review.api.requests import QueueBody
-from review.management.queue_options import add_queue_options, flag, spec_of
+from review.management.options import add_queue_options, flag, spec_of
 from review.models import ReviewQueue
 from review.models.queue_spec import ASKED, SETTINGS, QueueSpec, Setting
 from review.web.forms.queue import ON_FORM, field_for

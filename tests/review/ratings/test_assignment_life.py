@@ -16,9 +16,8 @@ from evaluation.core.errors import Refused
 from review.evidence.exposures import expose
 from review.evidence.rating_input import Change, Given
 from review.models import Assignment, Draft, Exposure, Rating, ReviewItem
-from review.ratings.drafts import save_draft
 from review.ratings.leases import extend, loaded, next_assignment
-from review.ratings.leaving import escalate, flag, release, skip
+from review.ratings.leaving import escalate, flag, release, save_draft, skip
 from review.ratings.reveals import finalise, reveal
 from review.ratings.settling import PASSED, RATED
 from review.ratings.submitting import submit, undo

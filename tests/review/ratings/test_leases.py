@@ -12,9 +12,8 @@ from django.utils import timezone
 from evaluation.core.errors import Refused
 from evaluation.models import User
 from review.models import Assignment, Draft, QueueMember, Reservation, ReviewItem, ReviewQueue
-from review.ratings.drafts import save_draft
 from review.ratings.leases import candidates, extend, loaded, next_assignment
-from review.ratings.leaving import release, skip
+from review.ratings.leaving import release, save_draft, skip
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

@@ -18,7 +18,7 @@ from review.evidence.run_evidence import said_of
 from review.results.variation import VariationMeasure, variation_from
 from review.statistics.agreement.variance import Missing, Source
 from review.statistics.precision.spending import Spend
-from review.web.pages.variation import ADVICE, NEEDS, SOURCES, variation_cards
+from review.web.pages.agreement import ADVICE, NEEDS, SOURCES, variation_cards
 from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.builders import (

@@ -26,7 +26,7 @@ from evaluation.scoring import sessions
 from review.extras.pairs.figures import pair_figures
 from review.extras.pairs.judging import Compared, judge_pairs, spending_on
 from review.extras.pairs.making import make_pairs
-from review.extras.pairs.turns import Turn
+from review.extras.pairs.session import Turn
 from review.models import Pair, PairAttempt, PairJudging, PairPreflight, PairReply, PairSet, Preference
 from tests.factories import make_user
 from tests.judge_server import JudgeServer, Received, actions

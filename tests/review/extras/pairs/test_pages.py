@@ -13,8 +13,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.models import Context, User
-from review.extras.pairs.exporting import export_pairs
-from review.extras.pairs.importing import import_pairs
+from review.extras.pairs.figures import export_pairs
+from review.extras.pairs.making import import_pairs
 from review.models import Pair, PairMember, PairSet, Preference
 from tests.factories import make_answer_set, make_scored_run
 from tests.pages.world import World, make_world

@@ -9,8 +9,7 @@ import pytest
 from evaluation.core.registry import Bilingual
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.wording.markdown import language_of
-from review.extras.practice.feedback import Tally, tally, told
-from review.extras.practice.items import FAMILY, METRICS, PracticeItem, practice_items
+from review.extras.practice.items import FAMILY, METRICS, PracticeItem, Tally, practice_items, tally, told
 from review.management.demo.loading import METRICS as DEMO_METRICS
 
 

@@ -1,24 +1,91 @@
-"""Question sets: the list, a version, and the two requests of an upload."""
+"""Logging in and out, and the language of the pages.
+
+The icon at the address that browsers ask for when a response, such as JSON, cannot name one.
+
+Question sets: the list, a version, and the two requests of an upload.
+
+The buttons of a run: start, pause, resume, cancel, retry.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView, LogoutView
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Exists, OuterRef
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, HttpResponseRedirect
 from django.shortcuts import redirect, render
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation.accounts import access
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
-from evaluation.models import ImportBatch, QuestionSet, User
+from evaluation.models import ImportBatch, QuestionSet, Run, User
 from evaluation.questions.uploads import QUESTIONS, confirm_upload, preview, store_upload
-from evaluation.web.forms.upload import UploadForm
-from evaluation.web.pages.question_sets import PreviewPage, ProblemList, SetListPage, SetPage, UploadPage, problem_list
+from evaluation.web.forms import LogInForm, UploadForm
+from evaluation.web.pages import PreviewPage, ProblemList, SetListPage, SetPage, UploadPage, problem_list
 from evaluation.wording.messages import explain, explain_refusal
+from evaluation.work import lifecycle
+
+YEAR = 365 * 24 * 3600
+
+
+class SignIn(LoginView):
+    """Our own log-in page; whoever is logged in goes on to where they wanted."""
+
+    template_name = "evaluation/login.html"
+    authentication_form = LogInForm
+    redirect_authenticated_user = True
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        """The page again; 429 while too many attempts have failed."""
+        response = super().form_invalid(form)
+        if isinstance(form, LogInForm) and form.throttled:
+            response.status_code = 429
+        return response
+
+
+class SignOut(LogoutView):
+    """Ends the session; POST only, so that no link of another site can do it."""
+
+
+@require_POST
+def choose_language(request: HttpRequest) -> HttpResponse:
+    """Remember the language in a cookie and, for a known person, with the person; then back to the page."""
+    target = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure()):
+        target = reverse("home")
+    response = HttpResponseRedirect(target)
+    language = request.POST.get("language", "")
+    if language in dict(settings.LANGUAGES):
+        response.set_cookie(
+            settings.LANGUAGE_COOKIE_NAME,
+            language,
+            max_age=YEAR,
+            samesite="Lax",
+            secure=request.is_secure(),
+            httponly=True,
+        )
+        if isinstance(request.user, User):
+            User.objects.filter(pk=request.user.pk).update(language=language)
+    return response
+
+
+@require_safe
+def favicon(request: HttpRequest) -> HttpResponsePermanentRedirect:
+    """Where the icon is."""
+    return HttpResponsePermanentRedirect(static("favicon.ico"))
+
 
 SIZE = 50
 MOST_LISTED = 200
@@ -131,3 +198,59 @@ def _upload_page(
 
 def _user(request: HttpRequest) -> User | None:
     return request.user if isinstance(request.user, User) else None
+
+
+Step = Callable[[Run, User | None], bool]
+
+
+@login_required
+@require_POST
+def start(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start a draft run; started twice it is started once."""
+    return _step(request, pk, lifecycle.start)
+
+
+@login_required
+@require_POST
+def pause(request: HttpRequest, pk: int) -> HttpResponse:
+    """Stop claiming work; calls in flight end and are kept."""
+    return _step(request, pk, lifecycle.pause)
+
+
+@login_required
+@require_POST
+def resume(request: HttpRequest, pk: int) -> HttpResponse:
+    """Go on with a paused run."""
+    return _step(request, pk, lifecycle.resume)
+
+
+@login_required
+@require_POST
+def cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    """End a run for good."""
+    return _step(request, pk, lifecycle.cancel)
+
+
+@login_required
+@require_POST
+def retry(request: HttpRequest, pk: int) -> HttpResponse:
+    """Put what failed back to work."""
+    run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
+    try:
+        count = lifecycle.retry_failed(run, _user(request))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    else:
+        text = ngettext("%(count)d failed step is tried again.", "%(count)d failed steps are tried again.", count)
+        messages.success(request, text % {"count": count})
+    return redirect("run", run.pk)
+
+
+def _step(request: HttpRequest, pk: int, step: Step) -> HttpResponse:
+    run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
+    try:
+        if not step(run, _user(request)):
+            messages.warning(request, gettext("The run was in another state already; nothing was changed."))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    return redirect("run", run.pk)

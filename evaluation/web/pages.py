@@ -1,4 +1,7 @@
-"""A version of a custom criterion in the back office: what it says, how it stands, its prompt and a trial."""
+"""Question sets: the list, one version with its questions, and the upload of a file with its preview.
+
+A version of a custom criterion in the back office: what it says, how it stands, its prompt and a trial.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,86 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.samples import Result, Status
+from evaluation.core.errors import Problem
+from evaluation.core.samples import QuestionSpec, Result, Status
 from evaluation.criteria.trying import Trial
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.spec import CriterionTexts
-from evaluation.models import Answer, AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion
-from evaluation.web.forms.criterion import DIRECTIONS, SLOTS, STAND_INS, key_text
-from evaluation.wording.messages import explain_reason
+from evaluation.models import (
+    Answer,
+    AnswerSet,
+    CriterionEvent,
+    CriterionVersion,
+    ImportBatch,
+    JudgeVersion,
+    QuestionSet,
+)
+from evaluation.questions.uploads import Preview
+from evaluation.web.forms import DIRECTIONS, SLOTS, STAND_INS, UploadForm, key_text
+from evaluation.wording.messages import explain, explain_reason
+
+SHOWN_PROBLEMS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SetListPage:
+    """The newest versions of the sets of the person's projects, each with its number of questions; ``imports`` tells
+    whether they may add one."""
+
+    rows: Sequence[tuple[QuestionSet, int]]
+    several_projects: bool
+    imports: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetPage:
+    """A version of a set with one page of its questions and the number of them in each category. ``back`` and ``on``
+    are query strings."""
+
+    found: QuestionSet
+    versions: Sequence[QuestionSet]
+    categories: Sequence[tuple[str, int]]
+    rows: Sequence[QuestionSpec]
+    back: str
+    on: str
+    imports: bool
+
+    @property
+    def count(self) -> int:
+        """The number of all its questions."""
+        return sum(count for _, count in self.categories)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewPage:
+    """What confirming an upload would do."""
+
+    batch: ImportBatch
+    found: Preview
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemList:
+    """The problems of a refused file, the first ones in words; ``more`` counts the others."""
+
+    file: str
+    lines: tuple[str, ...]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class UploadPage:
+    """The form, and what is wrong with the file that was sent."""
+
+    form: UploadForm
+    problems: ProblemList | None
+
+
+def problem_list(file_name: str, problems: Sequence[Problem]) -> ProblemList:
+    """Every problem of a file in words, as far as one page can hold them."""
+    lines = tuple(explain(problem) for problem in problems[:SHOWN_PROBLEMS])
+    return ProblemList(file_name, lines, len(problems) - len(lines))
+
 
 STATES: dict[str, Promise] = {
     "draft": _("draft"),
@@ -38,7 +114,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class CriterionPreview:
     """The request for one answer as messages (role and content) with the schema of the reply; ``instead`` says why
     there would be none."""
 
@@ -89,7 +165,7 @@ class CriterionPage:
     may_deactivate: bool
     may_draft: bool
     choices: Choices
-    preview: Preview | None
+    preview: CriterionPreview | None
     trial: TrialView | None
 
 
@@ -109,7 +185,7 @@ def criterion_page(
     ever: bool,
     leads: bool,
     drafts: bool,
-    preview: Preview | None = None,
+    preview: CriterionPreview | None = None,
     trial: TrialView | None = None,
 ) -> CriterionPage:
     """The page for a person who leads or drafts in the criterion's project."""
@@ -130,12 +206,12 @@ def criterion_page(
     )
 
 
-def preview_of(answer: Answer, made: JudgeCall | Result) -> Preview:
+def preview_of(answer: Answer, made: JudgeCall | Result) -> CriterionPreview:
     """The request for an answer, or why there would be none."""
     if isinstance(made, Result):
-        return Preview(answer, instead=explain_reason(made.reason))
+        return CriterionPreview(answer, instead=explain_reason(made.reason))
     messages = tuple((message["role"], message["content"]) for message in made.rendered.messages)
-    return Preview(answer, messages, json.dumps(made.rendered.schema, indent=1, ensure_ascii=False))
+    return CriterionPreview(answer, messages, json.dumps(made.rendered.schema, indent=1, ensure_ascii=False))
 
 
 def trial_view(trial: Trial) -> TrialView:

@@ -1,24 +1,128 @@
-"""The options of a queue: its settings, and the people, criteria and answers named with them."""
+"""What the commands about figures share: finding runs, and refusals as one clear line.
+
+The options of a quality gate, as several commands take them, and what they print of it.
+
+The options of a queue: its settings, and the people, criteria and answers named with them.
+"""
 
 from __future__ import annotations
 
+import math
 from argparse import ArgumentTypeError
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from evaluation.core.errors import UnknownName
+from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.core.roles import Role
 from evaluation.models import RoleGrant, Run, User
+from evaluation.wording.messages import explain, explain_refusal
+from review.comparisons.gating import GateAsked, checked
 from review.models.queue_spec import ASKED, SETTINGS, Distribution, QueueSpec, Setting
-from review.queues.lists import fields_from
-from review.queues.sharing import Sharing
+from review.queues.sharing import Sharing, fields_from
+from review.reports.gate import Gate, GateOn, gate_line, gate_reasons
+from review.statistics.paired_tests.gate import GateVerdict
+
+GOOD, GATE = 0, 100
+
+
+def run_named(pk: int) -> Run:
+    """The run with this id.
+
+    :raises CommandError: exit code 2, when there is none.
+    """
+    run = Run.objects.filter(pk=pk).first()
+    if run is None:
+        raise CommandError(f"there is no run {pk}", returncode=2)
+    return run
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turns our own errors into a message and exit code 1 (2 for an unknown name)."""
+    try:
+        yield
+    except InvalidFile as error:
+        raise CommandError("\n".join(explain(problem) for problem in error.problems)) from error
+    except Refused as error:
+        raise CommandError(explain_refusal(error)) from error
+    except UnknownName as error:
+        raise CommandError(str(error), returncode=2) from error
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
+
+
+def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:
+    """``--fail-under``, ``--baseline`` (unless the command has one of its own) with ``--max-drop``, ``--gate-on``,
+    ``--across-models``, ``--strict``."""
+    gate = parser.add_argument_group("quality gate", "exit 100 when it is not passed")
+    gate.add_argument("--fail-under", type=_number, metavar="X", help="least overall score, such as 0.7")
+    if baseline:
+        gate.add_argument("--baseline", type=int, metavar="RUN", help="run that this one must not fall behind")
+    gate.add_argument("--max-drop", type=_number, metavar="D", help="largest drop against the baseline, such as 0.02")
+    gate.add_argument(
+        "--gate-on",
+        choices=[str(one) for one in GateOn],
+        default="",
+        help="score the gate looks at; the corrected one where it is offered, else judge-only",
+    )
+    gate.add_argument(
+        "--across-models",
+        action="store_true",
+        help="measure the drop of judge-only scores although different models answered under a judge's name",
+    )
+    gate.add_argument("--strict", action="store_true", help="what cannot be told fails too")
+
+
+def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAsked:
+    """What the options ask for; ``baseline`` is the one of a command that has its own.
+
+    :raises CommandError: exit code 2, for options that do not go together and a baseline that does not exist.
+    """
+    asked = GateAsked(
+        fail_under=options["fail_under"],
+        baseline=baseline or (None if options.get("baseline") is None else run_named(options["baseline"])),
+        max_drop=options["max_drop"],
+        on=options["gate_on"],
+        strict=options["strict"],
+        across_models=options["across_models"],
+    )
+    try:
+        return checked(asked)
+    except Refused as error:
+        raise CommandError(explain_refusal(error), returncode=2) from error
+
+
+def print_gate(command: BaseCommand, gate: Gate, run: int | None = None) -> None:
+    """Which score the gate looks at and what it says, and the reasons; ``run`` names it among several."""
+    command.stdout.write(gate_line(gate, run))
+    for reason in gate_reasons(gate):
+        command.stdout.write(f"  {reason}")
+    command.stdout.write("")
+
+
+def warn_of_gate(command: BaseCommand, gate: Gate, run: int | None = None) -> None:
+    """On standard error: that the gate is open, although the command ends well."""
+    if gate.verdict is GateVerdict.CANNOT_TELL and not gate.strict:
+        command.stderr.write(gate_line(gate, run), command.style.WARNING)
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text} is no number") from None
+    if not math.isfinite(value):
+        raise ArgumentTypeError(f"{text} is no number")
+    return value
+
 
 # What names rows, by the setting behind whose flag it stands.
 _BESIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
