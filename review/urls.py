@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from review.web.views import adjudication, answers, people, queue_new, queues, revealing, reviewing, runs
+from review.web.views import adjudication, answers, queue_new, queues, revealing, reviewing, runs
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", runs.home, name="home"),
@@ -58,6 +58,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("adjudication/<int:pk>/question/", adjudication.question, name="adjudication-question"),
     path("adjudication/<int:pk>/rubric/<str:metric>/", adjudication.rubric, name="adjudication-rubric"),
     path("adjudication/raised/<int:pk>/", adjudication.rule, name="ruling"),
-    path("keys/", people.keys, name="review-keys"),
-    path("keys/switch/", people.switch_keys, name="keys-switch"),
+    path("keys/", reviewing.keys, name="review-keys"),
+    path("keys/switch/", reviewing.switch_keys, name="keys-switch"),
 ]

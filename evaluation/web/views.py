@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.core.exceptions import PermissionDenied
@@ -24,9 +23,10 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext, ngettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.accounts import access
+from evaluation.accounts.signed_in import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
@@ -91,8 +91,7 @@ SIZE = 50
 MOST_LISTED = 200
 
 
-@login_required
-@require_safe
+@signed_in_get
 def question_set_list(request: HttpRequest) -> HttpResponse:
     """The newest version of every set of the person's projects."""
     rows = access.visible(QuestionSet.objects.all(), request.user).annotate(count=Count("questions"))
@@ -106,8 +105,7 @@ def question_set_list(request: HttpRequest) -> HttpResponse:
     return render(request, "evaluation/question_set_list.html", {"page": SetListPage(shown, several, imports)})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def question_set(request: HttpRequest, pk: int) -> HttpResponse:
     """A version of a set with its questions, page by page."""
     rows = QuestionSet.objects.select_related("project", "created_by")
@@ -128,8 +126,7 @@ def question_set(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "evaluation/question_set.html", {"page": page})
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in_form
 def upload(request: HttpRequest) -> HttpResponse:
     """Choose a file; every problem of it by line and field, or on to the preview."""
     projects = list(access.projects_with(request.user, Action.EVALUATE).order_by("name"))
@@ -145,7 +142,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     options = {"group_by": form.cleaned_data["group_by"]}
     try:
         batch = store_upload(
-            form.chosen_project, QUESTIONS, form.cleaned_data["name"], file.name, file.read(), options, _user(request)
+            form.chosen_project, QUESTIONS, form.cleaned_data["name"], file.name, file.read(), options, person(request)
         )
     except InvalidFile as refused:
         return _upload_page(request, form, problem_list(file.name, refused.problems), status=400)
@@ -155,8 +152,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     return redirect("question-set-preview", batch.uuid)
 
 
-@login_required
-@require_safe
+@signed_in_get
 def upload_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     """What confirming would do."""
     batch = _batch(request, uuid)
@@ -170,13 +166,12 @@ def upload_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     return render(request, "evaluation/upload_preview.html", {"page": page})
 
 
-@login_required
-@require_POST
+@signed_in_post
 def upload_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
     """Import what was previewed."""
     batch = _batch(request, uuid)
     try:
-        imported = confirm_upload(batch, _user(request), name=request.POST.get("name", ""))
+        imported = confirm_upload(batch, person(request), name=request.POST.get("name", ""))
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
         return redirect("question-set-upload")
@@ -196,48 +191,39 @@ def _upload_page(
     return render(request, "evaluation/upload.html", {"page": UploadPage(form, problems)}, status=status)
 
 
-def _user(request: HttpRequest) -> User | None:
-    return request.user if isinstance(request.user, User) else None
+Step = Callable[[Run, User], bool]
 
 
-Step = Callable[[Run, User | None], bool]
-
-
-@login_required
-@require_POST
+@signed_in_post
 def start(request: HttpRequest, pk: int) -> HttpResponse:
     """Start a draft run; started twice it is started once."""
     return _step(request, pk, lifecycle.start)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop claiming work; calls in flight end and are kept."""
     return _step(request, pk, lifecycle.pause)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Go on with a paused run."""
     return _step(request, pk, lifecycle.resume)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     """End a run for good."""
     return _step(request, pk, lifecycle.cancel)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Put what failed back to work."""
     run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
     try:
-        count = lifecycle.retry_failed(run, _user(request))
+        count = lifecycle.retry_failed(run, person(request))
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
     else:
@@ -249,7 +235,7 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
 def _step(request: HttpRequest, pk: int, step: Step) -> HttpResponse:
     run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
     try:
-        if not step(run, _user(request)):
+        if not step(run, person(request)):
             messages.warning(request, gettext("The run was in another state already; nothing was changed."))
     except Refused as refused:
         messages.error(request, explain_refusal(refused))

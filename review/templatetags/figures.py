@@ -12,6 +12,7 @@ from evaluation.wording import numbers
 from review.reports import figure_notes
 from review.reports.figure import Figure
 from review.statistics.agreement.pair import PairAgreement
+from review.web.pages import figures
 from review.web.pages.agreement_plots import STATISTICS
 
 register = template.Library()
@@ -109,6 +110,12 @@ def lost(count: int) -> str:
 def why_withheld(figure: Figure) -> str:
     """Why there is no figure, and how much of what would give one."""
     return figure_notes.why_withheld(figure)
+
+
+@register.filter
+def cell(figure: Figure, scale: Scale | None) -> figures.Cell:
+    """A figure as a cell of a table."""
+    return figures.cell(figure, scale)
 
 
 @register.filter

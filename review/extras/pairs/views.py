@@ -11,7 +11,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
@@ -19,9 +18,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation.accounts import access
+from evaluation.accounts.signed_in import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
@@ -51,7 +50,6 @@ from review.extras.pairs.pages import (
 )
 from review.extras.pairs.preferring import LEAST, LONGEST_REASON, MOST, card_of, last_rated, prefer
 from review.models import Pair, PairSet, Preference
-from review.web.views.people import person
 
 LONGEST_NAME = 200
 LARGEST = 5000
@@ -123,8 +121,7 @@ class PreferenceForm(forms.Form):
 PAIRS_ON_A_PAGE = 25
 
 
-@login_required
-@require_safe
+@signed_in_get
 def pair_list(request: HttpRequest) -> HttpResponse:
     """The comparisons I lead or rate."""
     me = person(request)
@@ -136,8 +133,7 @@ def pair_list(request: HttpRequest) -> HttpResponse:
     return render(request, "review/extras/pairs/list.html", {"page": PairListPage(rows, leads)})
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in_form
 def pair_new(request: HttpRequest) -> HttpResponse:
     """Make a comparison of a run with another one."""
     asked = whole_number(request.POST.get("run_a") or request.GET.get("run") or "")
@@ -164,8 +160,7 @@ def pair_new(request: HttpRequest) -> HttpResponse:
     return render(request, "review/extras/pairs/new.html", {"page": NewPairsPage(run.pk, str(run), form)})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def pair_set(request: HttpRequest, pk: int) -> HttpResponse:
     """What came of a comparison, for its leads; whoever only rates is sent to rate."""
     me = person(request)
@@ -202,8 +197,7 @@ def _pairs_shown(found: PairSet, wanted: str) -> dict[str, Any]:
     }
 
 
-@login_required
-@require_safe
+@signed_in_get
 def pair_export(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The preferences as a file, for leads who have nothing left to compare in it."""
     me = person(request)
@@ -220,8 +214,7 @@ def pair_export(request: HttpRequest, pk: int) -> HttpResponseBase:
     return download(made)
 
 
-@login_required
-@require_safe
+@signed_in_get
 def pair_rate(request: HttpRequest, pk: int) -> HttpResponse:
     """The next pair, or one rated before to change one's mind."""
     me = person(request)
@@ -234,8 +227,7 @@ def pair_rate(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "review/extras/pairs/rate.html", {"page": RatePage(found, card, last_rated(found, me))})
 
 
-@login_required
-@require_POST
+@signed_in_post
 def pair_prefer(request: HttpRequest, pk: int) -> HttpResponse:
     """Store a preference and go on with the next pair."""
     me = person(request)
@@ -265,8 +257,7 @@ def _not_stored(
     return render(request, "review/extras/pairs/rate.html", {"page": page}, status=status)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def pair_close(request: HttpRequest, pk: int) -> HttpResponse:
     """Take no further preferences, or take them again."""
     me = person(request)

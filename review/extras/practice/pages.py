@@ -63,24 +63,6 @@ class PracticeStart:
 
 
 @dataclass(frozen=True, slots=True)
-class PracticeCard:
-    """An example on the screen of a reviewer. ``following`` is where skipping leads, ``None`` to the list."""
-
-    number: int
-    total: int
-    rated: int
-    category: str
-    question: Text
-    answer: Text
-    references: tuple[Text, ...]
-    contexts: tuple[PassageView, ...]
-    fields: tuple[MetricField, ...]
-    keys: Keys
-    following: int | None
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
 class ToldView:
     """A criterion with both levels, what the expected level means, and why it is this one."""
 
@@ -94,22 +76,26 @@ class ToldView:
 
 
 @dataclass(frozen=True, slots=True)
-class PracticeFeedback:
-    """What the authors say of an example, after the person rated it."""
+class PracticePage:
+    """An example on the screen of a reviewer, with ``fields`` to rate it by; or, after the person rated it, what the
+    authors say of it: the criteria rated ``apart`` and ``alike``, and ``advice``. ``following`` is where skipping
+    leads, ``None`` to the list."""
 
     number: int
     total: int
     rated: int
-    language: str
+    category: str
     question: Text
     answer: Text
     references: tuple[Text, ...]
     contexts: tuple[PassageView, ...]
-    apart: tuple[ToldView, ...]
-    alike: tuple[ToldView, ...]
-    advice: str
     keys: Keys
     following: int | None
+    fields: tuple[MetricField, ...] = ()
+    error: str = ""
+    apart: tuple[ToldView, ...] = ()
+    alike: tuple[ToldView, ...] = ()
+    advice: str = ""
 
 
 def start_page(practice: Practice) -> PracticeStart:
@@ -144,11 +130,32 @@ def card_page(
     given: Levels = NOTHING_GIVEN,
     missing: Collection[str] = (),
     error: str = "",
-) -> PracticeCard:
+) -> PracticePage:
     """An example to be rated, with what a refused form held."""
-    item = practice_items()[number - 1]
     following = practice.next_after(number)
-    return PracticeCard(
+    return replace(
+        _page(number, practice, _keys_here(keys)),
+        fields=tuple(metric_field(_metric(name), _entered(name, given), missing=name in missing) for name in METRICS),
+        following=None if following == number else following,
+        error=error,
+    )
+
+
+def feedback_page(number: int, practice: Practice, keys: Keys) -> PracticePage:
+    """The person's ratings of an example beside the expected ones, those that differ first."""
+    item = practice_items()[number - 1]
+    views = [_told(one) for one in told(item, practice.given[item.id])]
+    return replace(
+        _page(number, practice, keys),
+        apart=tuple(one for one in views if not one.same),
+        alike=tuple(one for one in views if one.same),
+        advice=item.advice.in_language(_language()) if item.advice else "",
+    )
+
+
+def _page(number: int, practice: Practice, keys: Keys) -> PracticePage:
+    item = practice_items()[number - 1]
+    return PracticePage(
         number=number,
         total=len(practice_items()),
         rated=practice.rated,
@@ -157,29 +164,6 @@ def card_page(
         answer=_text(item.answer),
         references=(_text(item.expected),),
         contexts=_passages(item),
-        fields=tuple(metric_field(_metric(name), _entered(name, given), missing=name in missing) for name in METRICS),
-        keys=_keys_here(keys),
-        following=None if following == number else following,
-        error=error,
-    )
-
-
-def feedback_page(number: int, practice: Practice, keys: Keys) -> PracticeFeedback:
-    """The person's ratings of an example beside the expected ones, those that differ first."""
-    item = practice_items()[number - 1]
-    views = [_told(one) for one in told(item, practice.given[item.id])]
-    return PracticeFeedback(
-        number=number,
-        total=len(practice_items()),
-        rated=practice.rated,
-        language=_language(),
-        question=_text(item.question),
-        answer=_text(item.answer),
-        references=(_text(item.expected),),
-        contexts=_passages(item),
-        apart=tuple(one for one in views if not one.same),
-        alike=tuple(one for one in views if one.same),
-        advice=item.advice.in_language(_language()) if item.advice else "",
         keys=keys,
         following=practice.next_after(number),
     )
@@ -249,12 +233,6 @@ def _told(one: Told) -> ToldView:
         if one.own is None
         else scale_line(judge_metric(one.metric).scale, expert=one.own, judge=one.expected.level),
     )
-
-
-def _line(one: Told) -> ScaleLine | None:
-    if one.own is None:
-        return None
-    return scale_line(judge_metric(one.metric).scale, expert=one.own, judge=one.expected.level)
 
 
 def _place(number: int, item: PracticeItem, practice: Practice) -> Place:

@@ -10,14 +10,14 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
+from evaluation.accounts.signed_in import person, signed_in_post
 from review.extras.practice.items import METRICS, PracticeItem, practice_items
 from review.extras.practice.pages import card_page, feedback_page, start_page
 from review.extras.practice.progress import practice_of, practise, practise_again
 from review.web.forms.rating import CANNOT_JUDGE
 from review.web.pages.keys import keys_of
-from review.web.views.people import person
 
 LEVELS = {str(level): level for level in range(1, 6)}
 
@@ -59,8 +59,7 @@ def example(request: HttpRequest, number: int) -> HttpResponse:
     return render(request, "review/extras/practice/card.html", {"page": card_page(number, practice, keys_of(me))})
 
 
-@login_required
-@require_POST
+@signed_in_post
 def again(request: HttpRequest) -> HttpResponse:
     """Empty the examples and begin with the first."""
     practise_again(person(request))

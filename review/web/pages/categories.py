@@ -48,14 +48,6 @@ class CategoryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ThreeTable:
-    """The categories by the figure named ``title``: its name, its answers, and a cell for each of the three ways."""
-
-    title: str
-    rows: tuple[tuple[str, int, tuple[Cell, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CategoryCard:
     """The table of categories and metrics, a plot of the figure named ``plotted``, and the categories three ways."""
 
@@ -63,7 +55,7 @@ class CategoryCard:
     rows: tuple[CategoryRow, ...]
     plotted: str
     chart: Forest | None
-    tables: tuple[ThreeTable, ...]
+    tables: tuple[CategoryTable, ...]
 
 
 def category_card(report: Report) -> CategoryCard:
@@ -81,22 +73,7 @@ def category_card(report: Report) -> CategoryCard:
     ]
     plotted, chart = _plot(report, lines, language)
     columns = (*(one.page_heading for one in entries), *(line.title.in_language(language) for line in lines))
-    tables = tuple(_three(table) for table in category_tables(report, language))
-    return CategoryCard(columns, tuple(rows), plotted, chart, tables)
-
-
-def _three(table: CategoryTable) -> ThreeTable:
-    return ThreeTable(
-        table.title,
-        tuple(
-            (
-                category_name(one.name),
-                one.answers,
-                tuple(cell(figure, table.scale) for figure in (one.judge_only, one.reviewed, one.corrected)),
-            )
-            for one in table.rows
-        ),
-    )
+    return CategoryCard(columns, tuple(rows), plotted, chart, category_tables(report, language))
 
 
 def _cell(category: CategoryLine, line: MetricLine, title: str) -> CategoryCell:

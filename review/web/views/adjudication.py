@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from evaluation.accounts.signed_in import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import Refused
 from evaluation.models import User
 from evaluation.wording.messages import explain, explain_refusal
@@ -31,13 +30,11 @@ from review.web.pages.adjudication import (
     case_rows,
     rubric_page,
 )
-from review.web.views.people import person
 
 NOTHING: Entered = MappingProxyType({})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def adjudication(request: HttpRequest) -> HttpResponse:
     """What waits for a decision, the most pressing first."""
     me = person(request)
@@ -45,15 +42,13 @@ def adjudication(request: HttpRequest) -> HttpResponse:
     return render(request, "review/adjudication.html", {"page": AdjudicationPage(rows)})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def case(request: HttpRequest, pk: int) -> HttpResponse:
     """One case, names and judge hidden until it is decided."""
     return _page(request, case_item(request.user, pk))
 
 
-@login_required
-@require_POST
+@signed_in_post
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the values that were chosen; of two leads who decide at once one is told."""
     item = case_item(request.user, pk)
@@ -78,8 +73,7 @@ def _adjudicate(item: ReviewItem, verdicts: Iterable[Decided], by: User) -> None
         adjudicate(item.answer, one.metric, value=one.value, label=one.label, reason=one.reason, seen=one.seen, by=by)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def rule(request: HttpRequest, pk: int) -> HttpResponse:
     """Uphold or dismiss a flag or an escalation."""
     event = event_for_lead(request.user, pk)
@@ -105,8 +99,7 @@ def _page(
     return render(request, "review/case.html", {"page": page}, status=status)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in_form
 def question(request: HttpRequest, pk: int) -> HttpResponse:
     """Better words or references for the question, as the next version of its set."""
     item = case_item(request.user, pk)
@@ -125,8 +118,7 @@ def question(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("adjudication-case", item.pk)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in_form
 def rubric(request: HttpRequest, pk: int, metric: str) -> HttpResponse:
     """Better words for a metric's question and levels, as the next version of the rubric."""
     item = case_item(request.user, pk)

@@ -4,16 +4,15 @@ them, with a preview before it counts."""
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
-from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.accounts import access
+from evaluation.accounts.signed_in import person, signed_in_get, signed_in_post
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
@@ -31,22 +30,19 @@ from review.web.forms.rating import Decided, read_decision
 from review.web.forms.selection import query_of, wanted_from
 from review.web.pages.answer import AnswerFacts, ManyPage, Refusal, answer_page, answer_row, run_answers_page
 from review.web.pages.figures import answer_href
-from review.web.views.people import person
 
 OTHERS_WORDS = {EventKind.INITIAL, EventKind.FINAL, EventKind.FLAG, EventKind.ESCALATE, EventKind.SKIP, EventKind.UNDO}
 LISTED = 50
 EXAMPLES = 10
 
 
-@login_required
-@require_safe
+@signed_in_get
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
     """An answer with everything said of it. Whoever may still have to rate it is recorded as having seen the judge."""
     return _page(request, _fetch(request, pk), request.GET.get("run", ""))
 
 
-@login_required
-@require_POST
+@signed_in_post
 def override_score(request: HttpRequest, pk: int) -> HttpResponse:
     """Put a person's value above everything said before, with a reason."""
     found = answer_to_override(request.user, pk)
@@ -61,8 +57,7 @@ def override_score(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(answer_href(found.pk, _run(found, request.POST.get("run", "")).pk))
 
 
-@login_required
-@require_POST
+@signed_in_post
 def revert_score(request: HttpRequest, pk: int) -> HttpResponse:
     """Take back the newest decision that stands."""
     found = answer_to_override(request.user, pk)
@@ -141,16 +136,14 @@ def _refused(request: HttpRequest, found: Answer, decided: Decided, refused: Ref
     return _page(request, found, request.POST.get("run", ""), refusal, status=409)
 
 
-@login_required
-@require_safe
+@signed_in_get
 def run_answers(request: HttpRequest, pk: int) -> HttpResponse:
     """The answers that match, a page at a time. They tell what the judge said, which is recorded."""
     run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
     return _list(request, run, request.GET)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def run_override(request: HttpRequest, pk: int) -> HttpResponse:
     """First how many answers a decision would change; with ``confirm`` it counts."""
     run = access.fetch(Run.objects.all(), request.user, Action.OVERRIDE, pk)

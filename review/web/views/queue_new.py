@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_safe
 
 from evaluation.accounts import access
+from evaluation.accounts.signed_in import person, signed_in_form, signed_in_get
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, Role
 from evaluation.core.whole_numbers import whole_number
@@ -30,13 +29,11 @@ from review.queues.sharing import answers_to
 from review.statistics.sampling.member import DrawParams, Strategy
 from review.web.forms.queue import QueueForm
 from review.web.pages.queues import NewQueuePage, PreviewCard, preview_card
-from review.web.views.people import person
 
 MOST_RUNS = 20
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in_form
 def queue_new(request: HttpRequest) -> HttpResponse:
     """The form, and the queue it makes."""
     run = _run(request)
@@ -55,8 +52,7 @@ def queue_new(request: HttpRequest) -> HttpResponse:
     return render(request, "review/queue_new.html", {"page": NewQueuePage(run, form, error)}, status=status)
 
 
-@login_required
-@require_safe
+@signed_in_get
 def preview(request: HttpRequest) -> HttpResponse:
     """The preview fragment for the form as it stands."""
     run = _run(request)

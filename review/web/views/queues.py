@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext, ngettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation.accounts import access
+from evaluation.accounts.signed_in import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
@@ -44,15 +43,13 @@ from review.web.pages.queues import (
     QueueQuestionsPage,
     QueueRow,
 )
-from review.web.views.people import person
 
 MOST_LISTED = 50
 ITEMS_ON_A_PAGE = 50
 Step = Callable[[ReviewQueue], str]
 
 
-@login_required
-@require_safe
+@signed_in_get
 def queue_list(request: HttpRequest) -> HttpResponse:
     """The queues I lead or am a member of, newest first."""
     me = person(request)
@@ -65,8 +62,7 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     return render(request, "review/queue_list.html", {"page": QueueListPage(tuple(rows), bool(led))})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def queue(request: HttpRequest, pk: int) -> HttpResponse:
     """A queue: everybody's progress for its leads, the own one for its members."""
     found = queue_for_reading(request.user, pk)
@@ -76,29 +72,25 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "review/queue.html", {"page": page})
 
 
-@login_required
-@require_POST
+@signed_in_post
 def queue_close(request: HttpRequest, pk: int) -> HttpResponse:
     """Serve nothing more from the queue."""
     return _set(request, pk, close)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def queue_reopen(request: HttpRequest, pk: int) -> HttpResponse:
     """Serve a closed queue again."""
     return _set(request, pk, reopen)
 
 
-@login_required
-@require_safe
+@signed_in_get
 def queue_people(request: HttpRequest, pk: int) -> HttpResponse:
     """Everybody's progress, pace and agreement."""
     return _people(request, queue_for_lead(request.user, pk))
 
 
-@login_required
-@require_POST
+@signed_in_post
 def queue_reassign(request: HttpRequest, pk: int) -> HttpResponse:
     """Give what a person has not rated yet to another."""
 
@@ -109,8 +101,7 @@ def queue_reassign(request: HttpRequest, pk: int) -> HttpResponse:
     return _done(request, pk, step)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def queue_release(request: HttpRequest, pk: int) -> HttpResponse:
     """Give back what a person has in hand."""
 
@@ -121,8 +112,7 @@ def queue_release(request: HttpRequest, pk: int) -> HttpResponse:
     return _done(request, pk, step)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def queue_extend(request: HttpRequest, pk: int) -> HttpResponse:
     """Prolong what a person has in hand."""
 
@@ -134,8 +124,7 @@ def queue_extend(request: HttpRequest, pk: int) -> HttpResponse:
     return _done(request, pk, step)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def queue_deadline(request: HttpRequest, pk: int) -> HttpResponse:
     """Move the deadline, or take it away."""
 
@@ -146,8 +135,7 @@ def queue_deadline(request: HttpRequest, pk: int) -> HttpResponse:
     return _done(request, pk, step)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def queue_invite(request: HttpRequest, pk: int) -> HttpResponse:
     """Let more people rate."""
 
@@ -159,8 +147,7 @@ def queue_invite(request: HttpRequest, pk: int) -> HttpResponse:
     return _done(request, pk, step)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in_form
 def queue_items(request: HttpRequest, pk: int) -> HttpResponse:
     """Who has which answer; people can be named for some."""
     queue = queue_for_lead(request.user, pk)
@@ -178,8 +165,7 @@ def queue_items(request: HttpRequest, pk: int) -> HttpResponse:
     return _items(request, queue, error)
 
 
-@login_required
-@require_safe
+@signed_in_get
 def queue_questions(request: HttpRequest, pk: int) -> HttpResponse:
     """The questions that may be at fault themselves."""
     queue = queue_for_lead(request.user, pk)
@@ -187,8 +173,7 @@ def queue_questions(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "review/queue/questions.html", {"page": page})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def queue_export(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """The items as a file: for leads all that was said, for members the own ratings of own items."""
     queue, me = queue_for_reading(request.user, pk), person(request)

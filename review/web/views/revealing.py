@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from evaluation.accounts.signed_in import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain_refusal
 from review.evidence.rating_input import Change
@@ -25,7 +24,6 @@ from review.ratings.submitting import metrics_of
 from review.web.forms.rating import held_fields, in_words, read_active_ms, read_changes
 from review.web.pages.keys import keys_of
 from review.web.pages.reveal import Decided, Entered, MyRatingsPage, again_page, past_rating, reveal_page
-from review.web.views.people import person
 
 MOST_LISTED = 50
 NOTHING: Entered = {}
@@ -54,8 +52,7 @@ def show_reveal(
     return render(request, "review/reveal.html", {"page": page}, status=status)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def finalise_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep or change the rating, then on to the next item."""
     assignment = own_assignment(request.user, pk)
@@ -73,8 +70,7 @@ def finalise_item(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("review-next", assignment.item.queue_id)
 
 
-@login_required
-@require_safe
+@signed_in_get
 def my_ratings(request: HttpRequest) -> HttpResponse:
     """What I rated last, newest first."""
     mine = list(own_rated(request.user)[:MOST_LISTED])
@@ -85,8 +81,7 @@ def my_ratings(request: HttpRequest) -> HttpResponse:
     return render(request, "review/my_ratings.html", {"page": MyRatingsPage(tuple(rows))})
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in_form
 def rate_item_again(request: HttpRequest, pk: int) -> HttpResponse:
     """The finished item as a form; what is changed there is stored beside what was said before."""
     assignment = own_assignment(request.user, pk)

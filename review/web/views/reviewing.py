@@ -1,4 +1,5 @@
-"""The reviewer's path: the next item, the item, rating it or putting it down without a rating, and on to the next.
+"""The reviewer's path: the next item, the item, rating it or putting it down without a rating, and on
+to the next; and the keys of the screen.
 
 The screen's own script has the next card already; the answer to it tells which one it is and what to say, so that
 nothing is shown that is not held.
@@ -10,27 +11,28 @@ from collections.abc import Callable, Collection
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import get_language, gettext
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
+from evaluation.accounts.signed_in import person, signed_in_form, signed_in_post
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.wording.messages import explain_refusal
 from review.models import Assignment, ReviewQueue
 from review.queues.access import own_assignment, queue_for_rating
 from review.queues.progress import own_progress, undoable
 from review.ratings.card import Card, card
+from review.ratings.keymap import DEFAULTS, checked_keys
 from review.ratings.leases import assignment_ahead, extend, next_assignment
 from review.ratings.leaving import escalate, flag, save_draft, skip
 from review.ratings.submitting import metrics_of, submit, undo
 from review.web.forms.rating import draft_payload, in_words, metrics_in, read_active_ms, read_given
-from review.web.pages.keys import keys_of
+from review.web.pages.keys import keys_of, keys_page
 from review.web.pages.review_card import PassedOnPage, WaitingPage, finished_page, review_page
-from review.web.views.people import person
 from review.web.views.revealing import show_reveal
 
 State = Assignment.State
@@ -87,8 +89,7 @@ def item(request: HttpRequest, pk: int) -> HttpResponse:
     return _screen(request, shown, assignment.item.queue, draft=dict(shown.draft))
 
 
-@login_required
-@require_POST
+@signed_in_post
 def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the rating; on to the judge where it is to be shown, else to the next item."""
     assignment = own_assignment(request.user, pk)
@@ -112,23 +113,20 @@ def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
     return _onward(request, assignment.item.queue)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def save(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep the draft: 204, or 409 where the item was rated meanwhile."""
     assignment = own_assignment(request.user, pk)
     return _kept(lambda: save_draft(assignment, draft_payload(request.POST, metrics_of(assignment.item.queue))))
 
 
-@login_required
-@require_POST
+@signed_in_post
 def skip_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Pass the item on to somebody else."""
     return _put_down(request, pk, skip)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def flag_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Say that something is wrong with the item itself."""
     kind, comment = request.POST.get("kind", ""), request.POST.get("flag_comment", "")
@@ -140,24 +138,21 @@ def flag_item(request: HttpRequest, pk: int) -> HttpResponse:
         return _to_item(request, pk)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def escalate_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Hand the item to a lead."""
     comment, done = request.POST.get("escalate_comment", ""), gettext("A lead has your question and will decide.")
     return _put_down(request, pk, lambda held: escalate(held, comment), done)
 
 
-@login_required
-@require_POST
+@signed_in_post
 def extend_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep the item for the queue's time from now: 204, or 409 where somebody else has taken it."""
     assignment = own_assignment(request.user, pk)
     return _kept(lambda: extend(assignment))
 
 
-@login_required
-@require_POST
+@signed_in_post
 def undo_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Open the last item again."""
     assignment = own_assignment(request.user, pk)
@@ -167,6 +162,33 @@ def undo_item(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, explain_refusal(refused))
         return redirect("review-next", assignment.item.queue_id)
     return redirect("review-item", assignment.pk)
+
+
+@signed_in_form
+def keys(request: HttpRequest) -> HttpResponse:
+    """Choose the keys from a closed list, go back to the usual ones, or switch single keys off."""
+    me = person(request)
+    if request.method != "POST":
+        return render(request, "review/keys.html", {"page": keys_page(me)})
+    wanted = {} if "usual" in request.POST else _chosen(request.POST)
+    try:
+        me.keymap = checked_keys(wanted)
+    except Refused as refused:
+        page = keys_page(me, entered=wanted, error=explain_refusal(refused))
+        return render(request, "review/keys.html", {"page": page}, status=409)
+    me.keys_off = "off" in request.POST
+    me.save(update_fields=["keymap", "keys_off"])
+    messages.success(request, gettext("Your keys are kept."))
+    return redirect("review-keys")
+
+
+@signed_in_post
+def switch_keys(request: HttpRequest) -> HttpResponse:
+    """Switch single keys off or on again, from the help of the screen."""
+    me = person(request)
+    me.keys_off = request.POST.get("off") == "1"
+    me.save(update_fields=["keys_off"])
+    return HttpResponse(status=204)
 
 
 def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> HttpResponse:
@@ -273,3 +295,9 @@ def _to_item(request: HttpRequest, pk: int, *, refused: bool = False) -> HttpRes
 def _wants_json(request: HttpRequest) -> bool:
     """Whether the screen's script asks."""
     return request.get_preferred_type(["text/html", "application/json"]) == "application/json"
+
+
+def _chosen(data: QueryDict) -> dict[str, str]:
+    """The chosen key of every action that the form holds."""
+    found = {str(action): data.get(f"key:{action}", "") for action in DEFAULTS}
+    return {action: code for action, code in found.items() if code}

@@ -8,13 +8,12 @@ Judges and criteria of one's projects, for those who evaluate with them.
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from evaluation.accounts import access
+from evaluation.accounts.signed_in import person, signed_in_get
 from evaluation.accounts.site_roles import roles_anywhere
 from evaluation.core.roles import Action, allowed
 from evaluation.core.whole_numbers import whole_number
@@ -44,13 +43,11 @@ from review.web.pages.comparison import compare_answers_page, compare_page
 from review.web.pages.judges import judge_page, judges_page
 from review.web.pages.run import progress_page, run_actions, run_page
 from review.web.pages.run_list import LISTED, HomePage, RunListPage, run_rows
-from review.web.views.people import person
 
 NEWEST = 6
 
 
-@login_required
-@require_safe
+@signed_in_get
 def home(request: HttpRequest) -> HttpResponse:
     """What needs me now, then the newest runs of my projects."""
     me = person(request)
@@ -69,8 +66,7 @@ MOST_COMPARED = 10
 MOST_OFFERED = 30
 
 
-@login_required
-@require_safe
+@signed_in_get
 def run_list(request: HttpRequest) -> HttpResponse:
     """The runs of the person's projects, filtered."""
     visible = access.visible(Run.objects.select_related(*LISTED), request.user)
@@ -79,8 +75,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
     return render(request, "review/run_list.html", {"page": page})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     """The page of a run. The lists of answers on it tell what the judge said, which is recorded."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
@@ -94,8 +89,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "review/run.html", {"page": page})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def run_report(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """The report as a file. It tells the judge's values, which is recorded."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
@@ -107,8 +101,7 @@ def run_report(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     return download(made)
 
 
-@login_required
-@require_safe
+@signed_in_get
 def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
     """The progress fragment; when the run has ended the whole page is loaded again."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
@@ -119,8 +112,7 @@ def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
     return response
 
 
-@login_required
-@require_safe
+@signed_in_get
 def run_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     """Every agreement figure of a run; with intervals where they have been computed, else they are fetched later."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
@@ -130,8 +122,7 @@ def run_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "review/agreement.html", {"page": page})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def run_agreement_intervals(request: HttpRequest, pk: int) -> HttpResponse:
     """The figures of the page with their intervals, which takes seconds the first time."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
@@ -140,16 +131,14 @@ def run_agreement_intervals(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "review/agreement/_figures.html", {"page": page})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def run_agreement_over_time(request: HttpRequest, pk: int) -> HttpResponse:
     """The agreement of earlier runs over the same question set."""
     found = access.fetch(Run.objects.select_related("answer_set__question_set"), request.user, Action.VIEW, pk)
     return render(request, "review/agreement/_over_time.html", {"page": trend_page(trends_of(found))})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def run_compare(request: HttpRequest) -> HttpResponse:
     """Runs compared with the first of them. It tells how judges scored single questions, which is recorded."""
     runs = _compared(request)
@@ -159,8 +148,7 @@ def run_compare(request: HttpRequest) -> HttpResponse:
     return render(request, "review/compare.html", {"page": page})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def run_compare_answers(request: HttpRequest) -> HttpResponse:
     """The answers of two runs to one question; of one run alone there is nothing that differs."""
     runs = _compared(request)
@@ -196,8 +184,7 @@ PER_PAGE = 10
 OF_PROJECT = "project_id"
 
 
-@login_required
-@require_safe
+@signed_in_get
 def judge_list(request: HttpRequest) -> HttpResponse:
     """Every judge version, the newest first, with the criteria in force."""
     projects = list(access.projects_with(request.user, Action.EVALUATE).values_list("pk", flat=True))
@@ -212,8 +199,7 @@ def judge_list(request: HttpRequest) -> HttpResponse:
     return render(request, "review/judges.html", {"page": page})
 
 
-@login_required
-@require_safe
+@signed_in_get
 def judge(request: HttpRequest, pk: int) -> HttpResponse:
     """One judge version."""
     rows = JudgeVersion.objects.select_related("endpoint")
