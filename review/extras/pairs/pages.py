@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.forms import Form
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.models import User
+from evaluation.models import Run, User
 from evaluation.runs.costs import Spending
 from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of, render
@@ -109,17 +110,15 @@ def _value(row: Preference) -> str:
 class PairRow:
     """A comparison in the list; ``mine`` where the reader rates in it."""
 
-    pk: int
-    name: str
+    pair_set: PairSet
     size: int
     rated: int
     mine: bool
-    open: bool
 
     @property
     def left(self) -> bool:
         """Whether the reader has something left to rate."""
-        return self.mine and self.open and self.rated < self.size
+        return self.mine and self.pair_set.closed_at is None and self.rated < self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +133,7 @@ class PairListPage:
 class NewPairsPage:
     """The form for comparing a run with another one."""
 
-    run_id: int
-    run: str
+    run: Run
     form: Form
 
 
@@ -185,21 +183,18 @@ class RatePage:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """What one source prefers: shares of A, ties and B in percent for the bar, the mean with its interval, and its
-    agreement with the experts and what its calls cost where it is a judge."""
+    """What one source prefers: shares of A, ties and B in percent for the bar; of a judge its agreement with the
+    experts and what its calls cost."""
 
     name: str
     judge: bool
-    n: int
+    said: Preferred
     a: int
     ties: int
     b: int
-    mean: str
-    interval: str
-    agreement: str
-    orders: str
-    cost: str
-    failed: int
+    agreement: str = ""
+    orders: str = ""
+    cost: str = ""
 
     @property
     def b_from(self) -> int:
@@ -221,12 +216,10 @@ class MetricTable:
 class PairSetPage:
     """What came of a comparison. ``verdict`` says it in a sentence; ``withheld`` why it is not told yet."""
 
-    pk: int
-    name: str
+    pair_set: PairSet
     system_a: str
     system_b: str
     size: int
-    open: bool
     member: bool
     verdict: str
     tables: tuple[MetricTable, ...]
@@ -255,12 +248,10 @@ def pair_set_page(
     tables = tuple(_table(each, spent) for each in figures.values())
     first = next(iter(figures.values()), None)
     return PairSetPage(
-        pk=found.pk,
-        name=found.name,
+        pair_set=found,
         system_a=one[0],
         system_b=one[1],
         size=found.pairs.count(),
-        open=found.closed_at is None,
         member=member,
         verdict=_verdict(first.experts, one[0] or gettext("A"), one[1] or gettext("B")) if first else "",
         tables=tables,
@@ -282,9 +273,8 @@ def _verdict(experts: Preferred, a: str, b: str) -> str:
 
 
 def _table(figures: PairFigures, spent: Mapping[str, Spending]) -> MetricTable:
-    rows = [_row(gettext("Experts"), figures.experts, judge=False)] if figures.experts.n else []
-    for name, said in figures.judges.items():
-        rows.append(_row(name, said, judge=True, figures=figures, spent=spent.get(name)))
+    rows = [_row(gettext("Experts"), figures.experts)] if figures.experts.n else []
+    rows += [_row(name, said, **_of_judge(name, figures, spent.get(name))) for name, said in figures.judges.items()]
     alpha = (figures.among_experts or {}).get("krippendorff_alpha_interval")
     several = len(figures.raters)
     return MetricTable(
@@ -301,32 +291,19 @@ def _among(alpha: float | None) -> str:
     return gettext("agreement among them: alpha %(alpha)s") % {"alpha": numbers.plain(alpha)}
 
 
-def _row(
-    name: str, said: Preferred, *, judge: bool, figures: PairFigures | None = None, spent: Spending | None = None
-) -> SourceRow:
-    agreement, orders = "", ""
-    if figures is not None:
-        found = figures.agreement[name]
-        if found.get("spearman") is not None:
-            agreement = gettext("rank correlation %(r)s over %(n)d pairs") % {
-                "r": numbers.plain(found["spearman"]),
-                "n": found["n"],
-            }
-        share = figures.disagreeing_orders[name]
-        if share is not None:
-            orders = gettext("changes sides with the order in %(share)s of the pairs") % {"share": numbers.share(share)}
+def _row(name: str, said: Preferred, **of_judge: Any) -> SourceRow:
     total = max(said.n, 1)
-    return SourceRow(
-        name=name,
-        judge=judge,
-        n=said.n,
-        a=round(100 * said.a / total),
-        ties=round(100 * said.ties / total),
-        b=round(100 * said.b / total),
-        mean="" if said.mean is None else numbers.signed(said.mean),
-        interval=numbers.interval(said.low, said.high) if said.low is not None else "",
-        agreement=agreement,
-        orders=orders,
-        cost=cost_of_calls(spent) if spent else "",
-        failed=said.failed,
-    )
+    a, ties, b = (round(100 * count / total) for count in (said.a, said.ties, said.b))
+    return SourceRow(name, judge=bool(of_judge), said=said, a=a, ties=ties, b=b, **of_judge)
+
+
+def _of_judge(name: str, figures: PairFigures, spent: Spending | None) -> dict[str, str]:
+    """What a row says of a judge beside its preferences."""
+    agreement, orders = "", ""
+    found, share = figures.agreement[name], figures.disagreeing_orders[name]
+    if found.get("spearman") is not None:
+        told = {"r": numbers.plain(found["spearman"]), "n": found["n"]}
+        agreement = gettext("rank correlation %(r)s over %(n)d pairs") % told
+    if share is not None:
+        orders = gettext("changes sides with the order in %(share)s of the pairs") % {"share": numbers.share(share)}
+    return {"agreement": agreement, "orders": orders, "cost": cost_of_calls(spent) if spent else ""}

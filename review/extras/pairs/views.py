@@ -128,7 +128,7 @@ def pair_list(request: HttpRequest) -> HttpResponse:
     mine = Count("pairs__preferences__pair", distinct=True, filter=Q(pairs__preferences__rater=me))
     sets = pair_sets_of(me).annotate(size=Count("pairs", distinct=True), rated=mine)[:50]
     named = set(PairSet.objects.filter(members__reviewer=me).values_list("pk", flat=True))
-    rows = tuple(PairRow(one.pk, one.name, one.size, one.rated, one.pk in named, one.closed_at is None) for one in sets)
+    rows = tuple(PairRow(one, one.size, one.rated, one.pk in named) for one in sets)
     leads = access.projects_with(me, Action.MANAGE_REVIEW).exists()
     return render(request, "review/extras/pairs/list.html", {"page": PairListPage(rows, leads)})
 
@@ -157,7 +157,7 @@ def pair_new(request: HttpRequest) -> HttpResponse:
             form.add_error(None, explain_refusal(refused))
         else:
             return redirect("pairs", made.pk)
-    return render(request, "review/extras/pairs/new.html", {"page": NewPairsPage(run.pk, str(run), form)})
+    return render(request, "review/extras/pairs/new.html", {"page": NewPairsPage(run, form)})
 
 
 @signed_in_get
