@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from review.web.views import adjudication, answers, queue_new, queues, revealing, reviewing, runs
+from review.web.views import adjudication, answers, queues, revealing, reviewing, runs
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", runs.home, name="home"),
@@ -25,8 +25,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("judges/", runs.judge_list, name="judge-list"),
     path("judges/<int:pk>/", runs.judge, name="judge"),
     path("queues/", queues.queue_list, name="queue-list"),
-    path("queues/new/", queue_new.queue_new, name="queue-new"),
-    path("queues/new/preview/", queue_new.preview, name="queue-preview"),
+    path("queues/new/", queues.queue_new, name="queue-new"),
+    path("queues/new/preview/", queues.preview, name="queue-preview"),
     path("queues/<int:pk>/", queues.queue, name="queue"),
     path("queues/<int:pk>/people/", queues.queue_people, name="queue-people"),
     path("queues/<int:pk>/people/reassign/", queues.queue_reassign, name="queue-reassign"),

@@ -1,6 +1,5 @@
 """All tables of the human half, a file a domain, and the guards; code imports tables from here."""
 
-from review.models.draws import Draw, FrameMember
 from review.models.pairs import (
     Pair,
     PairAttempt,
@@ -15,7 +14,9 @@ from review.models.pairs import (
 from review.models.queues import (
     Assignment,
     Draft,
+    Draw,
     EventRuling,
+    FrameMember,
     ItemEvent,
     QueueMember,
     QueueMetric,

@@ -19,9 +19,8 @@ from review.ratings.card import CardMetric, LevelText
 from review.ratings.keymap import KeyAction
 from review.web.forms.rating import CANNOT_JUDGE
 from review.web.pages.choices import MetricField, metric_field
-from review.web.pages.keys import Keys
 from review.web.pages.passages import PassageView
-from review.web.pages.review_card import Text, text
+from review.web.pages.review_card import Keys, Text, text
 
 NOT_HERE = (KeyAction.FLAG, KeyAction.ESCALATE, KeyAction.COMMENT, KeyAction.SUGGEST, KeyAction.UNDO)
 NOTHING_GIVEN: Levels = {}

@@ -17,7 +17,7 @@ from review.extras.practice.items import METRICS, PracticeItem, practice_items
 from review.extras.practice.pages import card_page, feedback_page, start_page
 from review.extras.practice.progress import practice_of, practise, practise_again
 from review.web.forms.rating import CANNOT_JUDGE
-from review.web.pages.keys import keys_of
+from review.web.pages.review_card import keys_of
 
 LEVELS = {str(level): level for level in range(1, 6)}
 

@@ -27,7 +27,7 @@ from evaluation.work.lifecycle import start
 from evaluation.work.planning import planned_units
 from review.comparisons.gating import gate_of
 from review.management.options import add_gate_arguments, gate_asked, refusals
-from review.management.showing import show_results
+from review.management.tables import show_results
 from review.plans.wording import planned_review
 from review.reports.exporting import REPORT_EXPORTS, export_to
 from review.web.pages.agreement import agreement_pictures

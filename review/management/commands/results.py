@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from review.comparisons.gating import gate_of
 from review.management.options import add_gate_arguments, gate_asked, refusals, run_named
-from review.management.showing import show_results
+from review.management.tables import show_results
 
 
 class Command(BaseCommand):

@@ -28,8 +28,8 @@ from review.ratings.reveals import JudgeSaid
 from review.web.forms.rating import field_text
 from review.web.pages.choices import MetricField, metric_field, value_text, verdict_title
 from review.web.pages.choices import said as value_said
-from review.web.pages.keys import Keys
 from review.web.pages.passages import PassageView, numbered_html, passages
+from review.web.pages.review_card import Keys
 
 REASONS = {
     OverrideReason.JUDGE_MISSED_CLAIM: _("Judge missed a claim"),

@@ -1,8 +1,12 @@
-"""The review screen (a card, the fields to rate it by, and the person's own progress, nothing about the judge), and the
-pages between items: nothing to rate now, an item that is finished, an item that was passed on."""
+"""The keys of the review screen as its pages show them, and the page on which a person chooses them.
+
+The review screen (a card, the fields to rate it by, and the person's own progress, nothing about the judge), and the
+pages between items: nothing to rate now, an item that is finished, an item that was passed on.
+"""
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -12,21 +16,96 @@ from typing import Any
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.scales import Scale, ScaleKind
+from evaluation.models import User
 from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of, render
 from review.evidence.rating_input import FlagKind, Given
 from review.models import Assignment, ReviewQueue
 from review.queues.progress import OwnProgress
 from review.ratings.card import CLAIM_METRIC, Card, CardMetric, Claim
+from review.ratings.keymap import CODES, DEFAULTS, ON_REVEAL, KeyAction, keys_from
 from review.web.forms.rating import entered, entered_parts, entered_why
 from review.web.pages.choices import MetricField, metric_field, said, value_text, with_passages
-from review.web.pages.keys import Keys
 from review.web.pages.passages import PassageView, Piece, numbered_html, passages, raw_pieces
+
+TITLES = {
+    KeyAction.NEXT: _("next criterion"),
+    KeyAction.PREVIOUS: _("previous criterion"),
+    KeyAction.CANNOT_JUDGE: _("cannot judge"),
+    KeyAction.SKIP: _("skip: somebody else gets the item"),
+    KeyAction.FLAG: _("flag: something is wrong with the item itself"),
+    KeyAction.ESCALATE: _("escalate: hand the item to a lead"),
+    KeyAction.COMMENT: _("comment"),
+    KeyAction.SUGGEST: _("suggest a correct answer"),
+    KeyAction.RUBRIC: _("show or hide the rubric"),
+    KeyAction.REFERENCE: _("show or hide the expected answer"),
+    KeyAction.RAW: _("answer as raw text"),
+    KeyAction.PASSAGE_BEFORE: _("previous passage"),
+    KeyAction.PASSAGE_AFTER: _("next passage"),
+    KeyAction.UNDO: _("undo: take the last item back"),
+    KeyAction.CHANGE: _("change my rating, when the judge is shown"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The person's keys: ``labels`` by action as printed on the key, ``card`` and ``reveal`` as JSON for the scripts
+    of the two screens (place on the keyboard -> action). ``off``: single keys are switched off."""
+
+    labels: Mapping[str, str]
+    lines: tuple[tuple[str, str], ...]
+    card: str
+    reveal: str
+    off: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeysPage:
+    """The page of keys: actions with their titles and the places chosen for them, and the labels of all places on the
+    keyboard."""
+
+    rows: tuple[tuple[KeyAction, str | Promise, str], ...]
+    codes: Mapping[str, str]
+    off: bool
+    error: str
+
+
+def keys_of(user: User) -> Keys:
+    """The person's keys, for a page of theirs."""
+    return _keys(tuple(keys_from(user.keymap).items()), user.keys_off, get_language())
+
+
+@lru_cache(maxsize=256)
+def _keys(of: tuple[tuple[KeyAction, str], ...], off: bool, _language: str | None) -> Keys:
+    chosen = dict(of)
+    return Keys(
+        labels={str(action): CODES[code] for action, code in chosen.items()},
+        lines=tuple((CODES[code], str(TITLES[action])) for action, code in chosen.items() if action not in ON_REVEAL),
+        card=_as_json({code: str(action) for action, code in chosen.items() if action not in ON_REVEAL}),
+        reveal=_as_json({code: str(action) for action, code in chosen.items() if action in ON_REVEAL}),
+        off=off,
+    )
+
+
+def keys_page(user: User, *, entered: Mapping[str, str] | None = None, error: str = "") -> KeysPage:
+    """The page with the person's keys, or with what a refused form held."""
+    chosen = {str(action): code for action, code in keys_from(user.keymap).items()} | dict(entered or {})
+    return KeysPage(
+        rows=tuple((action, TITLES[action], chosen[str(action)]) for action in DEFAULTS),
+        codes=CODES,
+        off=user.keys_off,
+        error=error,
+    )
+
+
+def _as_json(keys: Mapping[str, str]) -> str:
+    return json.dumps(keys, sort_keys=True)
+
 
 FLAGS = {
     FlagKind.BAD_QUESTION: _("The question is bad"),

@@ -22,8 +22,8 @@ from review.ratings.rerating import adjudicated_metrics, rate_again, standing_by
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import metrics_of
 from review.web.forms.rating import held_fields, in_words, read_active_ms, read_changes
-from review.web.pages.keys import keys_of
 from review.web.pages.reveal import Decided, Entered, MyRatingsPage, again_page, past_rating, reveal_page
+from review.web.pages.review_card import keys_of
 
 MOST_LISTED = 50
 NOTHING: Entered = {}

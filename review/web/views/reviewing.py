@@ -31,8 +31,7 @@ from review.ratings.leases import assignment_ahead, extend, next_assignment
 from review.ratings.leaving import escalate, flag, save_draft, skip
 from review.ratings.submitting import metrics_of, submit, undo
 from review.web.forms.rating import draft_payload, in_words, metrics_in, read_active_ms, read_given
-from review.web.pages.keys import keys_of, keys_page
-from review.web.pages.review_card import PassedOnPage, WaitingPage, finished_page, review_page
+from review.web.pages.review_card import PassedOnPage, WaitingPage, finished_page, keys_of, keys_page, review_page
 from review.web.views.revealing import show_reveal
 
 State = Assignment.State
