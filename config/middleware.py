@@ -34,14 +34,19 @@ log = logging.getLogger("concord.web")
 UNAVAILABLE = 503
 
 
-class UnwritableMiddleware:
-    """Answers 503 with what is the matter, in place of 500, where a view could not write."""
+class Middleware:
+    """Passes a request on."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        """The answer to the request."""
         return self.get_response(request)
+
+
+class UnwritableMiddleware(Middleware):
+    """Answers 503 with what is the matter, in place of 500, where a view could not write."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """The answer; ``None`` for every other error."""
@@ -60,14 +65,8 @@ class UnwritableMiddleware:
 TOO_MANY_REQUESTS = 429
 
 
-class TooOftenMiddleware:
+class TooOftenMiddleware(Middleware):
     """Answers 429 where a page refuses for now; REST has its own handler (``evaluation/api/errors.py``)."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """The page; ``None`` for every other error."""
@@ -78,11 +77,8 @@ class TooOftenMiddleware:
         return response
 
 
-class WayBackMiddleware:
+class WayBackMiddleware(Middleware):
     """Has somebody whose session ended before they sent a form come back to the page of the form, or home."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -108,15 +104,8 @@ def page_of(request: HttpRequest) -> str:
 NUL = "\0"
 
 
-class WithoutNulMiddleware:
+class WithoutNulMiddleware(Middleware):
     """Takes the character out before a view reads its form. The REST endpoints refuse it by themselves."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        """The answer to the request."""
-        return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: Callable[..., Any], *_: Any) -> None:
         """Clean what the view is about to read; the check against forged forms has read it by now."""

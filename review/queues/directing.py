@@ -52,7 +52,7 @@ def reassign(
         found = list((rows if items is None else rows.filter(pk__in=items)).select_for_update(no_key=True))
         had = set(Assignment.objects.filter(item__in=found, reviewer=taker).values_list("item", flat=True))
         moving = [item for item in found if item.pk not in had]
-        _take_back(moving, giver)
+        _release(Assignment.objects.filter(item__in=moving, reviewer=giver))
         _keep_for(queue, moving, giver, taker)
         told = {"items": len(moving), "giver": giver.pk, "taker": taker.pk}
         audit.record(by, "queue_reassigned", queue, **told)
@@ -81,13 +81,11 @@ def name_people(queue: ReviewQueue, items: Collection[int], people: Sequence[Use
 def release_all(queue: ReviewQueue, reviewer: User, *, by: User | None) -> int:
     """Give back everything a person has in hand; how many items that were."""
     with transaction.atomic():
-        held = Assignment.objects.filter(queue=queue, reviewer=reviewer, state=State.LEASED)
+        held = Assignment.objects.filter(queue=queue, reviewer=reviewer)
         # Locked: what is rated or given back at the same moment is not given back by this.
-        ids = list(held.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
-        Assignment.objects.filter(pk__in=ids).update(state=State.EXPIRED)
-        ItemEvent.objects.bulk_create([ItemEvent(assignment_id=pk, verb="release") for pk in ids])
-        audit.record(by, "queue_released", queue, reviewer=reviewer.pk, items=len(ids))
-    return len(ids)
+        count = _release(held.select_for_update(no_key=True).order_by("pk"))
+        audit.record(by, "queue_released", queue, reviewer=reviewer.pk, items=count)
+    return count
 
 
 def extend_all(queue: ReviewQueue, reviewer: User, *, by: User | None) -> int:
@@ -139,11 +137,12 @@ def _unrated(queue: ReviewQueue, user: User) -> QuerySet[ReviewItem]:
     ).order_by("pk")
 
 
-def _take_back(items: Sequence[ReviewItem], giver: User) -> None:
-    held = Assignment.objects.filter(item__in=items, reviewer=giver, state=State.LEASED)
-    ids = list(held.values_list("pk", flat=True))
+def _release(rows: QuerySet[Assignment]) -> int:
+    """Take back what is in hand of these; how many that were."""
+    ids = list(rows.filter(state=State.LEASED).values_list("pk", flat=True))
     Assignment.objects.filter(pk__in=ids).update(state=State.EXPIRED)
     ItemEvent.objects.bulk_create([ItemEvent(assignment_id=pk, verb="release") for pk in ids])
+    return len(ids)
 
 
 def _keep_for(queue: ReviewQueue, items: Sequence[ReviewItem], giver: User, taker: User) -> None:
@@ -167,9 +166,7 @@ def _name(item: ReviewItem, wanted: set[int]) -> None:
     rated = set(rows.filter(state__in=RATED).values_list("reviewer_id", flat=True))
     people = wanted | rated
     SETTINGS["reviews_needed"].check(len(people))
-    lost = list(rows.filter(state=State.LEASED).exclude(reviewer__in=people).values_list("pk", flat=True))
-    Assignment.objects.filter(pk__in=lost).update(state=State.EXPIRED)
-    ItemEvent.objects.bulk_create([ItemEvent(assignment_id=pk, verb="release") for pk in lost])
+    _release(rows.exclude(reviewer__in=people))
     Reservation.objects.filter(item=item).exclude(reviewer__in=people).delete()
     Reservation.objects.bulk_create(
         [Reservation(item=item, reviewer_id=pk) for pk in sorted(people)], ignore_conflicts=True

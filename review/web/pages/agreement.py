@@ -196,10 +196,7 @@ class AgreementPage:
 
 def agreement_page(run: Run, found: Figures, *, examples: bool, waiting: bool) -> AgreementPage:
     """The page of a run's agreement figures in the form of the contract, told apart by category."""
-    metrics = tuple(
-        _metric(experts, [(author, of[name]) for author, of in found["judges"].items() if name in of])
-        for name, experts in found["experts"].items()
-    )
+    metrics = tuple(_metric(*one) for one in _by_metric(found))
     variation = variation_cards(found.get("variance", {}))
     return AgreementPage(run, metrics, examples, waiting, variation, list(found.get("anchoring", {}).values()))
 
@@ -211,10 +208,17 @@ def scorer_title(author: str, *, baseline: bool) -> str:
     return gettext("rule") if author == "rules" else author
 
 
-def _metric(experts: Figures, judges: list[tuple[str, Figures]]) -> MetricAgreement:
-    ranked = sorted(judges, key=lambda one: (not one[1]["primary"], one[0]))
-    titled = [(scorer_title(author, baseline=of["baseline"]), of) for author, of in ranked]
-    sides: list[tuple[str, str, Figures]] = [(title, of["rubric"], of) for title, of in titled]
+def _by_metric(found: Figures) -> Iterator[tuple[str, Figures, list[tuple[str, Figures]]]]:
+    """Each metric's title, the experts' figures, and those of every judge by its title, the primary one first."""
+    for name, experts in found["experts"].items():
+        judges = [(author, of[name]) for author, of in found["judges"].items() if name in of]
+        ranked = sorted(judges, key=lambda one: (not one[1]["primary"], one[0]))
+        titled = [(scorer_title(author, baseline=of["baseline"]), of) for author, of in ranked]
+        yield experts["title"]["ko" if get_language() == "ko" else "en"], experts, titled
+
+
+def _metric(title: str, experts: Figures, titled: list[tuple[str, Figures]]) -> MetricAgreement:
+    sides: list[tuple[str, str, Figures]] = [(judge, of["rubric"], of) for judge, of in titled]
     if guess := next((of["constant_guess"] for _, of in titled if of["constant_guess"]), None):
         scale = Scale.parse(experts["scale"])
         always = gettext("always “%(value)s”") % {"value": numbers.on_scale(guess["value"], scale)}
@@ -223,10 +227,9 @@ def _metric(experts: Figures, judges: list[tuple[str, Figures]]) -> MetricAgreem
     rows = [row for name in STATISTICS if (row := _row(name, [of for _, _, of in sides]))]
     first = [row for row in rows if row.first]
     columns = tuple(
-        Column(title, detail, of["n"], tuple(_notes(of)), tuple(row.values[at] for row in first))
-        for at, (title, detail, of) in enumerate(sides)
+        Column(side, detail, of["n"], tuple(_notes(of)), tuple(row.values[at] for row in first))
+        for at, (side, detail, of) in enumerate(sides)
     )
-    title = experts["title"]["ko" if get_language() == "ko" else "en"]
     plots = tuple(judge_plots(who, of, unfolded=at == 0) for at, (who, of) in enumerate(titled))
     return MetricAgreement(title, columns, tuple(rows), len(columns) > MOST_COLUMNS, tuple(_ceiling(titled)), plots)
 
@@ -300,13 +303,10 @@ def agreement_pictures(run: Run) -> SafeString:
     computed, since a file does not wait for them."""
     kept = agreement_if_kept(run, by=By.CATEGORY)
     found = agreement_of(run, by=By.CATEGORY).to_dict() if kept is None else kept
-    metrics = []
-    for name, experts in found["experts"].items():
-        judges = [(author, of[name]) for author, of in found["judges"].items() if name in of]
-        ranked = sorted(judges, key=lambda one: (not one[1]["primary"], one[0]))
-        plots = [judge_plots(scorer_title(who, baseline=of["baseline"]), of, unfolded=True) for who, of in ranked]
-        title = experts["title"]["ko" if get_language() == "ko" else "en"]
-        metrics.append(MetricPictures(title, tuple(one for one in plots if one.any)))
+    metrics = [
+        MetricPictures(title, tuple(one for who, of in judges if (one := judge_plots(who, of, unfolded=True)).any))
+        for title, _, judges in _by_metric(found)
+    ]
     shown = tuple(one for one in metrics if one.plots)
     if not shown:
         return SafeString("")
