@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path
 
 from evaluation.web import views
+from evaluation.work import lifecycle
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", views.SignIn.as_view(), name="login"),
@@ -16,9 +17,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("question-sets/upload/<uuid:uuid>/", views.upload_preview, name="question-set-preview"),
     path("question-sets/upload/<uuid:uuid>/confirm/", views.upload_confirm, name="question-set-confirm"),
     path("question-sets/<int:pk>/", views.question_set, name="question-set"),
-    path("runs/<int:pk>/start/", views.start, name="run-start"),
-    path("runs/<int:pk>/pause/", views.pause, name="run-pause"),
-    path("runs/<int:pk>/resume/", views.resume, name="run-resume"),
-    path("runs/<int:pk>/cancel/", views.cancel, name="run-cancel"),
+    path("runs/<int:pk>/start/", views.steer, {"step": lifecycle.start}, name="run-start"),
+    path("runs/<int:pk>/pause/", views.steer, {"step": lifecycle.pause}, name="run-pause"),
+    path("runs/<int:pk>/resume/", views.steer, {"step": lifecycle.resume}, name="run-resume"),
+    path("runs/<int:pk>/cancel/", views.steer, {"step": lifecycle.cancel}, name="run-cancel"),
     path("runs/<int:pk>/retry/", views.retry, name="run-retry"),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
+from review.queues.making import close, reopen
 from review.web.views import adjudication, answers, queues, revealing, reviewing, runs
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -37,8 +38,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("queues/<int:pk>/items/", queues.queue_items, name="queue-items"),
     path("queues/<int:pk>/export/", queues.queue_export, name="queue-export"),
     path("queues/<int:pk>/questions/", queues.queue_questions, name="queue-questions"),
-    path("queues/<int:pk>/close/", queues.queue_close, name="queue-close"),
-    path("queues/<int:pk>/reopen/", queues.queue_reopen, name="queue-reopen"),
+    path("queues/<int:pk>/close/", queues.queue_set, {"step": close}, name="queue-close"),
+    path("queues/<int:pk>/reopen/", queues.queue_set, {"step": reopen}, name="queue-reopen"),
     path("review/<int:pk>/", reviewing.next_item, name="review-next"),
     path("items/<int:pk>/", reviewing.item, name="review-item"),
     path("items/<int:pk>/submit/", reviewing.submit_item, name="review-submit"),

@@ -15,14 +15,16 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access
+from evaluation.accounts.signed_in import person
 from evaluation.admin.versions import VersionAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.active_criteria import newest_events, standing
 from evaluation.criteria.services import activate, deactivate, draft
 from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
 from evaluation.judges.shipping import baseline_judge
-from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion, User
+from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion
 from evaluation.web.forms import CriterionForm, filled
 from evaluation.web.pages import STATES, Choices, CriterionPreview, TrialView, criterion_page, preview_of, trial_view
 from evaluation.wording.messages import explain_refusal
@@ -82,12 +84,11 @@ class CriterionVersionAdmin(VersionAdmin):
 
     def make(self, request: HttpRequest, form: Any) -> CriterionVersion:
         """The version of the form's values; a name that is taken was refused before."""
-        return draft(form.cleaned_data["project"], form.spec, by=_person(request))
+        return draft(form.cleaned_data["project"], form.spec, by=person(request))
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The values of the version to start from."""
-        row = self.earlier(request)
-        return {"project": row.criterion.project_id, **filled(row.read())} if row else {}
+    def values_of(self, row: CriterionVersion) -> dict[str, Any]:
+        """Its project and what it says."""
+        return {"project": row.criterion.project_id, **filled(row.read())}
 
     def get_urls(self) -> list[URLPattern]:
         """The actions of a version beside Django's own addresses."""
@@ -113,7 +114,7 @@ class CriterionVersionAdmin(VersionAdmin):
         """Put the version in force."""
         row = access.fetch(CriterionVersion.objects.all(), request.user, Action.ACTIVATE, pk, path=OF_PROJECT)
         try:
-            activate(row, by=_person(request))
+            activate(row, by=person(request))
             messages.success(request, gettext("%(version)s is in force now.") % {"version": row})
         except Refused as refused:
             messages.error(request, explain_refusal(refused))
@@ -123,7 +124,7 @@ class CriterionVersionAdmin(VersionAdmin):
         """Take the criterion out of force."""
         row = access.fetch(CriterionVersion.objects.all(), request.user, Action.ACTIVATE, pk, path=OF_PROJECT)
         try:
-            deactivate(row.criterion, by=_person(request))
+            deactivate(row.criterion, by=person(request))
             messages.success(request, gettext("%(name)s is out of force. Its scores stay.") % {"name": row.criterion})
         except Refused as refused:
             messages.error(request, explain_refusal(refused))
@@ -142,7 +143,7 @@ class CriterionVersionAdmin(VersionAdmin):
             shown = preview_of(found[0], preview(rubric, found[0], judge)) if found else None
             return self._page(request, row, shown=shown)
         try:
-            trial = try_out(row, judge, sample_answers(row, answers), by=_person(request))
+            trial = try_out(row, judge, sample_answers(row, answers), by=person(request))
         except Refused as refused:
             messages.error(request, explain_refusal(refused))
             return _back_to(row)
@@ -175,9 +176,11 @@ class CriterionVersionAdmin(VersionAdmin):
 def _chosen(row: CriterionVersion, asked: Any) -> tuple[AnswerSet | None, JudgeVersion]:
     """The answer set and the judge that are asked for; the offline baseline where no judge is."""
     project = row.criterion.project
-    answers = AnswerSet.objects.filter(project=project, pk=_number(asked.get("answers"))).first()
+    answers = AnswerSet.objects.filter(project=project, pk=whole_number(asked.get("answers", ""), 18) or 0).first()
     judges = JudgeVersion.objects.filter(project=project).select_related("endpoint")
-    return answers, judges.filter(pk=_number(asked.get("judge"))).first() or baseline_judge(project, "en")
+    return answers, judges.filter(pk=whole_number(asked.get("judge", ""), 18) or 0).first() or baseline_judge(
+        project, "en"
+    )
 
 
 def _choices(row: CriterionVersion, asked: Any) -> Choices:
@@ -187,17 +190,9 @@ def _choices(row: CriterionVersion, asked: Any) -> Choices:
     return Choices(
         list(sets.order_by("-pk")[:MOST_OFFERED]),
         list(judges.order_by("-pk")[:MOST_OFFERED]),
-        _number(asked.get("answers")),
-        _number(asked.get("judge")),
+        whole_number(asked.get("answers", ""), 18) or 0,
+        whole_number(asked.get("judge", ""), 18) or 0,
     )
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else 0
-
-
-def _person(request: HttpRequest) -> User | None:
-    return request.user if isinstance(request.user, User) else None
 
 
 def _back_to(row: CriterionVersion) -> HttpResponse:

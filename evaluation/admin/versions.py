@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import access
+from evaluation.accounts.signed_in import person
 from evaluation.admin.rights import ReadOnlyAdmin
 from evaluation.core.errors import InvalidFile, UnknownName
 from evaluation.core.roles import Action
@@ -22,7 +23,7 @@ from evaluation.criteria.active_criteria import rubrics_of_others
 from evaluation.criteria.services import check_metric_names
 from evaluation.judges.shipping import BASELINE, rubric_row, save_judge, save_profile
 from evaluation.judging.rubric import Rubric, is_criterion, parse_rubric
-from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion, User
+from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion
 from evaluation.profiles.spec import ProfileSpec, load_profile
 from evaluation.wording.messages import explain
 
@@ -52,12 +53,24 @@ class VersionAdmin(ReadOnlyAdmin):
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """There is nothing beside the row."""
 
-    def earlier(self, request: HttpRequest) -> Any:
-        """The version to start from, if one is named and may be seen."""
-        return self.get_queryset(request).filter(pk=whole_number(request.GET.get("from", "")) or 0).first()
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The form's values of the version to start from, if one is named and may be seen."""
+        row = self.get_queryset(request).filter(pk=whole_number(request.GET.get("from", "")) or 0).first()
+        return self.values_of(row) if row else {}
+
+    def values_of(self, row: Any) -> dict[str, Any]:
+        """The form's values of a version."""
+        raise NotImplementedError
 
 
-class JudgeForm(forms.ModelForm):
+class VersionForm(forms.ModelForm):
+    """What makes a version."""
+
+    def validate_unique(self) -> None:
+        """Equal content selects the version that has it."""
+
+
+class JudgeForm(VersionForm):
     """Endpoint, model and parameters of a judge."""
 
     language = forms.ChoiceField(label=_("rubric language"), choices=LANGUAGES)
@@ -80,9 +93,6 @@ class JudgeForm(forms.ModelForm):
         if endpoint is None:
             raise forms.ValidationError(gettext("Choose an endpoint."))
         return endpoint
-
-    def validate_unique(self) -> None:
-        """Equal content selects the version that has it."""
 
 
 @admin.register(JudgeVersion)
@@ -107,21 +117,15 @@ class JudgeVersionAdmin(VersionAdmin):
             method=said["method"],
         )
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The values of the version to start from."""
-        row = self.earlier(request)
-        if row is None:
-            return {}
+    def values_of(self, row: JudgeVersion) -> dict[str, Any]:
+        """Its columns."""
         return {name: getattr(row, name) for name in JudgeForm.Meta.fields}
 
 
-class YamlForm(forms.ModelForm):
+class YamlForm(VersionForm):
     """A version as YAML text; its problems stand beside the field."""
 
     text = forms.CharField(label="YAML", widget=forms.Textarea(attrs={"rows": 30, "cols": 100, "spellcheck": "false"}))
-
-    def validate_unique(self) -> None:
-        """Equal content selects the version that has it."""
 
 
 class RubricForm(YamlForm):
@@ -162,10 +166,9 @@ class RubricVersionAdmin(VersionAdmin):
         """The rubric version of the text."""
         return rubric_row(form.cleaned_data["text"])
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The text of the version to start from."""
-        row = self.earlier(request)
-        return {"text": _yaml(row.spec)} if row else {}
+    def values_of(self, row: RubricVersion) -> dict[str, Any]:
+        """Its text."""
+        return {"text": _yaml(row.spec)}
 
 
 class ProfileForm(YamlForm):
@@ -224,13 +227,12 @@ class ProfileVersionAdmin(VersionAdmin):
         return save_profile(
             form.cleaned_data["project"],
             form.cleaned_data["text"],
-            request.user if isinstance(request.user, User) else None,
+            person(request),
         )
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The text of the version to start from."""
-        row = self.earlier(request)
-        return {"project": row.project_id, "text": _yaml(row.spec)} if row else {}
+    def values_of(self, row: ProfileVersion) -> dict[str, Any]:
+        """Its project and text."""
+        return {"project": row.project_id, "text": _yaml(row.spec)}
 
 
 @admin.register(MetricDefinition)

@@ -191,31 +191,16 @@ def _upload_page(
     return render(request, "evaluation/upload.html", {"page": UploadPage(form, problems)}, status=status)
 
 
-Step = Callable[[Run, User], bool]
-
-
 @signed_in_post
-def start(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start a draft run; started twice it is started once."""
-    return _step(request, pk, lifecycle.start)
-
-
-@signed_in_post
-def pause(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stop claiming work; calls in flight end and are kept."""
-    return _step(request, pk, lifecycle.pause)
-
-
-@signed_in_post
-def resume(request: HttpRequest, pk: int) -> HttpResponse:
-    """Go on with a paused run."""
-    return _step(request, pk, lifecycle.resume)
-
-
-@signed_in_post
-def cancel(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a run for good."""
-    return _step(request, pk, lifecycle.cancel)
+def steer(request: HttpRequest, pk: int, step: Callable[[Run, User], bool]) -> HttpResponse:
+    """Start, pause, resume or cancel a run; done twice it is done once."""
+    run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
+    try:
+        if not step(run, person(request)):
+            messages.warning(request, gettext("The run was in another state already; nothing was changed."))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    return redirect("run", run.pk)
 
 
 @signed_in_post
@@ -229,14 +214,4 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         text = ngettext("%(count)d failed step is tried again.", "%(count)d failed steps are tried again.", count)
         messages.success(request, text % {"count": count})
-    return redirect("run", run.pk)
-
-
-def _step(request: HttpRequest, pk: int, step: Step) -> HttpResponse:
-    run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
-    try:
-        if not step(run, person(request)):
-            messages.warning(request, gettext("The run was in another state already; nothing was changed."))
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
     return redirect("run", run.pk)

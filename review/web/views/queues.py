@@ -33,7 +33,7 @@ from review.plans.several import designs, told
 from review.plans.wording import expected_card, goal_rows
 from review.queues.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of
 from review.queues.directing import extend_all, invite, name_people, reassign, release_all, set_deadline
-from review.queues.making import close, make_queue, reopen
+from review.queues.making import make_queue
 from review.queues.preview import queue_preview
 from review.queues.progress import OwnProgress, own_progress, own_progresses, paces, queue_progress, ratings_given
 from review.queues.questions import doubtful_questions
@@ -87,15 +87,11 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @signed_in_post
-def queue_close(request: HttpRequest, pk: int) -> HttpResponse:
-    """Serve nothing more from the queue."""
-    return _set(request, pk, close)
-
-
-@signed_in_post
-def queue_reopen(request: HttpRequest, pk: int) -> HttpResponse:
-    """Serve a closed queue again."""
-    return _set(request, pk, reopen)
+def queue_set(request: HttpRequest, pk: int, step: Callable[..., None]) -> HttpResponse:
+    """Close a queue, so that it serves nothing more, or open it again."""
+    found = queue_for_lead(request.user, pk)
+    step(found, by=person(request))
+    return redirect("queue", found.pk)
 
 
 @signed_in_get
@@ -199,12 +195,6 @@ def queue_export(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     if lead:
         expose_queue(me, queue)
     return download(made)
-
-
-def _set(request: HttpRequest, pk: int, step: Callable[..., None]) -> HttpResponse:
-    found = queue_for_lead(request.user, pk)
-    step(found, by=person(request))
-    return redirect("queue", found.pk)
 
 
 def _own(found: ReviewQueue, me: User) -> OwnProgress | None:
