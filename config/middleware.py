@@ -1,15 +1,5 @@
-"""What goes around every request: what is said when the database takes no writing or somebody asked too often, the way
-back after logging in, and texts without U+0000.
-
-What people and programs are told while the database takes no writing: that it is so, not that something broke.
-
-What people are told where they did something too often: how long to wait, on a page of its own.
-
-The way back from a form: to the page that it was on, since what it was sent to cannot be opened.
-
-Forms and addresses without the character U+0000, which text copied from elsewhere may hold: it shows nothing,
-PostgreSQL stores no text with it, and what was typed around it must not be lost for it.
-"""
+"""What goes around every request: what is said while the database takes no writing or somebody asked too often, the way
+back to a form's page after logging in, and texts without U+0000, which PostgreSQL does not store."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Question sets and their questions: looked at here, made by the upload pages.
-
-Endpoints of judges: for administrators alone.
-
-Systems, answer sets and runs: looked at here, driven from their pages.
-"""
+"""Question sets, systems, answers and runs, looked at here and driven from their pages; and judges' endpoints."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What the commands of imports and runs print: tables on a terminal, plain lines elsewhere, JSON for programs.
-
-Doing the open units of a run in the process of a command, and saying how it ended.
-"""
+"""What the commands of imports and runs share: what they print, and doing a run's open units in this process."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Endpoints, judges and rubrics. A judge is an endpoint, a model and parameters; its versions never change.
+"""Endpoints, judges, rubrics and profiles, whose versions never change, and embeddings that were computed once.
 
-Profiles: which metrics, which weights, which thresholds. Versions never change.
-
-Embeddings that were computed once, kept by what they are of.
+A judge is an endpoint, a model and parameters.
 """
 
 from __future__ import annotations

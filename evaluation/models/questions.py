@@ -1,7 +1,4 @@
-"""Question sets and their questions: versions that never change.
-
-Systems under test and their versions.
-"""
+"""Question sets with their questions, and systems under test: versions that never change."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The form of the log-in page.
-
-The form of a question set's upload.
-
-The form of a custom criterion: plain fields, levels as lines, and problems beside the field they belong to.
-"""
+"""The forms of the log-in page, of a question set's upload and of a custom criterion."""
 
 from __future__ import annotations
 

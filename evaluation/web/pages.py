@@ -1,7 +1,4 @@
-"""Question sets: the list, one version with its questions, and the upload of a file with its preview.
-
-A version of a custom criterion in the back office: what it says, how it stands, its prompt and a trial.
-"""
+"""What the pages of question sets and of custom criteria show."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Logging in and out, and the language of the pages.
-
-The icon at the address that browsers ask for when a response, such as JSON, cannot name one.
-
-Question sets: the list, a version, and the two requests of an upload.
-
-The buttons of a run: start, pause, resume, cancel, retry.
-"""
+"""Logging in and out, the language, the icon, question sets with their upload, and the buttons of a run."""
 
 from __future__ import annotations
 

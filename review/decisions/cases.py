@@ -2,8 +2,6 @@
 left to rate.
 
 A case is an item of a queue. Whoever decides it sees neither who rated nor what the judge said before the decision.
-
-What a case's page is made of: read once, the judge and the names only where everything in it was decided.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""What a lead does about the cause of a dispute: a new version of the rubric, or of the question set with a better
-question or reference. Nothing that was decided before changes.
-
-A lead's decisions: an authoritative value above the ratings, and rulings on flags and escalations.
-"""
+"""A lead's decisions: a value above the ratings, rulings on flags and escalations, and new versions of what caused a
+dispute. Nothing that was decided before changes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What the commands about figures share: finding runs, and refusals as one clear line.
-
-The options of a quality gate, as several commands take them, and what they print of it.
-
-The options of a queue: its settings, and the people, criteria and answers named with them.
-"""
+"""What several commands share: finding runs, refusals as one clear line, and the options of gates and queues."""
 
 from __future__ import annotations
 

@@ -1,14 +1,5 @@
-"""Tables of commands: drawn on a terminal, plain tab-separated lines otherwise.
-
-The tables that ``results`` and ``evaluate`` print of a report: the sections that say something on a terminal.
-
-The tables that ``compare`` prints: runs side by side, differences from the first, the order; and
-source 001's tables by system.
-
-What commands say about a run's judges beside the figures: how they were asked, what is cached, what is doubtful.
-
-Printing the figures of a run with its gate, and ending with the exit code they deserve.
-"""
+"""What commands print of runs: tables drawn on a terminal or as tab-separated lines, of a report and of a comparison,
+remarks about judges, and the exit code the gate deserves."""
 
 from __future__ import annotations
 

@@ -1,16 +1,7 @@
-"""Guards: rules over several rows that the database itself keeps.
-
-Overlap and leases: how an assignment begins, how it may go on, and how many of an item are live.
-
-Scope, and what is settled once a queue is under way: whose it is, what it asks for, which answers it holds.
-
-Ratings: of the item in hand, one decision a lease, before the judge was seen, and blind only where that is true.
-
-Imported ratings have no assignment and are not looked at here.
-
-What the database refuses whoever asks: overlap, leases, blindness and scope, each a ``Guard``.
+"""What the database refuses whoever asks: overlap, leases, blindness and scope, each a ``Guard``.
 
 Single rows are kept in order by the constraints of :mod:`review.models`; here stands what needs a look at other rows.
+Imported ratings have no assignment and are not looked at here.
 """
 
 from __future__ import annotations

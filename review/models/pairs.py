@@ -1,9 +1,5 @@
-"""Two answers to one question side by side, and what people and judges prefer.
-
-The ledger of judges that compare pairs: who is at work, every call before it is sent, and what came back.
-
-How far a person has come with the practice examples. No rating: nothing of it enters any figure.
-"""
+"""Two answers to one question side by side: what people and judges prefer, and the ledger of the judges' calls; and how
+far a person has come with the practice examples, which enters no figure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Review queues, their items, and who holds which item.
-
-Draws: which answers were taken for review, and with which probability each could have been.
-"""
+"""Review queues, their items, who holds which item, and the draws: which answers were taken, with which probability."""
 
 from __future__ import annotations
 

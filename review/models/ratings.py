@@ -1,7 +1,4 @@
-"""What experts said: ratings, overrides, and who saw the judge before rating.
-
-Figures that take long to compute, kept until what they are made of changes.
-"""
+"""What experts said: ratings, overrides, who saw the judge before rating; and figures that take long."""
 
 from __future__ import annotations
 

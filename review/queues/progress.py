@@ -1,11 +1,5 @@
-"""How far a queue and its people are.
-
-How fast each reviewer of a queue is, for its lead; never ranked.
-
-How far a queue is: for its lead by item and reviewer, for a reviewer the own part alone.
-
-Which of a reviewer's last steps in a queue can be taken back.
-"""
+"""How far and how fast the people of a queue are, for its lead by name and never ranked, for a reviewer the own part
+alone; and which of a reviewer's last steps can be taken back."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""Lists as people type them: ids apart by commas or lines, and whose field a tag is.
-
-Picking answers by hand: by their own ids or those of their questions.
-
-Who rates which item of a queue, how many rate it, and which come again without saying so.
-"""
+"""Who rates which item of a queue, how many rate it, and which come again without saying so; picking answers by hand;
+and the lists in which people type both."""
 
 from __future__ import annotations
 

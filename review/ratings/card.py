@@ -1,7 +1,4 @@
-"""The claims of an answer as a card shows them: numbered and neutral before the rating, judged and with their
-supporting words after it.
-
-What a reviewer sees of an item. Page and endpoint show this and nothing else, so what is hidden is hidden once.
+"""What a reviewer sees of an item. Page and endpoint show this and nothing else, so what is hidden is hidden once.
 
 Before the rating is in, a card holds no verdict, judged span, stratum, probability, strategy or retrieval score, and,
 unless a lead switched that off, no system. In assisted mode the judge is part of it.

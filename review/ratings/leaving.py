@@ -1,7 +1,4 @@
-"""What a reviewer has entered and not submitted: kept on the server, whatever happens to browser or lease.
-
-Putting an item down without a rating: given back, skipped, flagged, escalated.
-"""
+"""Leaving an item without a rating: the draft is kept, the item is given back, skipped, flagged or escalated."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What people and judges prefer over a set of pairs, and how far a judge agrees with the people.
-
-What was preferred in a comparison as a file: one row for each preference that counts, with its reason. JSON Lines is
-the form that ``import_pairs`` reads.
-"""
+"""What people and judges prefer over a set of pairs, how far a judge agrees with the people, and the preferences as a
+file, of which ``import_pairs`` reads JSON Lines."""
 
 from __future__ import annotations
 

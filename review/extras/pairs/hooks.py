@@ -1,9 +1,5 @@
-"""The demo's comparison side by side: pairs that its reviewers have compared, some that are left to each of them, and
-the offline baseline's word on all.
-
-What comparisons side by side do for the core: their addresses, what waits for a person, their calls, and a part of
-the demo.
-"""
+"""What comparisons side by side do for the core: their addresses, what waits for a person, their calls, and a part of
+the demo."""
 
 from __future__ import annotations
 

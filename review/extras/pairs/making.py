@@ -1,11 +1,4 @@
-"""Fetch and authorise comparisons side by side: one leads them or is named in them, everything else is not there.
-
-Sets of pairs from two runs over the same questions.
-
-Pairs with preferences from a file: the questions and answers come with it, so that no run has to be there.
-
-Finding a comparison for a command.
-"""
+"""Comparisons: finding and authorising them, making them from two runs over the same questions or from a file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A comparison pair by pair: who preferred which answer, and why; and how far everybody is.
-
-What the pages of comparisons side by side show.
-"""
+"""What the pages of comparisons side by side show."""
 
 from __future__ import annotations
 

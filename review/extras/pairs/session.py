@@ -1,13 +1,8 @@
-"""The conversation with a judge about one pair: A first, then B first; a failed order ends it.
+"""A judge's turn at pairs: the same calls as for scores, in the pairs' own ledger, by one process at a time.
 
-Whose turn it is at a comparison: one process at a time, by a lease that ends with the process that holds it.
-
-What stands of a judge's comparison: which pairs are left, what was paid for, and how a preference is kept.
-
-A judge's turn at pairs: the same calls as for scores, written down in the pairs' own ledger.
-
-What is left to do follows from the rows alone: a pair without a preference of the present round is asked about, calls
-of the round that were answered are not made again.
+A conversation is about one pair: A first, then B first; a failed order ends it. What is left to do follows from the
+rows alone: a pair without a preference of the present round is asked about, calls of the round that were answered are
+not made again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The forms of comparisons side by side.
-
-Side by side: the list of comparisons, making one, rating its pairs, and what came of it.
-"""
+"""Side by side: the forms, the list of comparisons, making one, rating its pairs, and what came of it."""
 
 from __future__ import annotations
 

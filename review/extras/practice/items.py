@@ -1,7 +1,5 @@
-"""The ten answers to practise on: question, answer, passages, and the rating their authors would give with a reason.
-
-What a person's practice ratings have in common with those of the authors.
-"""
+"""The ten answers to practise on, with the rating their authors would give and a reason, and what a person's practice
+ratings have in common with it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The form of a practice example: a level of the rubric for each criterion.
-
-Practice: ten examples with feedback. Everybody who is logged in has their own way through them.
-"""
+"""Practice: ten examples with feedback. Everybody who is logged in has their own way through them."""
 
 from __future__ import annotations
 

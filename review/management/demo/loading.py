@@ -1,9 +1,5 @@
-"""The people of the demo, with passwords set anew at each start.
-
-Loads the demo: a question set, the recorded answers of two systems, judged runs, two review queues, a comparison.
-
-Everything goes through the same doors as a user's own data. Loading again changes nothing.
-"""
+"""Loads the demo: its people, a question set, the recorded answers of two systems, judged runs, two review queues, a
+comparison. Everything goes through the same doors as a user's own data; loading again changes nothing but passwords."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The small forms of a lead: people, items and a deadline.
-
-The form of a new review queue.
-"""
+"""The forms of a lead: a new review queue, its people, items and deadline."""
 
 from __future__ import annotations
 

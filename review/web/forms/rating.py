@@ -1,9 +1,5 @@
-"""Refusals of the review engine with metrics under their titles instead of their names.
-
-The forms of the review screen as what the engine takes: values before the reveal, changes after it.
-
-Decisions about scores as their forms send them: of one answer, and a lead's on a dispute with what is amended.
-"""
+"""What the forms of reviewers and leads hold, as the engine takes it: ratings, changes and decisions; and its refusals
+with metrics under their titles."""
 
 from __future__ import annotations
 

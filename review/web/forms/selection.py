@@ -1,7 +1,4 @@
-"""The filters of the list of runs, read from the query string with a closed list of names.
-
-The filters of a run's answers, read from a query string or form with a closed list of names.
-"""
+"""The filters of the list of runs and of a run's answers, read with closed lists of names."""
 
 from __future__ import annotations
 

@@ -1,10 +1,5 @@
-"""Where ratings vary, in words: a table of sources, what would tell the others apart, and what to spend next.
-
-Agreement in detail: for each metric every statistic of every judge, beside the experts and a constant guess; and
-what experts reach who are compared with their colleagues as the judge is.
-
-The pictures of agreement for a report that is one file: the plots of the agreement page, without a script.
-"""
+"""Agreement in detail: for each metric every statistic of every judge, beside the experts and a constant guess; what
+experts reach who are compared with their colleagues as the judge is; where ratings vary; and the plots for a report."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The answer page: question and answer, what every scorer said with reasons, what counts, and the whole history.
-
-The answers of a run, filtered, and the preview of one decision about many of them.
-"""
+"""The answer page (question and answer, what every scorer said with reasons, what counts, the whole history), and the
+answers of a run with the preview of one decision about many of them."""
 
 from __future__ import annotations
 

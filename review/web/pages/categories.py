@@ -1,8 +1,4 @@
-"""Where a run is strong and weak: categories by metric, with what was scored, and one plot.
-
-What the run's profile makes of its figures, as a card: who passes and why not, bands, what high and low figures mean
-together, classes by category, and the spread of the answers' scores.
-"""
+"""Where a run is strong and weak: categories by metric with one plot, and what the profile makes of the figures."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The value or label that somebody or something gave, in words.
-
-A metric as fields of a form: one radio for each level, anchor or class, or a number on a scale without any.
-"""
+"""Values in words, and a metric as fields of a form: one radio for each level, anchor or class, else a number."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Source 001's tables by system on the page that compares runs: classes by category and system, spread of scores.
-
-The page that compares runs (what differs in their versions, each beside the first, all in order), and the one with
-two answers to a question side by side.
-"""
+"""The page that compares runs (what differs in their versions, each beside the first, all in order, source 001's tables
+by system), and the one with two answers to a question side by side."""
 
 from __future__ import annotations
 

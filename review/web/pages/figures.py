@@ -1,9 +1,5 @@
-"""Report figures as rows of a plot, cells of a table and facts, and the table of metrics made of them.
-
-The three overall scores of a run, side by side, and what their difference says.
-
-Lists of answers that a run page points at: the worst ones, and where judge and experts differ most.
-"""
+"""Report figures as rows of a plot, cells of a table and facts; the run page's table of metrics, its overall scores,
+and the answers it points at."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Can the judge be trusted: its agreement with the experts, beside that of the experts and of the baseline.
-
-Judges and criteria: what each judge gives by which rubric, how far experts agree, what it costs, what to mind.
-"""
+"""What judges are like and how far they can be trusted: the card of a run, and the pages of judges and criteria."""
 
 from __future__ import annotations
 

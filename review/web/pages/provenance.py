@@ -1,9 +1,4 @@
-"""What calls cost and what the ledger's replies saved, in words.
-
-How answers were chosen for review, in words. Only for people who manage queues or read reports, never on a card.
-
-Where the figures come from, as pairs of a term and its text.
-"""
+"""Where the figures come from, as pairs of a term and its text: versions, draws, and what calls cost."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Queues: the list and the page of one (for leads everybody's progress, for reviewers their own alone), and for leads
-its people, its items and the questions in doubt.
-
-What the form of a new queue would come to, as the preview beside it says.
-"""
+"""Queues: the list, the page of one (for leads everybody's progress, for reviewers their own alone), for leads its
+people, items and questions in doubt, and what a new queue would come to."""
 
 from __future__ import annotations
 

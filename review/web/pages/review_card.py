@@ -1,8 +1,5 @@
-"""The keys of the review screen as its pages show them, and the page on which a person chooses them.
-
-The review screen (a card, the fields to rate it by, and the person's own progress, nothing about the judge), and the
-pages between items: nothing to rate now, an item that is finished, an item that was passed on.
-"""
+"""The review screen (a card, the fields to rate it by, the person's own progress and keys, nothing about the judge),
+and the pages between items: nothing to rate now, an item that is finished, an item that was passed on."""
 
 from __future__ import annotations
 

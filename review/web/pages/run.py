@@ -1,7 +1,4 @@
-"""How far a run is, in words: for the fragment that is fetched again and again while it runs.
-
-The run page: one typed object from the report and the person's rights.
-"""
+"""The run page, from the report and the person's rights, and how far a run is while it runs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The state of a run as a chip: a word, a mark and a colour.
-
-Runs as rows of a list: the headline with its interval, trust, reviews, state; and the page of the list.
-
-The start page: what needs me now, then the newest runs.
-"""
+"""Runs as rows of a list, with the state as a chip; the list's page and the start page."""
 
 from __future__ import annotations
 

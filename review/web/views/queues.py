@@ -1,8 +1,5 @@
-"""Queues: the list, the page of one, closing and opening it; and what a lead does with one under way: its people, its
-items one by one, and the questions in doubt.
-
-Making a review queue from a run.
-"""
+"""Queues: making one from a run, the list, the page of one, and what a lead does with one under way: its people, its
+items one by one, and the questions in doubt."""
 
 from __future__ import annotations
 

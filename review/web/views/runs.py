@@ -1,10 +1,5 @@
-"""The start page.
-
-The list of runs, the page of a run, its report as a file and its progress; its agreement in detail, at once without
-intervals, which are fetched afterwards, as is the past; and comparisons, of runs and of two answers to one question.
-
-Judges and criteria of one's projects, for those who evaluate with them.
-"""
+"""The start page, the list of runs, the page of a run, its report as a file and its progress; its agreement in detail,
+at once without intervals, which are fetched afterwards, as is the past; comparisons of runs; and the judges."""
 
 from __future__ import annotations
 
