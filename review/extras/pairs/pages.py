@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.models import Run, User
+from evaluation.models import Run
 from evaluation.runs.costs import Spending
 from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of, render
@@ -53,14 +53,6 @@ class PairVoices:
     voices: tuple[Voice, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """How many pairs a reviewer has compared."""
-
-    name: str
-    rated: int
-
-
 def pair_voices(pairs: Sequence[Pair], said: Sequence[Preference]) -> tuple[PairVoices, ...]:
     """The pairs in their order with the preferences of them that count."""
     by_pair: dict[int, list[Preference]] = {}
@@ -78,11 +70,6 @@ def pair_voices(pairs: Sequence[Pair], said: Sequence[Preference]) -> tuple[Pair
         )
         for pair in pairs
     )
-
-
-def done_by(people: Sequence[User], rated: Mapping[int, int]) -> tuple[Done, ...]:
-    """Everybody named, in the order of names; ``rated`` is by their keys."""
-    return tuple(Done(one.known_as, rated.get(one.pk, 0)) for one in sorted(people, key=lambda one: one.known_as))
 
 
 def _voice(row: Preference, *, several: bool) -> Voice:
@@ -211,7 +198,8 @@ class MetricTable:
 
 @dataclass(frozen=True, slots=True)
 class PairSetPage:
-    """What came of a comparison. ``verdict`` says it in a sentence; ``withheld`` why it is not told yet."""
+    """What came of a comparison. ``verdict`` says it in a sentence; ``withheld`` why it is not told yet; ``people`` are
+    reviewers with the number of pairs they have compared."""
 
     pair_set: PairSet
     system_a: str
@@ -221,7 +209,7 @@ class PairSetPage:
     verdict: str
     tables: tuple[MetricTable, ...]
     withheld: str
-    people: tuple[Done, ...]
+    people: tuple[tuple[str, int], ...]
     pairs: tuple[PairVoices, ...]
     back: str
     on: str
@@ -231,7 +219,7 @@ def pair_set_page(
     found: PairSet,
     figures: Mapping[str, PairFigures],
     spent: Mapping[str, Spending],
-    people: tuple[Done, ...],
+    people: tuple[tuple[str, int], ...],
     *,
     member: bool,
     withheld: str = "",

@@ -36,12 +36,10 @@ from review.extras.pairs.making import (
     reopen_pairs,
 )
 from review.extras.pairs.pages import (
-    Done,
     NewPairsPage,
     PairListPage,
     PairRow,
     RatePage,
-    done_by,
     pair_set_page,
     pair_voices,
 )
@@ -176,10 +174,12 @@ def pair_set(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "review/extras/pairs/set.html", {"page": page})
 
 
-def _people(found: PairSet) -> tuple[Done, ...]:
-    rated = Preference.objects.filter(pair__pair_set=found, rater__isnull=False).order_by().values_list("rater")
-    members = [member.reviewer for member in found.members.select_related("reviewer")]
-    return done_by(members, dict(rated.annotate(pairs=Count("pair", distinct=True))))
+def _people(found: PairSet) -> tuple[tuple[str, int], ...]:
+    """Every reviewer, in the order of names, with the number of pairs they have compared."""
+    rows = Preference.objects.filter(pair__pair_set=found, rater__isnull=False).order_by().values_list("rater")
+    rated = dict(rows.annotate(pairs=Count("pair", distinct=True)))
+    people = [member.reviewer for member in found.members.select_related("reviewer")]
+    return tuple((one.known_as, rated.get(one.pk, 0)) for one in sorted(people, key=lambda one: one.known_as))
 
 
 def _pairs_shown(found: PairSet, wanted: str) -> dict[str, Any]:

@@ -62,19 +62,11 @@ class ClassesBySystem:
 
 
 @dataclass(frozen=True, slots=True)
-class SpreadLine:
-    """Mean, lowest and highest score of a system's answers in a category."""
-
-    system: str
-    row: Spread
-
-
-@dataclass(frozen=True, slots=True)
 class SystemsCard:
-    """The tables; ``empty`` where no run's profile has classes or scores of answers."""
+    """The tables; ``spread`` are systems with their row, ``empty`` where no profile has classes or scores."""
 
     classes: tuple[ClassesBySystem, ...]
-    spread: tuple[SpreadLine, ...]
+    spread: tuple[tuple[str, Spread], ...]
     empty: bool
 
 
@@ -111,11 +103,10 @@ def _shares(table: ClassTable, labels: Sequence[str]) -> tuple[ClassCell, ...]:
     return tuple(told.get(label, ClassCell(0)) for label in labels)
 
 
-def _spread(rows: Sequence[tuple[str, Spread]]) -> tuple[SpreadLine, ...]:
-    lines = []
-    for category in dict.fromkeys(row.category for _name, row in rows):
-        lines += [SpreadLine(name, row) for name, row in rows if row.category == category]
-    return tuple(lines)
+def _spread(rows: Sequence[tuple[str, Spread]]) -> tuple[tuple[str, Spread], ...]:
+    """Category by category, in the order in which they come first."""
+    order = list(dict.fromkeys(row.category for _name, row in rows))
+    return tuple(sorted(rows, key=lambda one: order.index(one[1].category)))
 
 
 KINDS: dict[str, str | Promise] = {
