@@ -10,7 +10,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.site_roles import roles_anywhere
+from evaluation.accounts.access import roles_anywhere
 from evaluation.core.roles import STAFF_ROLES
 
 #: Only our own tables. A scheduled function of the queue's tables would be any importable code, and its results are

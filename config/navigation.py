@@ -12,7 +12,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import get_language, gettext
 
 from config.middleware import page_of
-from evaluation.accounts.site_roles import roles_anywhere
+from evaluation.accounts.access import roles_anywhere
 from evaluation.core.roles import STAFF_ROLES, Action, allowed
 
 #: The languages under their own names: whoever looks for theirs may not read the present one.

@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.db.utils import DatabaseError
 
 from evaluation.core.errors import InvalidFile
-from evaluation.judges.prices import price_table
+from evaluation.judges.clients import price_table
 from evaluation.storage import append_only, guards
 
 

@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 
 from evaluation.models import Heartbeat
 from evaluation.runs.draining import drain
-from evaluation.work.sweep import sweep
+from evaluation.work.dispatch import sweep
 
 
 def drain_run(run_id: int) -> None:

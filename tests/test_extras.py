@@ -27,10 +27,10 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.runs.monitoring import exposition
 from evaluation.runs.progress import calls_of, progress
+from evaluation.work.dispatch import sweep
 from evaluation.work.health import examine
 from evaluation.work.lifecycle import cancel, resume, start
 from evaluation.work.plugins import extras
-from evaluation.work.sweep import sweep
 from tests.factories import make_answer_set, make_user
 
 pytestmark = pytest.mark.django_db

@@ -2,6 +2,6 @@
 
 Above ``models``.
 
-Door: ``access.fetch`` (a thing, or 404 to strangers), ``access.may``, ``audit.record``, ``lock_project``,
-``exposure_hook.values_shown``.
+Door: ``access.fetch`` (a thing, or 404 to strangers), ``access.may``, ``audit.record``, ``access.lock_project``,
+``access.values_shown``.
 """

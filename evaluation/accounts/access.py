@@ -1,4 +1,4 @@
-"""Fetch and authorise in one call: the only way views and endpoints get hold of a row.
+"""Who may do what. Fetch and authorise in one call: the only way views and endpoints get hold of a row.
 
 A stranger to a project is told that there is nothing (404); a member whose roles do not allow the action is
 refused (403).
@@ -6,12 +6,15 @@ refused (403).
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable, Collection
+from typing import TypeVar, cast
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import Http404
+from django.utils.module_loading import import_string
 
 from evaluation.core.roles import ALLOWED, Action, Role, allowed
 from evaluation.models import (
@@ -117,3 +120,28 @@ def fetch(rows: QuerySet[M], user: Person, action: Action, pk: int | str, *, pat
 def _token_reaches(user: User, project_id: int) -> bool:
     limit = getattr(user, "token_project_id", None)
     return limit is None or limit == project_id
+
+
+def roles_anywhere(user: User | AnonymousUser) -> frozenset[str]:
+    """The roles the person holds in any project; a superuser is an administrator."""
+    if not isinstance(user, User) or not user.is_active:
+        return frozenset()
+    if user.is_superuser:
+        return frozenset({Role.ADMIN})
+    return frozenset(RoleGrant.objects.filter(user=user).values_list("role", flat=True).distinct())
+
+
+def lock_project(project_id: int) -> None:
+    """Wait until nobody else holds the project's turn; the transaction one is in gives it back at its end.
+
+    On SQLite a writing transaction has the whole database to itself anyway.
+    """
+    Project.objects.select_for_update().get(pk=project_id)
+
+
+Keeper = Callable[[User | AnonymousUser, Collection[int], str], None]
+
+
+def values_shown(user: User | AnonymousUser, answer_ids: Collection[int], via: str) -> None:
+    """Say that the person is about to see the judges' values of these answers; ``via`` names where, in a word."""
+    cast(Keeper, import_string(settings.CONCORD_VALUES_SHOWN))(user, answer_ids, via)

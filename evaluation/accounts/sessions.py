@@ -5,6 +5,9 @@ The store is Django's, with sessions in the database.
 
 from __future__ import annotations
 
+import hashlib
+import secrets
+
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
 from django.utils import timezone
@@ -35,3 +38,12 @@ class SessionStore(db.SessionStore):
             return None
         session: Session = row[0]
         return session
+
+
+PREFIX = "concord_"
+
+
+def new_token() -> tuple[str, str]:
+    """A token of 256 random bits, and its SHA-256 as the table keeps it."""
+    text = PREFIX + secrets.token_urlsafe(32)
+    return text, hashlib.sha256(text.encode()).hexdigest()

@@ -20,7 +20,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import access
-from evaluation.accounts.tokens import new_token
+from evaluation.accounts.sessions import new_token
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
 from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User

@@ -19,8 +19,7 @@ from evaluation.admin.rights import ReadOnlyAdmin
 from evaluation.core.errors import InvalidFile, UnknownName
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
-from evaluation.criteria.active_criteria import rubrics_of_others
-from evaluation.criteria.services import check_metric_names
+from evaluation.criteria.services import check_metric_names, rubrics_of_others
 from evaluation.judges.shipping import BASELINE, rubric_row, save_judge, save_profile
 from evaluation.judging.rubric import Rubric, is_criterion, parse_rubric
 from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion

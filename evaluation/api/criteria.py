@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from evaluation.api.endpoints import RowsViewSet
 from evaluation.api.filters import CriterionFilter
-from evaluation.criteria.active_criteria import newest_events
+from evaluation.criteria.services import newest_events
 from evaluation.models import CriterionEvent, CriterionVersion
 
 _IN_FORCE = newest_events().filter(criterion=OuterRef("criterion"), verb=CriterionEvent.Verb.ACTIVATED)

@@ -8,8 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.accounts.access import Person, fetch
-from evaluation.accounts.exposure_hook import values_shown
+from evaluation.accounts.access import Person, fetch, values_shown
 from evaluation.api.answer_serializers import AnswerSerializer, has_judged
 from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written, written_by
 from evaluation.api.filters import AnswerFilter, RunFilter
@@ -19,8 +18,7 @@ from evaluation.core.roles import Action
 from evaluation.judging.jury import JuryRule
 from evaluation.models import AnswerSet, Run
 from evaluation.profiles.spec import DEFAULT_PROFILE
-from evaluation.runs.asking import Wanted, ask_for_run, cancel_run, pause_run, resume_run
-from evaluation.runs.making import QuestionFilter
+from evaluation.runs.making import QuestionFilter, Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.progress import progress
 from evaluation.runs.results import answers_in, primary_pairs, with_scores
 from evaluation.work.lifecycle import retry_failed

@@ -12,7 +12,7 @@ from evaluation.accounts.access import projects_with
 from evaluation.api.endpoints import RowsViewSet
 from evaluation.api.filters import ByNameInProject, RubricFilter
 from evaluation.core.roles import Action
-from evaluation.criteria.active_criteria import rubrics_of_others
+from evaluation.criteria.services import rubrics_of_others
 from evaluation.models import JudgeVersion, ProfileVersion, RubricVersion
 
 

@@ -1,10 +1,7 @@
-"""A criterion's life: drafted, named, put in force and taken out again.
+"""A criterion's life: drafted, named, put in force and taken out again, and which are in force.
 
-Drafting a criterion: every edit is a version of its own, and content that was there before selects its version.
-
-Which names a profile may give to metrics: what the code declares, and the criteria of its project.
-
-Putting a version of a criterion in force, and taking it out again. What was judged by it stays as it is.
+Every edit is a version of its own; content that was there before selects its version. What was judged by a criterion
+stays as it is.
 """
 
 from __future__ import annotations
@@ -12,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.registry import Kind
-from evaluation.criteria.active_criteria import standing
 from evaluation.judges.definitions import declared
 from evaluation.judging.criteria.spec import CriterionSpec, criterion_rubric
 from evaluation.judging.rubric import family_of_criterion
+from evaluation.judging.criteria.frame import criterion_rubric
+from evaluation.judging.criteria.spec import CriterionSpec
+from evaluation.judging.criteria.terms import FAMILY_PREFIX, family_of_criterion, is_criterion
 from evaluation.models import (
     Criterion,
     CriterionEvent,
@@ -31,6 +30,58 @@ from evaluation.models import (
     RubricVersion,
     User,
 )
+
+
+def newest_events() -> QuerySet[CriterionEvent]:
+    """The event that tells how each criterion stands."""
+    later = CriterionEvent.objects.filter(criterion=OuterRef("criterion"), seq__gt=OuterRef("seq"))
+    return CriterionEvent.objects.filter(~Exists(later))
+
+
+def active(project_id: int) -> QuerySet[CriterionEvent]:
+    """The activations in force in a project, by name of the criterion."""
+    return active_in([project_id])
+
+
+def active_in(project_ids: Iterable[int]) -> QuerySet[CriterionEvent]:
+    """The same of several projects."""
+    events = newest_events().filter(criterion__project__in=list(project_ids), verb=CriterionEvent.Verb.ACTIVATED)
+    return events.select_related("criterion", "version", "metric", "rubric_en", "rubric_ko").order_by("criterion__name")
+
+
+def active_by_name(project_id: int, names: Iterable[str]) -> dict[str, CriterionEvent]:
+    """The activations of the named criteria that are in force in the project."""
+    return {event.criterion.name: event for event in active(project_id).filter(criterion__name__in=list(names))}
+
+
+def idle_names(project_id: int, names: Iterable[str]) -> list[str]:
+    """Those of the names that are criteria of the project and not in force."""
+    named = Criterion.objects.filter(project_id=project_id, name__in=list(names))
+    return sorted(set(named.values_list("name", flat=True)) - set(active_by_name(project_id, names)))
+
+
+def standing(criterion: Criterion) -> CriterionEvent | None:
+    """The newest event of a criterion; ``None`` while no version was ever activated."""
+    return criterion.events.select_related("version").order_by("-seq").first()
+
+
+def rubrics_of_others(project_ids: Iterable[int]) -> QuerySet[RubricVersion]:
+    """Rubrics of criteria of other projects than these: what a project wrote is not everybody's."""
+    foreign = Criterion.objects.exclude(project_id__in=list(project_ids)).values_list("name", flat=True)
+    return RubricVersion.objects.filter(family__in=[FAMILY_PREFIX + name for name in foreign])
+
+
+def rubric_of(metric: MetricDefinition, language: str) -> RubricVersion | None:
+    """The newest rubric of a criterion's metric in a language, else in the other one; ``None`` for other metrics."""
+    if not is_criterion(metric.rubric_family):
+        return None
+    event = (
+        CriterionEvent.objects.filter(metric=metric, verb=CriterionEvent.Verb.ACTIVATED)
+        .select_related("rubric_en", "rubric_ko")
+        .order_by("-seq")
+        .first()
+    )
+    return event.rubric(language) if event else None
 
 
 def draft(project: Project, spec: CriterionSpec, *, by: User | None) -> CriterionVersion:

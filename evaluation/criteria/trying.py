@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
-from evaluation.judges.clients import client_of
-from evaluation.judges.prices import price_table
+from evaluation.judges.clients import client_of, price_table
 from evaluation.judging.asking import Case, Talk
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.catalogue import family_for

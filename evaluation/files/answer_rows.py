@@ -18,9 +18,8 @@ from evaluation.core.errors import Problem
 from evaluation.core.samples import VALUE_BOUND, AnswerSpec, ContextSpec
 from evaluation.files.problems import Problems
 from evaluation.files.question_fields import TEXT
-from evaluation.files.row import Row, rows_of
 from evaluation.files.tree import FileTree, Kind, Node, plain
-from evaluation.files.values import expand_cell, read_integer, read_number, read_text, read_texts
+from evaluation.files.values import Row, expand_cell, read_integer, read_number, read_text, read_texts, rows_of
 
 QUESTION_ID = ("question_id", "query_id", "qid", "input_id", "test_case_id")
 ANSWER = ("answer", "response", "output", "actual_output", "generated_answer")

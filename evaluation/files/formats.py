@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, ParamSpec
@@ -90,3 +90,17 @@ class Exports(Generic[Of]):
         """
         known = FORMATS[self.checked(name)]
         return ExportFile(f"{stem}.{known.ending}", known.media_type, self._writers[name](*args, **kwargs))
+
+
+def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write a file that appears whole or not at all.
+
+    :raises OSError: where it cannot be written.
+    """
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        with unfinished.open("wb") as file:
+            file.writelines(chunks)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

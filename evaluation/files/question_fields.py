@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from evaluation.core.samples import CheckPhrases, Nugget
-from evaluation.files.row import Row
 from evaluation.files.tree import Kind, Node, plain
 from evaluation.files.values import (
+    Row,
     boolean_of,
     expand_cell,
     read_integer,

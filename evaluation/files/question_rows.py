@@ -26,9 +26,8 @@ from evaluation.files.question_fields import (
     read_difficulty,
     read_fields,
 )
-from evaluation.files.row import Row, folded, rows_of
 from evaluation.files.tree import FileTree, Kind, Node, plain
-from evaluation.files.values import read_name, splits_at_bars
+from evaluation.files.values import Row, folded, read_name, rows_of, splits_at_bars
 
 
 @dataclass(frozen=True, slots=True)

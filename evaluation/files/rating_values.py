@@ -20,9 +20,17 @@ from evaluation.core.errors import Refused
 from evaluation.core.samples import Finding
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.files.problems import Problems
-from evaluation.files.row import Row
 from evaluation.files.tree import Kind, Node
-from evaluation.files.values import boolean_of, expand_cell, number_of, read_integer, read_moment, read_number, shown
+from evaluation.files.values import (
+    Row,
+    boolean_of,
+    expand_cell,
+    number_of,
+    read_integer,
+    read_moment,
+    read_number,
+    shown,
+)
 
 
 class Rater(StrEnum):

@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from evaluation.core.scales import Scale
 from evaluation.files.answer_rows import AnswerFile, answer_file
-from evaluation.files.file_name import display_name
 from evaluation.files.json_tree import read_json, read_json_lines
 from evaluation.files.label_studio import read_annotations
 from evaluation.files.problems import MAX_BYTES, Limits, Problems
 from evaluation.files.question_rows import QuestionFile, question_file
 from evaluation.files.rating_rows import RatingFile, rating_file
-from evaluation.files.sniff import FileFormat, sniff
+from evaluation.files.sniff import FileFormat, display_name, sniff
 from evaluation.files.tables import read_csv, read_xlsx
 from evaluation.files.tree import FileTree, Node
 from evaluation.files.yaml_tree import read_yaml

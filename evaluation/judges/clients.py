@@ -1,13 +1,10 @@
-"""Clients of judge versions, and their endpoints' keys.
-
-The key of an endpoint: stored and sealed, or named by an environment variable.
-
-The client of a judge version: the offline baseline, or its endpoint under the operator's allow-list.
-"""
+"""Clients of judge versions, the keys of their endpoints, and the operator's table of prices."""
 
 from __future__ import annotations
 
 import os
+from functools import cache
+from pathlib import Path
 
 from django.conf import settings
 
@@ -16,6 +13,7 @@ from evaluation.judging.baseline import BaselineJudge
 from evaluation.judging.calls import JudgeClient
 from evaluation.judging.client import Deadlines, OpenAIJudge
 from evaluation.judging.origins import origin_of
+from evaluation.judging.pricing import SHIPPED, PriceTable, read_prices
 from evaluation.judging.sealing import seal, unseal
 from evaluation.models import Endpoint, JudgeVersion
 
@@ -57,3 +55,17 @@ def client_of(judge: JudgeVersion) -> JudgeClient:
         allowed_origins=tuple(settings.CONCORD_JUDGE_ORIGINS),
         deadlines=Deadlines(total=settings.CONCORD_CALL_SECONDS),
     )
+
+
+def price_table() -> PriceTable:
+    """The file that ``CONCORD_PRICES`` names, read once per process; without one the shipped table, which is empty.
+
+    :raises InvalidFile: for a file that is no table of prices.
+    :raises OSError: for a file that cannot be read.
+    """
+    return _read(settings.CONCORD_PRICES)
+
+
+@cache
+def _read(path: str) -> PriceTable:
+    return read_prices(Path(path) if path else SHIPPED)

@@ -15,15 +15,14 @@ from django.db.models.functions import Now
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from evaluation.judges.clients import client_of
-from evaluation.judges.prices import price_table
+from evaluation.judges.clients import client_of, price_table
 from evaluation.judging.calls import JudgeClient, JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probe, Probed, probe
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER, Defer, Retry, decide
 from evaluation.models import JudgeVersion
 from evaluation.work.database import retry_on_db_error
-from evaluation.work.single_calls import SingleCalls
+from evaluation.work.shared_pool import SingleCalls
 
 _RAW_SHOWN = 300
 

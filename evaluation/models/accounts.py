@@ -10,7 +10,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.roles import Role
-from evaluation.storage.rows import AppendOnly, Row
+from evaluation.storage.append_only import AppendOnly, Row
 
 ROLE_CHOICES = [
     (Role.VIEWER.value, _("Viewer")),

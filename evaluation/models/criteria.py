@@ -10,7 +10,7 @@ from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models.accounts import Project
 from evaluation.models.judges import RubricVersion
 from evaluation.models.scores import MetricDefinition
-from evaluation.storage.rows import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, Row
 
 
 class Criterion(Row, Authored):

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.judging.logprobs import asking_for
 from evaluation.judging.rubric import Rubric
 from evaluation.models.accounts import Project
-from evaluation.storage.rows import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, Row
 
 
 class Endpoint(Row, Authored):

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.samples import QuestionSpec
 from evaluation.models.accounts import Project
-from evaluation.storage.rows import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, Row
 
 
 class QuestionSet(AppendOnly, Authored):

@@ -10,7 +10,7 @@ from evaluation.core.scales import Scale
 from evaluation.models.judges import JudgeVersion, RubricVersion
 from evaluation.models.runs import Answer, Run
 from evaluation.models.work import WorkUnit
-from evaluation.storage.rows import AppendOnly
+from evaluation.storage.append_only import AppendOnly
 
 
 class MetricDefinition(AppendOnly):

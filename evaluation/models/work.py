@@ -12,7 +12,7 @@ from evaluation.models.accounts import Project
 from evaluation.models.judges import Endpoint
 from evaluation.models.questions import Question
 from evaluation.models.runs import Answer, Run, RunJudge
-from evaluation.storage.rows import AppendOnly, Row
+from evaluation.storage.append_only import AppendOnly, Row
 
 
 class WorkUnit(Row):

@@ -2,5 +2,5 @@
 
 Above ``accounts`` and ``files``.
 
-Door: ``uploads.preview_file`` and ``confirm_upload``, ``importing.import_question_set``, ``difference.composed``.
+Door: ``uploads.preview_file`` and ``confirm_upload``, ``importing.import_question_set``, ``importing.composed``.
 """

@@ -20,17 +20,19 @@ from django.db.models.functions import Now
 from evaluation.accounts import audit
 from evaluation.core.errors import Problem, Refused
 from evaluation.core.samples import QuestionSpec
-from evaluation.files.file_name import display_name
 from evaluation.files.question_rows import QuestionFile
 from evaluation.files.reading import read_questions
+from evaluation.files.sniff import display_name
 from evaluation.models import ImportBatch, Project, QuestionSet, User
-from evaluation.questions.difference import Difference, difference, questions_hash
 from evaluation.questions.importing import (
+    Difference,
     Imported,
     clean_name,
+    difference,
     import_question_set,
     metadata_not_taken_over,
     newest_version,
+    questions_hash,
     set_name,
     version_with,
 )

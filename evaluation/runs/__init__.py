@@ -2,6 +2,6 @@
 
 Above ``scoring`` and ``criteria``.
 
-Door: ``making.prepare_run``, ``answer_files.import_answers``, ``asking``, ``draining.drain``, ``progress.progress``,
-``costs.Spending``, ``results.results``.
+Door: ``making.prepare_run`` and ``ask_for_run``, ``answer_files.import_answers``, ``draining.drain``,
+``progress.progress``, ``costs.Spending``, ``results.figures``.
 """

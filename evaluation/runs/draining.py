@@ -1,32 +1,147 @@
-"""Draining a run: claiming and doing its units until none is left or time is up. Needs no queue."""
+"""Draining a run: its preflight, claiming and doing its units until none is left or time is up, and its end.
+Needs no queue."""
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
 
+from evaluation.accounts import audit
 from evaluation.core.errors import Refused
+from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of
 from evaluation.judges.embedders import embedder_of, tokens_of
+from evaluation.judges.pinning import pin, pinned_columns
+from evaluation.judging.calls import Outcome, Rung
 from evaluation.judging.pacing import Allowance
 from evaluation.judging.pool import CallPool
-from evaluation.models import Run, RunJudge, WorkUnit
-from evaluation.runs.preflight import preflight, rung_of
-from evaluation.runs.settling import fail_dependents, park_crash_loops, settle
-from evaluation.scoring.deriving import RULE_BATCH, score_rules
+from evaluation.judging.probing import Probed
+from evaluation.models import JudgeVersion, Preflight, Run, RunEvent, RunJudge, WorkUnit
+from evaluation.scoring import writing
+from evaluation.scoring.deriving import RULE_BATCH, derive, expected_metrics, judge_together, score_rules
 from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession
 from evaluation.scoring.replies import kept_for
+from evaluation.scoring.writing import incomplete_metrics
 from evaluation.work import dispatch, tracing, units
-from evaluation.work.database import STORAGE_FULL, is_short_of_space, retry_on_db_error, try_writing
-from evaluation.work.lifecycle import pause
+from evaluation.work.database import STORAGE_FULL, is_short_of_space, look_again, retry_on_db_error, try_writing
+from evaluation.work.lifecycle import begin, pause, unpinned
 from evaluation.work.planning import RunConfig
 from evaluation.work.plugins import OFF, batch_hooks
 from evaluation.work.shares import Granted, Share
+from evaluation.work.units import State
+
+
+def preflight(run: Run, deadline: float, rng: random.Random | None = None) -> None:
+    """Pin every judge of the run that is not pinned yet, then let the run begin; pause it with the reason where one
+    cannot be. A run in another state is left alone, and so is a server that asked for more time.
+
+    ``deadline`` is in monotonic seconds: when it is over the rest is left to the next worker.
+    """
+    if run.state != Run.State.PREFLIGHT or retry_on_db_error(lambda: _asked_to_wait(run)):
+        return
+    for judge in retry_on_db_error(lambda: unpinned(run)):
+        if not pin(judge, _RunPins(run, judge), deadline, rng or random.Random()):
+            return
+    retry_on_db_error(lambda: begin(run))
+
+
+def rung_of(run: Run, judge: JudgeVersion) -> Rung:
+    """The way of asking that is pinned for the run. The baseline is not asked; a run made before there were preflights
+    asks by strict schema, as it did then."""
+    pinned = Preflight.objects.filter(run=run, judge_version=judge, outcome=Outcome.OK).values_list("rung", flat=True)
+    return Rung(next(iter(pinned), Rung.JSON_SCHEMA))
+
+
+@dataclass(frozen=True, slots=True)
+class _RunPins:
+    """A judge's rows in a run."""
+
+    run: Run
+    judge: JudgeVersion
+
+    @property
+    def run_id(self) -> int:
+        return self.run.pk
+
+    def tries(self) -> int:
+        by_hand = RunEvent.objects.filter(run=self.run, verb__in=["started", "resumed", "retried"])
+        last = by_hand.order_by("-id").first()
+        rows = Preflight.objects.filter(run=self.run, judge_version=self.judge)
+        return (rows.filter(created_at__gte=last.created_at) if last else rows).count()
+
+    def keep(self, found: Probed, wait: float | None) -> None:
+        """Where two workers pinned at once the first one's rung holds for both."""
+        row = Preflight(run=self.run, **pinned_columns(self.judge, found, wait, _repeats(self.run)))
+        Preflight.objects.bulk_create([row], ignore_conflicts=found.outcome == Outcome.OK)
+
+    def stop(self, reason: str) -> None:
+        pause(self.run, reason=reason)
+
+
+def _asked_to_wait(run: Run) -> bool:
+    return Preflight.objects.filter(run=run, retry_at__gt=Now()).exists()
+
+
+def _repeats(run: Run) -> list[int]:
+    """Their number where there are several: a mean of repeats is another judge than a single verdict."""
+    repeats = RunConfig.model_validate(run.config).repeat
+    return [repeats] if repeats > 1 else []
+
+
+CRASH_LOOP = "crash_loop"
+UPSTREAM = "upstream"
+
+
+def park_crash_loops(run: Run) -> int:
+    """Fail the units whose workers died again and again, so that the rest of the run completes."""
+    parked = list(units.crash_looping().filter(run=run))
+    return writing.write([_failed(run, unit, CRASH_LOOP) for unit in parked]) if parked else 0
+
+
+def fail_dependents(run: Run) -> int:
+    """Fail the blocked units whose predecessor failed."""
+    waiting = list(WorkUnit.objects.filter(run=run, state=State.BLOCKED, needs__state=State.FAILED))
+    for unit in waiting:
+        WorkUnit.objects.filter(pk=unit.pk, state=State.BLOCKED).update(
+            state=State.FAILED, reason=UPSTREAM, finished_at=Now()
+        )
+    return len(waiting)
+
+
+def _failed(run: Run, unit: WorkUnit, reason: str) -> writing.Outcome:
+    return writing.Outcome(unit, {m: Result.failed(reason) for m in expected_metrics(run, unit)}, reason)
+
+
+def settle(run: Run) -> bool:
+    """Complete a running run that has no open unit, or mark it incomplete with the metrics that say why."""
+    fail_dependents(run)
+    if units.open_units(run.pk).exists():
+        return False
+    look_again(run)
+    judge_together(run)
+    derive(run)
+    short = incomplete_metrics(run)
+    state = Run.State.INCOMPLETE if short else Run.State.COMPLETED
+    reason = ", ".join(f"{c.metric}: {c.failed}/{c.scored + c.failed}" for c in short)
+    with transaction.atomic():
+        moved = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING).update(
+            state=state, reason=reason, finished_at=Now()
+        )
+        if moved:
+            RunEvent.objects.create(run=run, verb=state, reason=reason)
+            audit.record(None, f"run.{state}", run)
+    run.refresh_from_db()
+    return bool(moved)
+
 
 UNWRITABLE_SECONDS = 20.0  # how long a worker that begins waits for a database that takes no writing
 

@@ -16,7 +16,7 @@ from django.db.models import Avg, Count, Exists, Max, OuterRef, Prefetch, QueryS
 
 from evaluation.core.samples import Status
 from evaluation.models import Answer, JudgeVersion, ProfileVersion, QuestionSet, RubricVersion, Run, Score, WorkUnit
-from evaluation.scoring.coverage import counting, current
+from evaluation.scoring.writing import counting, current
 from evaluation.work.planning import RunConfig
 
 #: Names of source 002 for the means of a run, and for the values of one answer.

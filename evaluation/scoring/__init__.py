@@ -3,5 +3,5 @@
 Above ``judges``.
 
 Door: ``judges.JudgeSession``, ``embeddings.EmbeddingSession``, ``deriving.score_rules`` and ``derive``,
-``coverage.counting``.
+``writing.counting``.
 """

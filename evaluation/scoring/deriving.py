@@ -1,25 +1,18 @@
-"""Scores that need no judge: rules, derived metrics, several judgements folded into one.
+"""Scores that need no call: the rules step, derived metrics, and the scores of juries.
 
-The rules step: all rule metrics of a profile on an answer, in one unit.
-
-Which metrics a unit is to give, known before it has run.
-
-Several judgements of one answer by one judge as one.
-
-Derived metrics: computed from the other results of the same answer when no work is open any more.
-
-They belong to no unit. Deriving again changes nothing where the results are the same; where they have changed (after a
-retry) a row of the next round supersedes.
+Derived metrics and juries are computed from other results of the same answer when no work is open any more. They
+belong to no unit. Computing them again changes nothing where those results are the same; where they have changed (after
+a retry) a row of the next round supersedes.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import prefetch_related_objects
+from django.db.models import QuerySet, prefetch_related_objects
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.registry import Kind
@@ -27,12 +20,16 @@ from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
 from evaluation.core.scales import Scale
 from evaluation.judges.definitions import define, definitions
 from evaluation.judging.catalogue import family_for
+from evaluation.judging.jury import JuryRule, joined
 from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.models import Answer, MetricDefinition, Run, Score, WorkUnit
 from evaluation.profiles.derived import ANSWER_OVERALL, DERIVED_METRICS, answer_overall, has_answer_overall
+from evaluation.models import Answer, MetricDefinition, Run, RunJudge, Score, WorkUnit
+from evaluation.profiles.derived.answer_overall import SPEC as ANSWER_OVERALL
+from evaluation.profiles.derived.answer_overall import answer_overall, has_answer_overall
+from evaluation.profiles.derived.catalogue import DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec, rule_settings
-from evaluation.scoring.coverage import counting
-from evaluation.scoring.writing import Outcome, write
+from evaluation.scoring.writing import Outcome, counting, current, write
 from evaluation.work.planning import RunConfig
 
 RULE_BATCH = 200
@@ -179,6 +176,74 @@ def _score(run: Run, answer_id: int, metric: MetricDefinition, result: Result, n
         round=number,
         status=result.status,
         value=result.value,
+        reason=result.reason,
+        detail=dict(result.detail),
+    )
+
+
+_Key = tuple[int, int]  # answer, metric
+
+
+def judge_together(run: Run) -> int:
+    """Insert the scores of the run's juries that are new; how many rows that were.
+
+    Two workers may do it at once: the constraint on a score's origin keeps one row of each.
+    """
+    if not Run.objects.filter(pk=run.pk, state=Run.State.RUNNING).exists():
+        return 0
+    seats = list(run.judges.select_related("judge_version", "rubric_version"))
+    return sum(_join(run, seat, seats) for seat in seats if seat.judge_version.is_jury)
+
+
+def _join(run: Run, jury: RunJudge, seats: Sequence[RunJudge]) -> int:
+    spec = jury.judge_version.params["jury"]
+    family = jury.rubric_version.family
+    wanted = set(spec["members"])
+    members = [seat for seat in seats if seat.rubric_version.family == family and str(seat.judge_version) in wanted]
+    by_answer: dict[_Key, dict[str, Result]] = {}
+    for member in members:
+        for key, result in _judge_results(run, member):
+            by_answer.setdefault(key, {})[str(member.judge_version)] = result
+    before = {(score.answer_id, score.metric_id): score for score in _scores(run, jury).order_by("round")}
+    rows = []
+    for key, said in by_answer.items():
+        result, old = joined(said, JuryRule(spec["rule"])), before.get(key)
+        if old is None or (old.status, old.value, old.label, old.detail) != _row(result):
+            rows.append(_jury_score(run, jury, key, result, old.round + 1 if old else 0))
+    Score.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
+    return len(rows)
+
+
+def _judge_results(run: Run, member: RunJudge) -> Iterator[tuple[_Key, Result]]:
+    """The member's results with its repeats folded. One query."""
+    repeats: dict[_Key, list[Score]] = {}
+    for score in current(_scores(run, member)).order_by("repeat", "id").iterator(chunk_size=5000):
+        repeats.setdefault((score.answer_id, score.metric_id), []).append(score)
+    for key, several in repeats.items():
+        yield key, folded([(one.status, one.value, one.label, one.reason) for one in several])
+
+
+def _scores(run: Run, seat: RunJudge) -> QuerySet[Score]:
+    return Score.objects.filter(run=run, judge_version=seat.judge_version_id, rubric_version=seat.rubric_version_id)
+
+
+def _row(result: Result) -> tuple[str, float | None, str | None, dict[str, object]]:
+    return result.status, result.value, result.label, dict(result.detail)
+
+
+def _jury_score(run: Run, jury: RunJudge, key: _Key, result: Result, number: int) -> Score:
+    answer_id, metric_id = key
+    return Score(
+        run=run,
+        answer_id=answer_id,
+        metric_id=metric_id,
+        origin=content_hash(["jury", run.pk, jury.pk, answer_id]),
+        round=number,
+        judge_version_id=jury.judge_version_id,
+        rubric_version_id=jury.rubric_version_id,
+        status=result.status,
+        value=result.value,
+        label=result.label,
         reason=result.reason,
         detail=dict(result.detail),
     )

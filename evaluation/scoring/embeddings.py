@@ -25,7 +25,7 @@ from evaluation.scoring.fetching import Fetching
 from evaluation.work import units
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.planning import RunConfig
-from evaluation.work.single_calls import SingleCalls
+from evaluation.work.shared_pool import SingleCalls
 
 BATCH = 64
 HEARTBEAT_SHARE = 3  # leases are prolonged when a third of their time has passed

@@ -10,8 +10,8 @@ from functools import partial
 
 from evaluation.core.canonical import content_hash
 from evaluation.embedding.protocol import Embedded, Embedder, Vector, batches, text_hash
+from evaluation.judges.clients import price_table
 from evaluation.judges.embedders import keep_vectors, kept_vectors
-from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, decide
@@ -19,7 +19,7 @@ from evaluation.models import Attempt, Reply, Run, WorkUnit
 from evaluation.work import units
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.lifecycle import pause
-from evaluation.work.single_calls import SingleCalls
+from evaluation.work.shared_pool import SingleCalls
 
 # One text may be at fault, so the others of its batch are asked for without it.
 _SEPARATED = frozenset({Outcome.BAD_REQUEST, Outcome.TOO_LARGE, Outcome.WRONG_CONTENT})

@@ -16,7 +16,7 @@ from evaluation.models import Attempt, MetricDefinition, Reply, Run, RunJudge, W
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring import writing
 from evaluation.scoring.conversations import Conversation, Setting, claimed_again, earlier_replies
-from evaluation.scoring.flights import Flight
+from evaluation.scoring.replies import Flight
 from evaluation.scoring.sessions import CallSession
 from evaluation.work import units
 from evaluation.work.lifecycle import pause

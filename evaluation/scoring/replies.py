@@ -1,4 +1,4 @@
-"""Judges' replies as rows of the ledger, with their tokens and their cost.
+"""Judges' replies: as rows of the ledger, with their tokens and their cost, and what follows them.
 
 Replies that were paid for already: an identical call is answered from the ledger, in the same run or a later one.
 
@@ -9,19 +9,23 @@ units whose every metric came out count, so that a retry asks anew.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
-from evaluation.judges.prices import price_table
+from evaluation.judges.clients import price_table
 from evaluation.judging.asking import Heard
-from evaluation.judging.calls import Chances, JudgeReply, Outcome
+from evaluation.judging.calls import Chances, JudgeCall, JudgeReply, Outcome
 from evaluation.judging.pricing import cost_of
+from evaluation.judging.prompt import repaired
+from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, Retry, decide
 from evaluation.models import JudgeVersion, Reply, WorkUnit
 from evaluation.models.work import ReplyRow
 from evaluation.storage import bulk
+from evaluation.work.tracing import Spans
 
 _FIELDS = (
     *("attempt_id", "created_at", "outcome", "http_status", "model_returned", "request_hash", "tokens_in"),
@@ -95,3 +99,87 @@ def kept_reply(raw: str, model: str, chances: Chances | None, cost: Decimal | No
         chances=chances,
         saved=cost,
     )
+
+
+class Talking(Protocol):
+    """Calls in their order: ``call`` is the one to make, ``None`` at the end."""
+
+    call: JudgeCall | None
+
+    def hear(self, heard: Heard) -> None: ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Flight:
+    """A conversation, the attempt that is out for it, and how earlier tries of the same request ended. ``key`` tells it
+    from the others in the same hands; a ``suspect`` may be what killed workers before and is sent alone."""
+
+    key: int
+    talk: Talking
+    attempt_id: int
+    call: JudgeCall
+    claimed_at: float  # monotonic seconds; of the last heartbeat later
+    repeat: int = 1
+    suspect: bool = False
+    number: int = 1
+    earlier: tuple[Outcome, ...] = ()
+    digest: str = ""  # of the call when it was submitted
+
+    @property
+    def about(self) -> dict[str, int]:
+        """The ids by which spans tell what the conversation is about."""
+        return {}
+
+
+F = TypeVar("F", bound=Flight)
+
+
+@dataclass(slots=True)
+class Sorted(Generic[F]):
+    """What becomes of the flights whose replies came back."""
+
+    finished: list[F] = field(default_factory=list)
+    go_on: list[F] = field(default_factory=list)  # with their next call, at once
+    again: list[tuple[float, F]] = field(default_factory=list)  # the same after so many seconds
+    deferred: list[tuple[float, F]] = field(default_factory=list)  # given back, due after so many seconds
+    needs_person: str = ""  # why no call can succeed before somebody acts
+    stopped: list[F] = field(default_factory=list)  # by that
+
+
+def trace(flight: Flight, reply: JudgeReply, outcome: Outcome, into: Spans) -> None:
+    """Tell of the call that came back."""
+    about: dict[str, str | int | None] = {
+        **flight.about,
+        "concord.attempt": flight.number,
+        "gen_ai.request.model": flight.call.model,
+        "gen_ai.response.model": reply.model_returned or None,
+        "gen_ai.usage.input_tokens": reply.tokens_in,
+        "gen_ai.usage.output_tokens": reply.tokens_out,
+        "http.response.status_code": reply.http_status,
+    }
+    into.call(about, str(outcome), reply.ended_at, reply.elapsed_seconds)
+
+
+def sort_reply(into: Sorted[F], flight: F, reply: JudgeReply, heard: Heard, rng: random.Random) -> None:
+    """Decide what follows a reply, in which ``heard`` was heard."""
+    outcome, tries = heard.outcome, len(flight.earlier) + 1
+    decision = decide(outcome, tries, reply.retry_after, rng, earlier=flight.earlier)
+    if outcome is Outcome.OK or isinstance(decision, GiveUp):
+        flight.talk.hear(heard)
+        if flight.talk.call is None:
+            into.finished.append(flight)
+        else:
+            flight.call, flight.earlier = flight.talk.call, ()
+            into.go_on.append(flight)
+        return
+    flight.earlier = (*flight.earlier, outcome)
+    match decision:
+        case NeedsPerson(reason):
+            into.needs_person = reason
+            into.stopped.append(flight)
+        case Defer(seconds):
+            into.deferred.append((seconds, flight))
+        case Retry(seconds):
+            if outcome in {Outcome.PARSE, Outcome.TRUNCATED}:
+                flight.call = repaired(flight.call, outcome)
+            into.again.append((seconds, flight))

@@ -26,8 +26,7 @@ from evaluation.judging.prompt import request_hash
 from evaluation.judging.reading import hear
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.models.work import ReplyRow
-from evaluation.scoring.flights import F, Sorted, sort_reply, trace
-from evaluation.scoring.replies import insert_replies, reply_row
+from evaluation.scoring.replies import F, Sorted, insert_replies, reply_row, sort_reply, trace
 from evaluation.work import collector
 from evaluation.work.database import STORAGE_FULL, is_short_of_space, retry_on_db_error
 from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Share

@@ -2,5 +2,5 @@
 
 Imports ``core`` and Django, no table.
 
-Door: ``rows.AppendOnly``, ``append_only.install``, ``guards.Guard``, ``bulk``, ``statements.Statement``.
+Door: ``append_only.AppendOnly``, ``append_only.install``, ``guards.Guard``, ``bulk``, ``statements.Statement``.
 """

@@ -1,4 +1,4 @@
-"""The triggers that make append-only tables append-only, on SQLite and PostgreSQL.
+"""Base classes of tables, and the triggers that make append-only ones append-only, on SQLite and PostgreSQL.
 
 SQLite drops a table's triggers whenever a migration rebuilds it, so every migration that touches such a table ends
 with :func:`install`, and ``evaluation/checks.py`` looks whether they are all there.
@@ -11,10 +11,48 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.apps import apps
-from django.db import connection
+from django.conf import settings
+from django.db import connection, models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
-from evaluation.storage.rows import AppendOnly
+
+class Row(models.Model):
+    """A row that knows when it was made."""
+
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class AppendOnly(Row):
+    """A row that is inserted and never changed or deleted; triggers in the database refuse both.
+
+    ``evaluation/storage/append_only.py`` installs the triggers for every subclass.
+    """
+
+    class Meta:
+        abstract = True
+
+
+class Authored(models.Model):
+    """A row that a person made; empty where the product itself did."""
+
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("made by"),
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+    )
+
+    class Meta:
+        abstract = True
+
 
 _VERBS = ("update", "delete")
 _PG_FUNCTION = """

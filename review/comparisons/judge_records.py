@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
 from evaluation.core.registry import MetricSpec
 from evaluation.core.scales import Scale
-from evaluation.judges.prices import price_table
+from evaluation.judges.clients import price_table
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.pricing import Price
 from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge

@@ -25,7 +25,7 @@ from evaluation.judging.formulas import (
 )
 from evaluation.models import Answer, Finding, MetricDefinition
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.scoring.coverage import counting
+from evaluation.scoring.writing import counting
 from review.evidence.rating_input import Given, PartGiven
 from review.models import Rating, RatingPart, ReviewItem
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evaluation.core.samples import Status
 from evaluation.models import Run, Score
-from evaluation.scoring.coverage import counting
+from evaluation.scoring.writing import counting
 from review.models.statements import SAID
 
 _FIELDS = (

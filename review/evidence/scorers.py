@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from evaluation.core.registry import Bilingual
 from evaluation.models import MetricDefinition, Run, RunJudge, Score
-from evaluation.scoring.coverage import current
+from evaluation.scoring.writing import current
 from review.evidence.judged import Judged, Key, ScoreRow, folded
 
 

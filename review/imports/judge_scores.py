@@ -17,7 +17,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.registry import Direction, Kind, review_form_of
 from evaluation.core.samples import Status
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.criteria.active_criteria import active
+from evaluation.criteria.services import active
 from evaluation.judges.definitions import declared, define
 from evaluation.models import Criterion, Finding, MetricDefinition, Run, Score
 from review.imports.ratings import Placed

@@ -23,7 +23,7 @@ from evaluation.files.rating_rows import RatingFile, RatingRow
 from evaluation.files.rating_values import Phase
 from evaluation.judging.formulas import FORMULAS, figure_from_parts
 from evaluation.models import MetricDefinition, Run
-from evaluation.questions.difference import composed
+from evaluation.questions.importing import composed
 from review.evidence.answers import run_answers
 from review.models import Rating
 

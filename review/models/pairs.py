@@ -12,6 +12,7 @@ from evaluation.models import Answer, JudgeVersion, Project, Question, RubricVer
 from evaluation.models.judges import PreflightRow
 from evaluation.models.work import ReplyRow
 from evaluation.storage.rows import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, Row
 
 
 class PairSet(Row, Authored):

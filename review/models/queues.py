@@ -10,7 +10,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, MetricDefinition, Project, RubricVersion, Run
-from evaluation.storage.rows import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, Row
 from review.models.queue_spec import LONGEST_NAME, MOST_REVIEWS, SETTINGS, Distribution, Mode, Reveal
 
 FIRST_OCCASION = 1  # of an answer in a queue; hidden repeats have higher ones

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, MetricDefinition, RubricVersion
 from evaluation.storage.rows import AppendOnly, Row
+from evaluation.storage.append_only import AppendOnly
 from review.models.queues import Assignment
 
 

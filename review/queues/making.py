@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.criteria.active_criteria import rubric_of
+from evaluation.criteria.services import rubric_of
 from evaluation.judges.definitions import definitions
 from evaluation.judges.shipping import shipped_rubric_row
 from evaluation.judging.rubric import is_criterion

@@ -17,7 +17,7 @@ from evaluation.core.samples import Status
 from evaluation.judging.length_bias import LengthBias, length_bias
 from evaluation.judging.pricing import families_in, is_other_model
 from evaluation.models import Preflight, Run
-from evaluation.scoring.coverage import counting
+from evaluation.scoring.writing import counting
 from review.reports.provenance import JudgeUsed, Provenance
 
 DAY = 24 * 3600

@@ -11,8 +11,7 @@ from pathlib import Path
 from django.utils.translation import get_language, override
 
 from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
-from evaluation.files.formats import ExportFile, Exports
-from evaluation.files.whole import write_whole
+from evaluation.files.formats import ExportFile, Exports, write_whole
 from evaluation.models import Answer, Run
 from evaluation.runs.costs import spending_by_answer
 from review.reports.answer_entries import ToldAnswer

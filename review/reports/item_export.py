@@ -12,9 +12,8 @@ from typing import Any
 from django.utils.translation import get_language
 
 from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
-from evaluation.files.formats import ExportFile, Exports
+from evaluation.files.formats import ExportFile, Exports, write_whole
 from evaluation.files.label_studio import Control, labelling_config, task
-from evaluation.files.whole import write_whole
 from evaluation.models import User
 from review.evidence.effective import Effective
 from review.models import ReviewQueue

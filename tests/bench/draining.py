@@ -25,8 +25,7 @@ django.setup()
 from django.db.models import Avg
 
 from evaluation.models import Reply, Run, Score
-from evaluation.runs.draining import drain
-from evaluation.runs.preflight import preflight
+from evaluation.runs.draining import drain, preflight
 from evaluation.scoring import judges
 
 ended: list[tuple[float, float]] = []

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evaluation.criteria.active_criteria import active
+from evaluation.criteria.services import active
 from evaluation.judges.shipping import save_judge
 from evaluation.models import (
     Attempt,

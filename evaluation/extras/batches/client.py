@@ -1,22 +1,180 @@
-"""Batches of an OpenAI-compatible endpoint: one method is one HTTP request over the guarded transport."""
+"""Batches of an OpenAI-compatible endpoint: the format, read with suspicion, and a client of which one method is one
+HTTP request over the guarded transport."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import time
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
-from evaluation.extras.batches.wire import Lines, Told, as_form, creation, read_batch, read_id, read_lines, read_page
-from evaluation.judging.calls import JudgeReply, Outcome
+import orjson
+
+from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
 from evaluation.judging.origins import AllowList
 from evaluation.judging.retrying import retry_after_seconds
 from evaluation.judging.transport import Deadlines, GuardedTransport, HttpResponse, TransportFault
-from evaluation.judging.wire import read_error
+from evaluation.judging.wire import excerpt, read_completion, read_error, request_body, storable
+
+MARK = "concord_batch"  # the name under which a batch's metadata keeps the id that its sender chose
+_PATH = "/v1/chat/completions"
+_ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+_NEVER_RUN = frozenset({"batch_expired", "batch_cancelled"})  # codes of lines that the provider did not get to
+_ID = re.compile(r"[A-Za-z0-9][\w.:-]{0,199}", re.ASCII)
+_MOST = 10_000_000
+_OK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a server says of a batch. ``mark`` is the id its sender chose, ``reason`` the first error's code,
+    ``expires_at`` in seconds of the Unix clock; ids of files are empty where there is none."""
+
+    provider_id: str
+    status: str
+    mark: str = ""
+    output_file: str = ""
+    error_file: str = ""
+    reason: str = ""
+    done: int = 0
+    failed: int = 0
+    expires_at: int | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.status in _ENDED
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The replies in a file by custom id, the first of each counting. ``spoilt`` lines could not be read or are
+    repetitions."""
+
+    replies: dict[str, JudgeReply] = field(default_factory=dict)
+    spoilt: int = 0
+
+
+def request_line(custom_id: str, call: JudgeCall) -> bytes:
+    """One line of the file of requests."""
+    line = {"custom_id": custom_id, "method": "POST", "url": _PATH, "body": request_body(call)}
+    return orjson.dumps(line) + b"\n"
+
+
+def creation(file_id: str, mark: str) -> bytes:
+    """The body that creates a batch."""
+    return orjson.dumps(
+        {"input_file_id": file_id, "endpoint": _PATH, "completion_window": "24h", "metadata": {MARK: mark}}
+    )
+
+
+def as_form(lines: bytes, boundary: str) -> bytes:
+    """The form that uploads a file of requests; the boundary is a word that stands nowhere in it."""
+    edge = f"--{boundary}\r\nContent-Disposition: form-data; name="
+    head = f'{edge}"purpose"\r\n\r\nbatch\r\n{edge}"file"; filename="requests.jsonl"\r\n'
+    return head.encode() + b"Content-Type: application/jsonl\r\n\r\n" + lines + f"\r\n--{boundary}--\r\n".encode()
+
+
+def read_id(body: bytes) -> str:
+    """The id of what was made; empty where there is none that could stand in an address."""
+    return _id(_json(body), "id")
+
+
+def read_batch(body: bytes) -> Told | None:
+    """A batch; ``None`` where this is none."""
+    return _told(_json(body))
+
+
+def read_page(body: bytes) -> tuple[list[Told], bool] | None:
+    """Batches of a list, and whether there are more; ``None`` where this is no list."""
+    page = _json(body)
+    data = page.get("data") if isinstance(page, Mapping) else None
+    if not isinstance(data, list):
+        return None
+    return [told for told in map(_told, data) if told is not None], page.get("has_more") is True
+
+
+def read_lines(body: bytes) -> Lines:
+    """The replies of an output or error file."""
+    found, spoilt = dict[str, JudgeReply](), 0
+    for text in body.splitlines():
+        if not text.strip():
+            continue
+        line = _json(text)
+        custom_id = line.get("custom_id") if isinstance(line, Mapping) else None
+        reply = _reply(line) if isinstance(line, Mapping) else None
+        if not isinstance(custom_id, str) or reply is None or custom_id in found:
+            spoilt += 1
+            continue
+        found[custom_id] = replace(reply, batch=True)
+    return Lines(found, spoilt)
+
+
+def _reply(line: Mapping[str, Any]) -> JudgeReply | None:
+    """The reply of a line as that of a single call would be read. A line that the provider never ran was not sent to
+    the judge."""
+    response, error = line.get("response"), line.get("error")
+    if isinstance(response, Mapping):
+        status, body = response.get("status_code"), json.dumps(response.get("body")).encode()
+        if not isinstance(status, int) or isinstance(status, bool):
+            return None
+        return read_completion(body, "application/json") if status == _OK else read_error(status, body)
+    if not isinstance(error, Mapping):
+        return None
+    body = json.dumps({"error": dict(error)}).encode()
+    if error.get("code") in _NEVER_RUN:
+        return JudgeReply(Outcome.NOT_SENT, raw=excerpt(body))
+    return replace(read_error(500, body), http_status=None)
+
+
+def _told(batch: Any) -> Told | None:
+    provider_id = _id(batch, "id")
+    status = batch.get("status") if isinstance(batch, Mapping) else None
+    if not provider_id or not isinstance(status, str):
+        return None
+    counts, metadata = _mapping(batch, "request_counts"), _mapping(batch, "metadata")
+    errors = _mapping(batch, "errors").get("data")
+    first = errors[0] if isinstance(errors, list) and errors else None
+    mark, expires = metadata.get(MARK), batch.get("expires_at")
+    return Told(
+        provider_id=provider_id,
+        status=storable(status)[:20],
+        mark=mark if isinstance(mark, str) else "",
+        output_file=_id(batch, "output_file_id"),
+        error_file=_id(batch, "error_file_id"),
+        reason=storable(str(first.get("code") or ""))[:100] if isinstance(first, Mapping) else "",
+        done=_count(counts.get("completed")),
+        failed=_count(counts.get("failed")),
+        expires_at=expires if isinstance(expires, int) and 0 < expires < 10**11 else None,
+    )
+
+
+def _id(value: Any, name: str) -> str:
+    found = value.get(name) if isinstance(value, Mapping) else None
+    return found if isinstance(found, str) and _ID.fullmatch(found) else ""
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST else 0
+
+
+def _mapping(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = value.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):  # RecursionError: nested deeper than any line
+        return None
+
 
 MOST_BYTES = 256_000_000  # of a file of replies: 2,000 lines with log probabilities are about 50 million
 T = TypeVar("T")

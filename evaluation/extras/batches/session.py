@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluation.extras.batches import ledger
-from evaluation.extras.batches.wire import request_line
+from evaluation.extras.batches.client import request_line
 from evaluation.judging.asking import Heard
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.prompt import request_hash

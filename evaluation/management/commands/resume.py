@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from evaluation.core.errors import Refused
 from evaluation.management.working import add_format, refuse, report, work_off
 from evaluation.models import Run
-from evaluation.runs.asking import resume_run
+from evaluation.runs.making import resume_run
 from evaluation.runs.results import drift
 
 

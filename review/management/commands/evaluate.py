@@ -9,8 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from evaluation.judges.bench import bench_of
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipping import bench_of, profile_row
 from evaluation.judging.jury import JuryRule
 from evaluation.management.working import work_off
 from evaluation.models import Run, WorkUnit

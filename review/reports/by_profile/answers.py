@@ -13,7 +13,7 @@ from evaluation.metrics.keyword_findings import MISSING
 from evaluation.models import Finding, Score
 from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.profiles.thresholds import Passing, band_of
-from evaluation.scoring.coverage import counting
+from evaluation.scoring.writing import counting
 from review.reports.by_profile.passing import each_answer, flags_of
 from review.reports.gathering import Gathered
 

@@ -13,7 +13,7 @@ from evaluation.models import Run
 from evaluation.profiles.per_answer import AnswerOverall
 from evaluation.profiles.spec import FLAGS, OVERALL, ProfileSpec
 from evaluation.profiles.thresholds import Passing, PassOrFail, has_passing, pass_or_fail
-from evaluation.scoring.coverage import counting
+from evaluation.scoring.writing import counting
 from review.reports.values import Side
 from review.statistics.agreement.clopper_pearson import clopper_pearson
 

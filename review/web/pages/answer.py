@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.samples import QuestionSpec
-from evaluation.criteria.active_criteria import rubric_of
+from evaluation.criteria.services import rubric_of
 from evaluation.judges.shipping import BASELINE
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Answer, Finding, MetricDefinition, Run, Score

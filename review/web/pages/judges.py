@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import get_language, gettext
 
-from evaluation.extras.attacks.card import AttacksCard, attacks_card
+from evaluation.extras.attacks.checking import AttacksCard, attacks_card
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models import CriterionEvent, CriterionVersion
 from evaluation.wording import numbers

@@ -17,7 +17,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
 from evaluation.models import Answer, Run, Score, User
-from evaluation.scoring.coverage import current
+from evaluation.scoring.writing import current
 from evaluation.wording.messages import explain_refusal
 from review.decisions.overrides import effect_of, may_override, override, override_many, revert
 from review.evidence.effective import effective_values

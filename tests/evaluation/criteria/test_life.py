@@ -8,8 +8,7 @@ from django.db import DatabaseError, transaction
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Kind
 from evaluation.core.roles import Role
-from evaluation.criteria.active_criteria import active, rubric_of, standing
-from evaluation.criteria.services import activate, deactivate, draft
+from evaluation.criteria.services import activate, active, deactivate, draft, rubric_of, standing
 from evaluation.models import AuditEvent, CriterionEvent, CriterionVersion, MetricDefinition, RubricVersion
 from tests.evaluation.criteria.written import ENGLISH, KOREAN, drafted, in_force, spec
 from tests.factories import make_project, make_user

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
-from evaluation.questions.difference import FieldChange, difference, differing_keys, questions_hash
+from evaluation.questions.importing import FieldChange, difference, differing_keys, questions_hash
 
 
 def spec(id_: str = "q1", **fields: Any) -> QuestionSpec:

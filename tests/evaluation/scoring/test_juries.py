@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.judges.bench import bench_of
-from evaluation.judges.shipping import baseline_judge, profile_row, save_judge
+from evaluation.judges.shipping import baseline_judge, bench_of, profile_row, save_judge
 from evaluation.models import AnswerSet, Endpoint, JudgeVersion, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.scoring.coverage import counting
-from evaluation.scoring.juries import judge_together
+from evaluation.scoring.deriving import judge_together
+from evaluation.scoring.writing import counting
 from evaluation.work.lifecycle import retry_failed, start
 from review.evidence.scored_values import machine_values
 from tests.evaluation.runs.remote import answers_to

@@ -16,12 +16,11 @@ from django.utils import timezone
 from evaluation.judges.shipping import profile_row, save_judge, shipped_rubric_row
 from evaluation.models import Attempt, Endpoint, Reply, Run, Score, WorkUnit
 from evaluation.models.work import EndpointShare
-from evaluation.runs.draining import drain
-from evaluation.runs.preflight import preflight
+from evaluation.runs.draining import drain, preflight
 from evaluation.work import dispatch, units
+from evaluation.work.dispatch import stalled_runs, sweep
 from evaluation.work.lifecycle import make_run, start
 from evaluation.work.planning import RunConfig
-from evaluation.work.sweep import stalled_runs, sweep
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from evaluation.accounts.access import projects_with, reached_by, reached_sql
 from evaluation.core.roles import Action, Role
 from evaluation.models import JudgeVersion, Project, Run, Score, User
-from evaluation.scoring.coverage import COUNTING, counting
+from evaluation.scoring.writing import COUNTING, counting
 from evaluation.storage.statements import Some, Statement
 from tests.factories import make_project, make_scored_run, make_user
 

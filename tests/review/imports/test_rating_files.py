@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.models import AuditEvent, Finding, MetricDefinition, Run, Score
-from evaluation.scoring.coverage import current
+from evaluation.scoring.writing import current
 from review.evidence.effective import effective_values
 from review.imports.files import ImportedRatings, import_ratings
 from review.models import Rating

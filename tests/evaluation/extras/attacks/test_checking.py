@@ -13,8 +13,7 @@ from django.utils import timezone
 
 from evaluation.extras.attacks.checking import check
 from evaluation.extras.attacks.spec import attack_sets, attacks_hash
-from evaluation.judges.bench import jury_row
-from evaluation.judges.shipping import baseline_judge, save_judge
+from evaluation.judges.shipping import baseline_judge, jury_row, save_judge
 from evaluation.judging.jury import JuryRule
 from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, Project
 from evaluation.models.work import EndpointShare

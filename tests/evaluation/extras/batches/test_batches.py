@@ -21,8 +21,8 @@ from evaluation.models import Attempt, BatchLine, Endpoint, JudgeBatch, Reply, R
 from evaluation.runs.costs import spending
 from evaluation.runs.draining import drain
 from evaluation.runs.progress import progress
+from evaluation.work.dispatch import sweep
 from evaluation.work.lifecycle import cancel, pause, resume, start
-from evaluation.work.sweep import sweep
 from tests.evaluation.runs.remote import answers_to, remote_run
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions

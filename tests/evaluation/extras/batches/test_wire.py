@@ -9,8 +9,15 @@ import pytest
 
 from evaluation.core.errors import Refused
 from evaluation.extras.batches import client as batch_client
-from evaluation.extras.batches.client import BatchClient, BatchFault
-from evaluation.extras.batches.wire import as_form, read_batch, read_id, read_lines, read_page
+from evaluation.extras.batches.client import (
+    BatchClient,
+    BatchFault,
+    as_form,
+    read_batch,
+    read_id,
+    read_lines,
+    read_page,
+)
 from evaluation.judging.calls import Outcome
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server

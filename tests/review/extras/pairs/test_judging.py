@@ -16,8 +16,7 @@ from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
-from evaluation.judges.bench import jury_row
-from evaluation.judges.shipping import baseline_judge, save_judge
+from evaluation.judges.shipping import baseline_judge, jury_row, save_judge
 from evaluation.judging import retrying
 from evaluation.judging.jury import JuryRule
 from evaluation.models import Endpoint, JudgeVersion, Run
