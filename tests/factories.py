@@ -10,8 +10,7 @@ from typing import Any
 from evaluation.core.canonical import content_hash
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
-from evaluation.judges.definitions import definitions
-from evaluation.judges.shipping import shipped_rubric_row
+from evaluation.judges.shipping import definitions, shipped_rubric_row
 from evaluation.models import (
     Answer,
     AnswerSet,
@@ -31,8 +30,8 @@ from evaluation.models import (
     User,
     WorkUnit,
 )
+from evaluation.work.lifecycle import RunConfig
 from evaluation.work.lifecycle import make_run as make_draft
-from evaluation.work.planning import RunConfig
 from review.models import ReviewQueue
 from review.models.queue_spec import SETTINGS, QueueSpec
 from review.queues.making import make_queue as new_queue

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 from evaluation.judges.definitions import declared
+import pytest
+
+from evaluation.judges.shipping import declared
 from evaluation.management.documenting import PAGE, page
 
 TEXT = PAGE.read_text(encoding="utf-8")

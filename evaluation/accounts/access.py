@@ -7,7 +7,7 @@ refused (403).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -53,11 +53,22 @@ PROJECT_PATH: dict[type[Model], str] = {
 
 def roles_in(user: Person, project_id: int) -> frozenset[str]:
     """The person's roles in a project; a superuser is an administrator everywhere."""
-    if not isinstance(user, User) or not user.is_active or not _token_reaches(user, project_id):
+    limit = getattr(user, "token_project_id", None)
+    return _roles(user, project_id=project_id) if limit in {None, project_id} else frozenset()
+
+
+def roles_anywhere(user: Person) -> frozenset[str]:
+    """The roles the person holds in any project, for navigation, never for authorisation of a row; a superuser is an
+    administrator."""
+    return _roles(user)
+
+
+def _roles(user: Person, **where: int) -> frozenset[str]:
+    if not isinstance(user, User) or not user.is_active:
         return frozenset()
     if user.is_superuser:
         return frozenset({Role.ADMIN})
-    return frozenset(RoleGrant.objects.filter(user=user, project_id=project_id).values_list("role", flat=True))
+    return frozenset(RoleGrant.objects.filter(user=user, **where).values_list("role", flat=True).distinct())
 
 
 def may(user: Person, project_id: int, action: Action) -> bool:
@@ -117,20 +128,6 @@ def fetch(rows: QuerySet[M], user: Person, action: Action, pk: int | str, *, pat
     return rows.get(pk=pk)
 
 
-def _token_reaches(user: User, project_id: int) -> bool:
-    limit = getattr(user, "token_project_id", None)
-    return limit is None or limit == project_id
-
-
-def roles_anywhere(user: User | AnonymousUser) -> frozenset[str]:
-    """The roles the person holds in any project; a superuser is an administrator."""
-    if not isinstance(user, User) or not user.is_active:
-        return frozenset()
-    if user.is_superuser:
-        return frozenset({Role.ADMIN})
-    return frozenset(RoleGrant.objects.filter(user=user).values_list("role", flat=True).distinct())
-
-
 def lock_project(project_id: int) -> None:
     """Wait until nobody else holds the project's turn; the transaction one is in gives it back at its end.
 
@@ -139,9 +136,8 @@ def lock_project(project_id: int) -> None:
     Project.objects.select_for_update().get(pk=project_id)
 
 
-Keeper = Callable[[User | AnonymousUser, Collection[int], str], None]
-
-
-def values_shown(user: User | AnonymousUser, answer_ids: Collection[int], via: str) -> None:
-    """Say that the person is about to see the judges' values of these answers; ``via`` names where, in a word."""
-    cast(Keeper, import_string(settings.CONCORD_VALUES_SHOWN))(user, answer_ids, via)
+def values_shown(user: Person, answer_ids: Collection[int], via: str) -> None:
+    """Say that the person is about to see the judges' values of these answers; ``via`` names where, in a word.
+    The human half keeps the list of who is no longer blind; the setting ``CONCORD_VALUES_SHOWN`` names its function."""
+    keep: Callable[[Person, Collection[int], str], None] = import_string(settings.CONCORD_VALUES_SHOWN)
+    keep(user, answer_ids, via)

@@ -29,10 +29,11 @@ FROM_ANYWHERE = 50
 _SALT = "evaluation.accounts.logging_in"
 
 
-def wait_until(name: str, address: str, now: datetime | None = None) -> datetime | None:
+def wait_until(name: str, address: str) -> datetime | None:
     """When the name may be tried again from the address; ``None`` for now. One query."""
-    moment = now or timezone.now()
-    rows = FailedLogin.objects.filter(name=_hashed(name), created_at__gt=moment - WINDOW).order_by("-created_at")
+    rows = FailedLogin.objects.filter(name=_hashed(name), created_at__gt=timezone.now() - WINDOW).order_by(
+        "-created_at"
+    )
     failures = list(rows.values_list("created_at", "address")[:FROM_ANYWHERE])
     here = [at for at, whence in failures if whence == _hashed(address)]
     counted = ((here, FROM_ONE_ADDRESS), ([at for at, _ in failures], FROM_ANYWHERE))

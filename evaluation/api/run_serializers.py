@@ -17,7 +17,7 @@ from evaluation.runs.costs import Spending, spending_by_rubric
 from evaluation.runs.progress import Progress, progress, progress_by_run
 from evaluation.runs.results import FAITHFULNESS, RELEVANCY, Drift, MetricFigures, drift, figures, updated_at, values_of
 from evaluation.wording.messages import explain_reason
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig
 
 VERBS = ("pause", "resume", "cancel", "retry-failed")
 

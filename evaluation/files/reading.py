@@ -1,21 +1,168 @@
-"""The entry to the file readers: bytes and a name in, a typed file or every problem out."""
+"""The entry to the file readers: bytes and a name in, a typed file or every problem out. What a file is, its
+content says first and its name second."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from evaluation.core.scales import Scale
 from evaluation.files.answer_rows import AnswerFile, answer_file
-from evaluation.files.json_tree import read_json, read_json_lines
 from evaluation.files.label_studio import read_annotations
 from evaluation.files.problems import MAX_BYTES, Limits, Problems
 from evaluation.files.question_rows import QuestionFile, question_file
 from evaluation.files.rating_rows import RatingFile, rating_file
-from evaluation.files.sniff import FileFormat, display_name, sniff
 from evaluation.files.tables import read_csv, read_xlsx
+from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
 from evaluation.files.tree import FileTree, Node
-from evaluation.files.yaml_tree import read_yaml
+
+_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+LONGEST = 100
+
+
+def display_name(name: str) -> str:
+    """The last part of the name, composed (NFC), with invisible and direction-changing characters spelled out
+    (``U+202E``) and at most 100 characters, the ending kept."""
+    last = re.split(r"[\\/]", name)[-1].strip() or "file"
+    composed = unicodedata.normalize("NFC", last)
+    seen = "".join(f"U+{ord(c):04X}" if unicodedata.category(c) in _UNSEEN else c for c in composed)
+    if len(seen) <= LONGEST:
+        return seen
+    return seen[: LONGEST - 21] + "…" + seen[-20:]
+
+
+def ending(name: str) -> str:
+    """The lower-case ending without its dot, empty where there is none."""
+    _, dot, last = display_name(name).rpartition(".")
+    return last.lower() if dot else ""
+
+
+_ENDINGS = {
+    "yaml": "yaml",
+    "yml": "yaml",
+    "json": "json",
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "csv": "csv",
+    "tsv": "csv",
+    "xlsx": "xlsx",
+}
+_ARCHIVES = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+_BOM = b"\xef\xbb\xbf"
+_UNICODE_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_HANGUL = re.compile("[가-힣]+")
+
+
+class FileFormat(StrEnum):
+    """The formats that are read."""
+
+    YAML = "yaml"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    XLSX = "xlsx"
+
+
+@dataclass(frozen=True, slots=True)
+class Sniffed:
+    """``text`` without a byte order mark, empty for workbooks. ``encoding`` is ``utf-8``, ``utf-8-sig``, ``cp949``
+    (recognised, so the preview says so) or empty for workbooks."""
+
+    format: FileFormat
+    text: str
+    encoding: str
+
+
+def sniff(data: bytes, name: str, problems: Problems, limits: Limits) -> Sniffed:
+    """Recognise format and encoding.
+
+    :raises InvalidFile: for an empty, too large or binary file, an unknown format, a content that is not what the
+        name says, and an encoding that cannot be read without guessing.
+    """
+    if len(data) > limits.bytes:
+        problems.stop("file_too_large", size=len(data), limit=limits.bytes)
+    if not data.strip():
+        problems.stop("file_empty")
+    given = _ENDINGS.get(ending(name), "")
+    if given == FileFormat.XLSX and data.startswith(b"PK\x03\x04"):
+        return Sniffed(FileFormat.XLSX, "", "")
+    _refuse_binary(data, problems)
+    if given == FileFormat.XLSX:
+        problems.stop("file_not_workbook")
+    text, encoding = _decode(data, problems)
+    if not text.strip():
+        problems.stop("file_empty")
+    if "\x00" in text:
+        problems.stop("nul_character", text.count("\n", 0, text.index("\x00")) + 1)
+    found = _by_content(text, given)
+    if not found:
+        problems.stop("format_unknown", known=", ".join(FileFormat))
+    return Sniffed(FileFormat(found), text, encoding)
+
+
+def _refuse_binary(data: bytes, problems: Problems) -> None:
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06", *_ARCHIVES)):
+        problems.stop("file_archive")
+    if data[:1024].lstrip().startswith(b"%PDF"):
+        problems.stop("file_pdf")
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
+        problems.stop("file_old_excel")
+    if data.startswith(_UNICODE_BOMS):
+        problems.stop("encoding_utf16")
+
+
+def _decode(data: bytes, problems: Problems) -> tuple[str, str]:
+    """UTF-8, else CP949 where it gives mostly Hangul; a damaged UTF-8 text is never read as CP949."""
+    try:
+        if data.startswith(_BOM):
+            return data.decode("utf-8-sig"), "utf-8-sig"
+        return data.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError as error:
+        line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
+    lossy = data.decode("utf-8", "replace")
+    damaged = lossy.count("\ufffd")
+    if data.startswith(_BOM) or _beyond_ascii(lossy) > 2 * damaged:
+        problems.stop("encoding_damaged", line, byte=f"0x{byte:02X}")
+    if b"\x00" in data:
+        problems.stop("file_binary")
+    try:
+        text = data.decode("cp949")
+    except UnicodeDecodeError as error:
+        line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
+        problems.stop("encoding_unknown", line, byte=f"0x{byte:02X}")
+    if 2 * (len(text) - len(_HANGUL.sub("", text))) < _beyond_ascii(text):
+        problems.stop("encoding_unknown", line, byte=f"0x{byte:02X}")
+    problems.remark("encoding_cp949")
+    return text, "cp949"
+
+
+def _beyond_ascii(text: str) -> int:
+    """How many characters are not ASCII."""
+    return len(text) - len(text.encode("ascii", "ignore"))
+
+
+def _by_content(text: str, given: str) -> str:
+    """The format; between JSON and JSON Lines the content decides, elsewhere the name where it is known."""
+    if given in {FileFormat.YAML, FileFormat.CSV}:
+        return given
+    lines = (line.strip() for line in text.split("\n"))
+    first = next(line for line in lines if line)
+    if first.startswith("["):
+        return FileFormat.JSON
+    if first.startswith("{"):
+        second = next((line for line in lines if line), "")
+        if first.endswith("}") and (second.startswith("{") or (not second and given == FileFormat.JSONL)):
+            return FileFormat.JSONL
+        return given if given and not first.endswith("{") else FileFormat.JSON
+    if given:
+        return given
+    if re.match(r"(-\s|---|#|%YAML|[^\s,;\t][^,;\t]*:(\s|$))", first):
+        return FileFormat.YAML
+    return FileFormat.CSV if re.search(r"[,;\t]", first) else ""
+
 
 QUESTION_FORMATS = tuple(FileFormat)
 ANSWER_FORMATS = (FileFormat.JSONL, FileFormat.JSON, FileFormat.CSV)
@@ -29,8 +176,7 @@ def read_questions(data: bytes, name: str, *, group_by: str = "", max_bytes: int
     :raises InvalidFile: with every problem found; nothing of the file is given back then.
     """
     problems = Problems(display_name(name))
-    tree = read_tree(data, problems, QUESTION_FORMATS, max_bytes)
-    return question_file(tree, problems, group_by=group_by)
+    return question_file(read_tree(data, problems, QUESTION_FORMATS, max_bytes), problems, group_by=group_by)
 
 
 def read_answers(data: bytes, name: str, *, max_bytes: int = MAX_BYTES) -> AnswerFile:
@@ -39,27 +185,20 @@ def read_answers(data: bytes, name: str, *, max_bytes: int = MAX_BYTES) -> Answe
     :raises InvalidFile: with every problem found.
     """
     problems = Problems(display_name(name))
-    tree = read_tree(data, problems, ANSWER_FORMATS, max_bytes)
-    return answer_file(tree, problems)
+    return answer_file(read_tree(data, problems, ANSWER_FORMATS, max_bytes), problems)
 
 
-def read_ratings(data: bytes, name: str, *, scales: Mapping[str, Scale], max_bytes: int = MAX_BYTES) -> RatingFile:
+def read_ratings(data: bytes, name: str, *, scales: Mapping[str, Scale]) -> RatingFile:
     """Read ratings or pairs from JSON Lines or CSV. ``scales``: of every metric that is known or was defined.
 
     :raises InvalidFile: with every problem found.
     """
     problems = Problems(display_name(name))
-    tree = read_tree(data, problems, RATING_FORMATS, max_bytes)
-    return rating_file(tree, problems, scales=scales)
+    return rating_file(read_tree(data, problems, RATING_FORMATS), problems, scales=scales)
 
 
 def read_label_studio(
-    data: bytes,
-    name: str,
-    *,
-    scales: Mapping[str, Scale],
-    annotators: Mapping[str, str],
-    max_bytes: int = MAX_BYTES,
+    data: bytes, name: str, *, scales: Mapping[str, Scale], annotators: Mapping[str, str]
 ) -> RatingFile:
     """Read the annotations of a Label Studio export (JSON). ``annotators``: its id or e-mail address of a person -> the
     label to keep.
@@ -67,7 +206,7 @@ def read_label_studio(
     :raises InvalidFile: with every problem found.
     """
     problems = Problems(display_name(name))
-    tree = read_tree(data, problems, (FileFormat.JSON,), max_bytes)
+    tree = read_tree(data, problems, (FileFormat.JSON,))
     return read_annotations(tree, problems, scales=scales, annotators=annotators)
 
 

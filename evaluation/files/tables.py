@@ -23,7 +23,7 @@ from evaluation.files.problems import Limits, Problems
 from evaluation.files.tree import Kind, Node, TreeBuilder
 
 
-def read_header(names: Sequence[str], problems: Problems, row: int = 1) -> list[str]:
+def read_header(names: Sequence[str], problems: Problems) -> list[str]:
     """The column names without surrounding white space; columns behind the last name are cut off.
 
     A name that is missing in between or stands twice is a problem.
@@ -34,13 +34,13 @@ def read_header(names: Sequence[str], problems: Problems, row: int = 1) -> list[
     while header and not header[-1]:
         header.pop()
     if not header:
-        problems.stop("header_empty", row, column=1)
+        problems.stop("header_empty", 1, column=1)
     seen: set[str] = set()
     for position, name in enumerate(header, start=1):
         if not name:
-            problems.add("header_empty", row, column=position)
+            problems.add("header_empty", 1, column=position)
         elif name in seen:
-            problems.add("header_twice", row, name, name=name)
+            problems.add("header_twice", 1, name, name=name)
         seen.add(name)
     return header
 

@@ -1,4 +1,6 @@
-"""A node to a typed value. What does not fit is noted with its line and field, and the empty value returned."""
+"""A node to a typed value, and a row of them. What does not fit is noted with its line and field, and the empty value
+returned. A row finds its fields by name and alias, remembers which were used, and keeps the rest.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from evaluation.files.json_tree import JSONSyntax, scan_json
 from evaluation.files.problems import SHORT_TEXT, Limits, Problems
+from evaluation.files.text_trees import JSONSyntax, scan_json
 from evaluation.files.tree import Kind, Node, TreeBuilder, plain
 
 _JSON_LIST = re.compile(r'\[\s*(?:["\[{\]]|null\b)')

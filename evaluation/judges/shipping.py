@@ -1,9 +1,9 @@
-"""Rows for what ships with the product: rubrics, profiles and the offline baseline judge, made on first use; and who
-judges a run: one judge, several side by side, or a jury."""
+"""Rows for what ships with the product: rubrics, profiles and the offline baseline judge, made on first use, and
+for the metrics that code declares; and who judges a run: one judge, several side by side, or a jury."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -11,10 +11,16 @@ from django.db import transaction
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.registry import MetricSpec
+from evaluation.embedding.catalogue import EMBEDDING_METRICS
 from evaluation.judging.baseline import BASELINE_VERSION
+from evaluation.judging.catalogue import judge_metrics
 from evaluation.judging.jury import JuryRule
 from evaluation.judging.rubric import Rubric, shipped_rubric
-from evaluation.models import Endpoint, JudgeVersion, ProfileVersion, Project, RubricVersion, User
+from evaluation.metrics.catalogue import RULE_METRICS
+from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion, User
+from evaluation.profiles.derived import answer_overall
+from evaluation.profiles.derived.catalogue import DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 
 BASELINE = "baseline"
@@ -175,3 +181,51 @@ def jury_row(project: Project, members: Sequence[JudgeVersion], rule: JuryRule) 
     params: dict[str, object] = {"jury": {"rule": str(rule), "members": names}}
     model, language = ", ".join(names)[:200], languages[0]
     return save_judge(project, f"{rule}-of-{len(names)}", None, model=model, language=language, params=params)
+
+
+def declared() -> dict[str, MetricSpec]:
+    """Every metric that code declares, by name."""
+    rules = (metric.spec for metric in RULE_METRICS)
+    derived = (*(metric.spec for metric in DERIVED_METRICS), answer_overall.SPEC)
+    return {spec.name: spec for spec in (*rules, *EMBEDDING_METRICS, *judge_metrics(), *derived)}
+
+
+def define(spec: MetricSpec) -> MetricDefinition:
+    """The row of a declared metric, made on first use."""
+    found = MetricDefinition.objects.filter(name=spec.name, version=spec.version).first()
+    if found:
+        return found
+    with transaction.atomic():
+        made, _ = MetricDefinition.objects.get_or_create(
+            name=spec.name,
+            version=spec.version,
+            defaults={
+                "kind": spec.kind,
+                "scale": str(spec.scale),
+                "direction": spec.direction,
+                "review_form": spec.review_form,
+                "rubric_family": spec.rubric_family,
+                "title": {"en": spec.title.en, "ko": spec.title.ko},
+                "content_hash": spec.definition_hash,
+            },
+        )
+    return made
+
+
+def definitions(names: Iterable[str]) -> dict[str, MetricDefinition]:
+    """Rows of the named metrics: declared ones made on first use, others by their newest version.
+
+    :raises UnknownName: for a name that neither code nor an import has defined.
+    """
+    known = declared()
+    found: dict[str, MetricDefinition] = {}
+    for name in names:
+        row = (
+            define(known[name])
+            if name in known
+            else MetricDefinition.objects.filter(name=name).order_by("-version").first()
+        )
+        if row is None:
+            raise UnknownName("metric", name, [*known, *MetricDefinition.objects.values_list("name", flat=True)])
+        found[name] = row
+    return found

@@ -16,7 +16,7 @@ from evaluation.core.canonical import content_hash, normal_form
 from evaluation.core.errors import Problem, Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.files.question_rows import QuestionFile
-from evaluation.files.sniff import display_name
+from evaluation.files.reading import display_name
 from evaluation.models import Project, Question, QuestionSet, User
 
 _FIELDS = tuple(name for name in QuestionSpec.model_fields if name != "id")

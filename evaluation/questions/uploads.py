@@ -21,8 +21,7 @@ from evaluation.accounts import audit
 from evaluation.core.errors import Problem, Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.files.question_rows import QuestionFile
-from evaluation.files.reading import read_questions
-from evaluation.files.sniff import display_name
+from evaluation.files.reading import display_name, read_questions
 from evaluation.models import ImportBatch, Project, QuestionSet, User
 from evaluation.questions.importing import (
     Difference,

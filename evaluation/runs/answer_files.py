@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from django.conf import settings
@@ -16,8 +16,7 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.core.samples import AnswerSpec
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
-from evaluation.files.reading import read_answers
-from evaluation.files.sniff import display_name
+from evaluation.files.reading import display_name, read_answers
 from evaluation.judges.shipping import profile_row
 from evaluation.models import (
     Answer,
@@ -90,7 +89,7 @@ def match_answers(question_set: QuestionSet, file: AnswerFile, file_name: str) -
     for row in file.answers:
         found = _resolve(row, known, len(problems) < MOST_HINTS)
         if isinstance(found, Problem):
-            problems.append(_placed(found, file_name, row))
+            problems.append(replace(found, file=file_name, line=row.line))
             continue
         key = (found.external_id, row.sample)
         if key in first:
@@ -122,10 +121,6 @@ def _resolve(row: AnswerRow, known: _Known, hint: bool) -> Answered | Problem:
         return Problem("question_unknown", field="question_id", params={"id": id_})
     pk, external_id, _ = known.by_id[id_]
     return Answered(row, pk, external_id)
-
-
-def _placed(problem: Problem, file_name: str, row: AnswerRow) -> Problem:
-    return Problem(problem.code, file_name, row.line, problem.field, problem.params)
 
 
 def _remarks(rows: Sequence[Answered], missing: Sequence[str], known: _Known, file_name: str) -> list[Problem]:
@@ -166,17 +161,15 @@ def import_answer_file(
     *,
     by: User | None,
     name: str = "",
-    k: int = 5,
-    seconds: float = PATIENCE,
 ) -> Run:
-    """Read, store and score an answer file; the run, complete unless its rules took longer than ``seconds``.
+    """Read, store and score an answer file; the run, complete unless its rules took longer than ``PATIENCE``.
 
     :raises InvalidFile: with every problem; nothing is imported then.
     :raises Refused: ``bad_name`` for a system name that cannot be stored.
     """
     file = read_answers(data, file_name, max_bytes=settings.CONCORD_UPLOAD_BYTES)
-    imported = import_answers(question_set, system, file, data=data, file_name=file_name, by=by, name=name, k=k)
-    return score_by_rules(imported.run, seconds=seconds)
+    imported = import_answers(question_set, system, file, data=data, file_name=file_name, by=by, name=name)
+    return score_by_rules(imported.run)
 
 
 def score_by_rules(run: Run, *, seconds: float = PATIENCE) -> Run:
@@ -219,7 +212,9 @@ def import_answers(
         if run is None:
             run = prepare_run(answers, profile, judge=None, name=name, by=by)
         start(run, by)
-    remarks = [*file.remarks, *answered.remarks, *_system_remark(file, version)]
+    remarks = [*file.remarks, *answered.remarks]
+    if file.system and composed(file.system) != version.system.name:  # allowed, but said
+        remarks.append(Problem("system_differs", params={"given": version.system.name, "file_says": file.system}))
     if not created:
         remarks.append(Problem("answers_unchanged", shown, params={"answers": answers.pk, "run": run.pk}))
     return ImportedAnswers(run, created, answered.missing, tuple(remarks))
@@ -330,10 +325,3 @@ def _contexts(answer: Answer, spec: AnswerSpec) -> list[Context]:
         )
         for position, context in enumerate(spec.contexts or ())
     ]
-
-
-def _system_remark(file: AnswerFile, version: SystemVersion) -> list[Problem]:
-    """The rows may name another system than the one they are imported for: allowed, but said."""
-    if not file.system or composed(file.system) == version.system.name:
-        return []
-    return [Problem("system_differs", params={"given": version.system.name, "file_says": file.system})]

@@ -17,8 +17,7 @@ from django.db.models.functions import Now
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
-from evaluation.judges.clients import client_of
-from evaluation.judges.embedders import embedder_of, tokens_of
+from evaluation.judges.clients import client_of, embedder_of, tokens_of
 from evaluation.judges.pinning import pin, pinned_columns
 from evaluation.judging.calls import Outcome, Rung
 from evaluation.judging.pacing import Allowance
@@ -33,23 +32,23 @@ from evaluation.scoring.replies import kept_for
 from evaluation.scoring.writing import incomplete_metrics
 from evaluation.work import dispatch, tracing, units
 from evaluation.work.database import STORAGE_FULL, is_short_of_space, look_again, retry_on_db_error, try_writing
-from evaluation.work.lifecycle import begin, pause, unpinned
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig, begin, pause, unpinned
 from evaluation.work.plugins import OFF, batch_hooks
 from evaluation.work.shares import Granted, Share
 from evaluation.work.units import State
 
 
-def preflight(run: Run, deadline: float, rng: random.Random | None = None) -> None:
+def preflight(run: Run, deadline: float) -> None:
     """Pin every judge of the run that is not pinned yet, then let the run begin; pause it with the reason where one
     cannot be. A run in another state is left alone, and so is a server that asked for more time.
 
     ``deadline`` is in monotonic seconds: when it is over the rest is left to the next worker.
     """
-    if run.state != Run.State.PREFLIGHT or retry_on_db_error(lambda: _asked_to_wait(run)):
+    waits = Preflight.objects.filter(run=run, retry_at__gt=Now())
+    if run.state != Run.State.PREFLIGHT or retry_on_db_error(waits.exists):
         return
     for judge in retry_on_db_error(lambda: unpinned(run)):
-        if not pin(judge, _RunPins(run, judge), deadline, rng or random.Random()):
+        if not pin(judge, _RunPins(run, judge), deadline, random.Random()):
             return
     retry_on_db_error(lambda: begin(run))
 
@@ -80,21 +79,14 @@ class _RunPins:
 
     def keep(self, found: Probed, wait: float | None) -> None:
         """Where two workers pinned at once the first one's rung holds for both."""
-        row = Preflight(run=self.run, **pinned_columns(self.judge, found, wait, _repeats(self.run)))
+        # A mean of repeats is another judge than a single verdict.
+        repeat = RunConfig.model_validate(self.run.config).repeat
+        beside = [repeat] if repeat > 1 else []
+        row = Preflight(run=self.run, **pinned_columns(self.judge, found, wait, beside))
         Preflight.objects.bulk_create([row], ignore_conflicts=found.outcome == Outcome.OK)
 
     def stop(self, reason: str) -> None:
         pause(self.run, reason=reason)
-
-
-def _asked_to_wait(run: Run) -> bool:
-    return Preflight.objects.filter(run=run, retry_at__gt=Now()).exists()
-
-
-def _repeats(run: Run) -> list[int]:
-    """Their number where there are several: a mean of repeats is another judge than a single verdict."""
-    repeats = RunConfig.model_validate(run.config).repeat
-    return [repeats] if repeats > 1 else []
 
 
 CRASH_LOOP = "crash_loop"
@@ -103,22 +95,20 @@ UPSTREAM = "upstream"
 
 def park_crash_loops(run: Run) -> int:
     """Fail the units whose workers died again and again, so that the rest of the run completes."""
-    parked = list(units.crash_looping().filter(run=run))
-    return writing.write([_failed(run, unit, CRASH_LOOP) for unit in parked]) if parked else 0
+    failed = Result.failed(CRASH_LOOP)
+    outcomes = [
+        writing.Outcome(unit, dict.fromkeys(expected_metrics(run, unit), failed), CRASH_LOOP)
+        for unit in units.crash_looping().filter(run=run)
+    ]
+    return writing.write(outcomes) if outcomes else 0
 
 
 def fail_dependents(run: Run) -> int:
     """Fail the blocked units whose predecessor failed."""
-    waiting = list(WorkUnit.objects.filter(run=run, state=State.BLOCKED, needs__state=State.FAILED))
-    for unit in waiting:
-        WorkUnit.objects.filter(pk=unit.pk, state=State.BLOCKED).update(
-            state=State.FAILED, reason=UPSTREAM, finished_at=Now()
-        )
-    return len(waiting)
-
-
-def _failed(run: Run, unit: WorkUnit, reason: str) -> writing.Outcome:
-    return writing.Outcome(unit, {m: Result.failed(reason) for m in expected_metrics(run, unit)}, reason)
+    waiting = WorkUnit.objects.filter(run=run, state=State.BLOCKED, needs__state=State.FAILED)
+    ids = list(waiting.values_list("pk", flat=True))
+    blocked = WorkUnit.objects.filter(pk__in=ids, state=State.BLOCKED)
+    return blocked.update(state=State.FAILED, reason=UPSTREAM, finished_at=Now()) if ids else 0
 
 
 def settle(run: Run) -> bool:
@@ -164,9 +154,8 @@ def drain(run_id: int, *, seconds: float, tick: Callable[[], None] | None = None
 def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run:
     run = retry_on_db_error(lambda: Run.objects.select_related("profile_version").get(pk=run_id))
     config = RunConfig.model_validate(run.config)
-    retry_on_db_error(
-        try_writing, seconds=UNWRITABLE_SECONDS
-    )  # before anything is paid for that could not be written down
+    # Before anything is paid for that could not be written down.
+    retry_on_db_error(try_writing, seconds=UNWRITABLE_SECONDS)
     if run.state == Run.State.RUNNING and is_short_of_space():
         retry_on_db_error(lambda: pause(run, reason=STORAGE_FULL))
         return run

@@ -16,7 +16,7 @@ from evaluation.core.registry import Direction
 from evaluation.criteria.services import active, active_by_name, idle_names
 from evaluation.embedding import bert_score
 from evaluation.embedding.catalogue import EMBEDDING_NAMES
-from evaluation.judges.embedders import chosen_embedding, chosen_tokens
+from evaluation.judges.clients import chosen_embedding, chosen_tokens
 from evaluation.judges.shipping import bench_of, profile_row, shipped_rubric_row
 from evaluation.judging.catalogue import family_named, family_of, judge_metrics
 from evaluation.judging.families import asked_back
@@ -34,8 +34,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec
-from evaluation.work.lifecycle import cancel, make_run, pause, resume, start
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig, cancel, make_run, pause, resume, start
 from evaluation.work.plugins import require
 
 FULL_RAG = "full_rag"
@@ -125,7 +124,9 @@ def prepare_run(
         batch=batch,
     )
     if batch:
-        _check_batches([one for one in (judge, *beside) if one])
+        require("batches")
+        if not any(one and one.endpoint and one.endpoint.batches for one in (judge, *beside)):
+            raise Refused("no_batches")
     judges: list[tuple[JudgeVersion, RubricVersion, bool]] = []
     if judge:
         judges = [(judge, rubric, True) for rubric in _rubrics(judge, families, criteria)]
@@ -138,12 +139,6 @@ def prepare_run(
 def _rubrics(judge: JudgeVersion, families: Sequence[str], criteria: Sequence[CriterionEvent]) -> list[RubricVersion]:
     shipped = [shipped_rubric_row(family, judge.language) for family in families]
     return shipped + [event.rubric(judge.language) for event in criteria]
-
-
-def _check_batches(judges: Sequence[JudgeVersion]) -> None:
-    require("batches")
-    if not any(one.endpoint and one.endpoint.batches for one in judges):
-        raise Refused("no_batches")
 
 
 def _check_known(names: Collection[str], project_id: int) -> None:
@@ -287,7 +282,10 @@ def ask_for_run(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
     """
     with transaction.atomic():
         lock_project(answers.project_id)
-        if existing := _asked_before(answers, wanted.start_token):
+        token = wanted.start_token
+        if token and (existing := Run.objects.filter(start_token=token).first()):
+            if existing.answer_set_id != answers.pk:
+                raise Refused("start_token_used")
             return existing
         run = _prepared(answers, wanted, by)
         start(run, by)
@@ -295,12 +293,9 @@ def ask_for_run(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
 
 
 def _prepared(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
-    project = answers.project
-    bench = (
-        None
-        if wanted.judge is None
-        else bench_of(project, [wanted.judge, *wanted.beside], wanted.jury, baseline=wanted.baseline)
-    )
+    project, bench = answers.project, None
+    if wanted.judge is not None:
+        bench = bench_of(project, [wanted.judge, *wanted.beside], wanted.jury, baseline=wanted.baseline)
     return prepare_run(
         answers,
         profile_row(project, wanted.profile),
@@ -318,13 +313,6 @@ def _prepared(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
         embeddings_of=wanted.embeddings,
         also=wanted.metrics,
     )
-
-
-def _asked_before(answers: AnswerSet, token: UUID | None) -> Run | None:
-    run = Run.objects.filter(start_token=token).first() if token else None
-    if run and run.answer_set_id != answers.pk:
-        raise Refused("start_token_used")
-    return run
 
 
 def pause_run(run: Run, by: User | None) -> Run:

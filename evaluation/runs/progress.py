@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
 from evaluation.runs.costs import UNSENT, Spending, expected_cost, spending_by_run
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig
 from evaluation.work.plugins import BatchesOut, batch_hooks
 from evaluation.work.shares import live_shares
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -17,7 +17,7 @@ from django.db.models import Avg, Count, Exists, Max, OuterRef, Prefetch, QueryS
 from evaluation.core.samples import Status
 from evaluation.models import Answer, JudgeVersion, ProfileVersion, QuestionSet, RubricVersion, Run, Score, WorkUnit
 from evaluation.scoring.writing import counting, current
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig
 
 #: Names of source 002 for the means of a run, and for the values of one answer.
 FAITHFULNESS, RELEVANCY = "generation_faithfulness", "answer_relevancy"
@@ -103,11 +103,8 @@ def values_of(run: Run, answers: Collection[Answer]) -> dict[int, Mapping[str, f
     )
     for answer, metric, value in rows.values_list("answer_id", "metric__name", "value"):
         found[answer, metric].append(value or 0.0)
-    return {a.pk: {name: _mean(found.get((a.pk, metric), ())) for name, metric in VALUES.items()} for a in answers}
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return statistics.fmean(values) if values else None
+    means = {key: statistics.fmean(values) for key, values in found.items()}
+    return {a.pk: {name: means.get((a.pk, metric)) for name, metric in VALUES.items()} for a in answers}
 
 
 def updated_at(run: Run) -> datetime:
@@ -138,28 +135,19 @@ class Drift:
 
 def drift(run: Run) -> tuple[Drift, ...]:
     """The parts of the run that have a newer version now."""
-    profile, questions = run.profile_version, run.answer_set.question_set
-    named = {"project_id": run.project_id}
     found = [
-        _drift(Part.PROFILE, profile.name, profile.version, _newest(ProfileVersion, name=profile.name, **named)),
-        _drift(
-            Part.QUESTION_SET, questions.name, questions.version, _newest(QuestionSet, name=questions.name, **named)
-        ),
+        _drift(Part.PROFILE, run.profile_version, "project_id", "name"),
+        _drift(Part.QUESTION_SET, run.answer_set.question_set, "project_id", "name"),
     ]
     for judge in run.judges.select_related("judge_version", "rubric_version"):
-        version, rubric = judge.judge_version, judge.rubric_version
-        same_rubric = {"family": rubric.family, "language": rubric.language}
-        found += [
-            _drift(Part.JUDGE, version.name, version.version, _newest(JudgeVersion, name=version.name, **named)),
-            _drift(Part.RUBRIC, rubric.family, rubric.version, _newest(RubricVersion, **same_rubric)),
-        ]
+        found.append(_drift(Part.JUDGE, judge.judge_version, "project_id", "name"))
+        found.append(_drift(Part.RUBRIC, judge.rubric_version, "family", "language"))
     return tuple(dict.fromkeys(one for one in found if one))
 
 
-def _newest(model: type[ProfileVersion | QuestionSet | JudgeVersion | RubricVersion], **fields: object) -> int:
-    newest: int | None = model._default_manager.filter(**fields).aggregate(newest=Max("version"))["newest"]
-    return newest or 0
-
-
-def _drift(part: Part, name: str, used: int, newest: int) -> Drift | None:
-    return Drift(part, name, used, newest) if newest > used else None
+def _drift(part: Part, used: ProfileVersion | QuestionSet | JudgeVersion | RubricVersion, *same: str) -> Drift | None:
+    """``same``: the columns that all versions of it share."""
+    versions = type(used)._default_manager.filter(**{name: getattr(used, name) for name in same})
+    newest = versions.aggregate(newest=Max("version"))["newest"] or 0
+    name = used.family if isinstance(used, RubricVersion) else used.name
+    return Drift(part, name, used.version, newest) if newest > used.version else None

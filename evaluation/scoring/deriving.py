@@ -11,6 +11,7 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import QuerySet, prefetch_related_objects
 
@@ -18,7 +19,7 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.registry import Kind
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
 from evaluation.core.scales import Scale
-from evaluation.judges.definitions import define, definitions
+from evaluation.judges.shipping import define, definitions
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.jury import JuryRule, joined
 from evaluation.metrics.catalogue import rule_metric_named
@@ -30,7 +31,7 @@ from evaluation.profiles.derived.answer_overall import answer_overall, has_answe
 from evaluation.profiles.derived.catalogue import DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring.writing import Outcome, counting, current, write
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig
 
 RULE_BATCH = 200
 RETRIEVAL_INPUTS = {"latency", "retrieved_ids"}  # what can be computed where the system only retrieved
@@ -157,27 +158,27 @@ def _insert(run: Run, metrics: Mapping[str, MetricDefinition], made: Mapping[tup
     rows = []
     for (answer_id, name), result in made.items():
         before = newest.get((answer_id, name))
-        if before is None or _said(before) != (result.status, result.value, result.reason):
-            rows.append(_score(run, answer_id, metrics[name], result, before.round + 1 if before else 0))
+        if before is None or (before.status, before.value, before.reason) != (
+            result.status,
+            result.value,
+            result.reason,
+        ):
+            origin = content_hash(["derived", run.pk, answer_id])
+            rows.append(_next_score(before, result, run=run, answer_id=answer_id, metric=metrics[name], origin=origin))
     Score.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
     return len(rows)
 
 
-def _said(score: Score) -> tuple[str, float | None, str]:
-    return score.status, score.value, score.reason
-
-
-def _score(run: Run, answer_id: int, metric: MetricDefinition, result: Result, number: int) -> Score:
+def _next_score(before: Score | None, result: Result, **about: Any) -> Score:
+    """A result that belongs to no unit, in the round after that of the score it supersedes."""
     return Score(
-        run=run,
-        answer_id=answer_id,
-        metric=metric,
-        origin=content_hash(["derived", run.pk, answer_id]),
-        round=number,
+        round=before.round + 1 if before else 0,
         status=result.status,
         value=result.value,
+        label=result.label,
         reason=result.reason,
         detail=dict(result.detail),
+        **about,
     )
 
 
@@ -208,8 +209,12 @@ def _join(run: Run, jury: RunJudge, seats: Sequence[RunJudge]) -> int:
     rows = []
     for key, said in by_answer.items():
         result, old = joined(said, JuryRule(spec["rule"])), before.get(key)
-        if old is None or (old.status, old.value, old.label, old.detail) != _row(result):
-            rows.append(_jury_score(run, jury, key, result, old.round + 1 if old else 0))
+        row = (result.status, result.value, result.label, dict(result.detail))
+        if old is None or (old.status, old.value, old.label, old.detail) != row:
+            about = {"run": run, "answer_id": key[0], "metric_id": key[1]}
+            origin = content_hash(["jury", run.pk, jury.pk, key[0]])
+            by = {"judge_version_id": jury.judge_version_id, "rubric_version_id": jury.rubric_version_id}
+            rows.append(_next_score(old, result, **about, **by, origin=origin))
     Score.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
     return len(rows)
 
@@ -225,25 +230,3 @@ def _judge_results(run: Run, member: RunJudge) -> Iterator[tuple[_Key, Result]]:
 
 def _scores(run: Run, seat: RunJudge) -> QuerySet[Score]:
     return Score.objects.filter(run=run, judge_version=seat.judge_version_id, rubric_version=seat.rubric_version_id)
-
-
-def _row(result: Result) -> tuple[str, float | None, str | None, dict[str, object]]:
-    return result.status, result.value, result.label, dict(result.detail)
-
-
-def _jury_score(run: Run, jury: RunJudge, key: _Key, result: Result, number: int) -> Score:
-    answer_id, metric_id = key
-    return Score(
-        run=run,
-        answer_id=answer_id,
-        metric_id=metric_id,
-        origin=content_hash(["jury", run.pk, jury.pk, answer_id]),
-        round=number,
-        judge_version_id=jury.judge_version_id,
-        rubric_version_id=jury.rubric_version_id,
-        status=result.status,
-        value=result.value,
-        label=result.label,
-        reason=result.reason,
-        detail=dict(result.detail),
-    )

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
 from evaluation.judging.limits import Rate
@@ -85,9 +84,7 @@ class SingleCalls:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *details: Any) -> None:
         retry_on_db_error(self._share.leave)
 
 
@@ -179,11 +176,9 @@ class SharedPool:
         self._pool.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *details: Any) -> None:
         try:
-            self._pool.__exit__(kind, error, trace)
+            self._pool.__exit__(*details)
         finally:
             if self._share is not None:
                 retry_on_db_error(self._share.leave)

@@ -136,18 +136,6 @@ def end(reasons: Mapping[WorkUnit, str]) -> list[WorkUnit]:
     return kept
 
 
-def finish(unit: WorkUnit) -> bool:
-    """Mark the unit done; see :func:`end`. False when the claim was lost meanwhile."""
-    with transaction.atomic():
-        return bool(end({unit: ""}))
-
-
-def fail(unit: WorkUnit, reason: str) -> bool:
-    """Mark the unit failed for a reason; false when the claim was lost meanwhile."""
-    with transaction.atomic():
-        return bool(end({unit: reason}))
-
-
 def extend(units: Sequence[WorkUnit]) -> None:
     """Heartbeat: prolong the leases that are still held."""
     until = Now() + timedelta(seconds=settings.CONCORD_LEASE_SECONDS)

@@ -19,7 +19,7 @@ from evaluation.accounts.access import may
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.judges.definitions import definitions
+from evaluation.judges.shipping import definitions
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from review.evidence.decisions import standing
 from review.evidence.rating_input import check_value

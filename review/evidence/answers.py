@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef
 
 from evaluation.models import Answer, Run
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig
 from review.evidence.rating_input import FlagKind
 from review.models import EventRuling
 

@@ -15,8 +15,7 @@ from django.db import transaction
 from evaluation.accounts import audit
 from evaluation.core.errors import Problem
 from evaluation.files.rating_values import Rater, read_definitions
-from evaluation.files.reading import read_label_studio, read_ratings
-from evaluation.files.sniff import display_name
+from evaluation.files.reading import display_name, read_label_studio, read_ratings
 from evaluation.models import Run, User
 from evaluation.work.database import look_again
 from review.imports.judge_scores import known_metrics, store_judge_scores

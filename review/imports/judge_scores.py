@@ -18,7 +18,7 @@ from evaluation.core.registry import Direction, Kind, review_form_of
 from evaluation.core.samples import Status
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.criteria.services import active
-from evaluation.judges.definitions import declared, define
+from evaluation.judges.shipping import declared, define
 from evaluation.models import Criterion, Finding, MetricDefinition, Run, Score
 from review.imports.ratings import Placed
 from review.models import Rating

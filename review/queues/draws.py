@@ -14,7 +14,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.samples import Status
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig
 from review.evidence.order import new_seed
 from review.evidence.scored_values import MachineValue, machine_values
 from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue

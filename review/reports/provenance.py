@@ -17,7 +17,7 @@ from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
 from evaluation.judging.calls import Outcome
 from evaluation.models import Endpoint, MetricDefinition, Reply, Run, WorkUnit
 from evaluation.runs.costs import Spending, altogether, spending_by_rubric
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig
 from review.models import Draw
 
 

@@ -25,7 +25,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection, transaction
 from django.utils import timezone
 
-from evaluation.judges.definitions import definitions
+from evaluation.judges.shipping import definitions
 from evaluation.models import Answer, AnswerSet, ApiToken, QuestionSet, RoleGrant, Run, System, SystemVersion, User
 from tests.factories import make_question_set, make_queue, make_scored_run
 

@@ -15,10 +15,10 @@ django.setup()
 
 from django.core.management import call_command
 
-from evaluation.scoring import conversations
+from evaluation.scoring import judges
 
 POISON = "city 7."
-_honest = conversations.judge_call
+_honest = judges.judge_call
 
 
 def _deadly(rubric, question, answer, *rest, **options):  # type: ignore[no-untyped-def]
@@ -27,5 +27,5 @@ def _deadly(rubric, question, answer, *rest, **options):  # type: ignore[no-unty
     return _honest(rubric, question, answer, *rest, **options)
 
 
-conversations.judge_call = _deadly
+judges.judge_call = _deadly
 call_command(*sys.argv[1:])

@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import QuestionSpec
-from evaluation.judges.definitions import definitions
-from evaluation.judges.shipping import profile_row, shipped_rubric_row
+from evaluation.judges.shipping import definitions, profile_row, shipped_rubric_row
 from evaluation.models import (
     Answer,
     AnswerSet,
@@ -23,8 +22,7 @@ from evaluation.models import (
     Score,
     User,
 )
-from evaluation.work.lifecycle import make_run
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig, make_run
 from review.models import (
     Assignment,
     Draw,

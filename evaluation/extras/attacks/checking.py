@@ -13,8 +13,16 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused
-from evaluation.extras.attacks.running import AT_ONCE, Attacker, Faced, NoJudge, rubric_of_attacks
-from evaluation.extras.attacks.spec import AttackKind, attack_sets, attacks_hash
+from evaluation.extras.attacks.running import (
+    AT_ONCE,
+    Attacker,
+    AttackKind,
+    Faced,
+    NoJudge,
+    attack_sets,
+    attacks_hash,
+    rubric_of_attacks,
+)
 from evaluation.judges.clients import client_of
 from evaluation.judges.pinning import cost_of_all, probed
 from evaluation.judging.calls import JudgeReply, Outcome, Rung

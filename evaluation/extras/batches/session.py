@@ -18,8 +18,7 @@ from evaluation.judging.asking import Heard
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.prompt import request_hash
 from evaluation.models import BatchLine, Endpoint, JudgeBatch, Reply
-from evaluation.scoring.conversations import earlier_replies
-from evaluation.scoring.judges import JudgeSession, UnitFlight
+from evaluation.scoring.judges import JudgeSession, UnitFlight, earlier_replies
 from evaluation.scoring.replies import insert_replies, reply_row
 from evaluation.work import units
 from evaluation.work.database import retry_on_db_error

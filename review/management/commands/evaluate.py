@@ -22,8 +22,7 @@ from evaluation.runs.making import (
     project_named,
     question_set_named,
 )
-from evaluation.work.lifecycle import start
-from evaluation.work.planning import planned_units
+from evaluation.work.lifecycle import planned_units, start
 from review.comparisons.gating import gate_of
 from review.management.options import add_gate_arguments, gate_asked, refusals
 from review.management.tables import show_results

@@ -14,8 +14,7 @@ import pytest
 from evaluation.core.canonical import content_hash
 from evaluation.core.scales import Scale
 from evaluation.files.export import neutral
-from evaluation.files.reading import read_answers, read_questions, read_ratings
-from evaluation.files.sniff import display_name
+from evaluation.files.reading import display_name, read_answers, read_questions, read_ratings
 from tests.evaluation.files.support import facts, jsonl, refused, xlsx
 
 QUESTION = "- id: q1\n  category: single_hop\n  question: 무엇인가요?\n"

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from evaluation.core.errors import InvalidFile
 from evaluation.core.scales import Scale
 from evaluation.files.export import csv_chunks, json_lines, neutral
-from evaluation.files.json_tree import read_json, read_json_lines
-from evaluation.files.problems import PARAMETERS, Limits, Problems
+from evaluation.files.problems import Limits, Problems
 from evaluation.files.reading import read_answers, read_questions, read_ratings
 from evaluation.files.tables import read_csv, read_xlsx
+from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
 from evaluation.files.tree import plain
-from evaluation.files.yaml_tree import read_yaml
+from tests.evaluation.files.codes import PARAMETERS
 from tests.evaluation.files.support import xlsx
 
 NAMES = ["a.yaml", "a.json", "a.jsonl", "a.csv", "a.xlsx", "a", "../a.tsv"]

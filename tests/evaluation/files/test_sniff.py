@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.files.problems import Limits, Problems
-from evaluation.files.sniff import sniff
+from evaluation.files.reading import sniff
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import InvalidFile
-from evaluation.files.json_tree import read_json, read_json_lines
 from evaluation.files.problems import Limits, Problems
 from evaluation.files.tables import read_csv, read_xlsx
+from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
 from evaluation.files.tree import Kind, Node, plain
-from evaluation.files.yaml_tree import read_yaml
 from tests.evaluation.files.support import facts, xlsx
 
 

@@ -24,7 +24,7 @@ from evaluation.runs.costs import (
     spending_by_rubric,
 )
 from evaluation.runs.progress import calls_of, progress
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig
 from tests.factories import make_answer_set, make_draft_run, make_judge, make_units
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ import pytest
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import Attempt, JudgeVersion, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
-from evaluation.scoring.conversations import earlier_replies
+from evaluation.scoring.judges import earlier_replies
 from evaluation.work.lifecycle import retry_failed
 from review.comparisons.versions import differing_versions
 from review.evidence.scored_values import machine_values

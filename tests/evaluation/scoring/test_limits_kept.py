@@ -19,8 +19,7 @@ from evaluation.models.work import EndpointShare
 from evaluation.runs.draining import drain, preflight
 from evaluation.work import dispatch, units
 from evaluation.work.dispatch import stalled_runs, sweep
-from evaluation.work.lifecycle import make_run, start
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig, make_run, start
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions
 

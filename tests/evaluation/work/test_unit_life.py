@@ -35,12 +35,12 @@ class UnitLife(RuleBasedStateMachine):
 
     @rule(pick=st.integers(0, 99))
     def finish(self, pick: int) -> None:
-        if self.held and units.finish(unit := self.held.pop(pick % len(self.held))):
+        if self.held and units.end({(unit := self.held.pop(pick % len(self.held))): ""}):
             self.written[unit.pk] = self.written.get(unit.pk, 0) + 1
 
     @rule(pick=st.integers(0, 99))
     def fail(self, pick: int) -> None:
-        if self.held and units.fail(unit := self.held.pop(pick % len(self.held)), "parse"):
+        if self.held and units.end({(unit := self.held.pop(pick % len(self.held))): "parse"}):
             self.written[unit.pk] = self.written.get(unit.pk, 0) + 1
 
     @rule(pick=st.integers(0, 99))

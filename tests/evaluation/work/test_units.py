@@ -50,11 +50,11 @@ def test_who_lost_the_claim_can_neither_finish_nor_fail_nor_give_back(run: Run) 
     (zombie,) = units.claim(run.pk, ASK, 1)
     lapse(zombie)
     (holder,) = units.claim(run.pk, ASK, 1)
-    assert not units.finish(zombie)
-    assert not units.fail(zombie, "late")
+    assert not units.end({zombie: ""})
+    assert not units.end({zombie: "late"})
     assert not units.give_back(zombie)
-    assert units.finish(holder)
-    assert not units.finish(holder)
+    assert units.end({holder: ""})
+    assert not units.end({holder: ""})
 
 
 def test_a_unit_that_never_ends_is_no_longer_claimed_after_its_last_try(run: Run) -> None:
@@ -97,7 +97,7 @@ def test_a_blocked_unit_opens_when_the_one_it_needs_is_done(run: Run) -> None:
     WorkUnit.objects.filter(pk=second.pk).update(needs=first, state=State.BLOCKED)
     (claimed,) = units.claim(run.pk, ASK, 5)
     assert claimed.pk == first.pk
-    assert units.finish(claimed)
+    assert units.end({claimed: ""})
     assert [u.pk for u in units.claim(run.pk, ASK, 5)] == [second.pk]
 
 

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
 from evaluation.models import JudgeVersion, QuestionSet, Run
-from evaluation.work.planning import RunConfig
+from evaluation.work.lifecycle import RunConfig
 from review.comparisons.whole import compare
 from review.models import Exposure
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluation.core.errors import Refused
-from evaluation.judges.definitions import definitions
+from evaluation.judges.shipping import definitions
 from evaluation.models import AuditEvent, MetricDefinition, Run, User
 from review.decisions.overrides import effect_of, override, override_many, revert
 from review.evidence.effective import effective_values

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import Refused
-from evaluation.judges.definitions import definitions
+from evaluation.judges.shipping import definitions
 from evaluation.models import Run, Score
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue

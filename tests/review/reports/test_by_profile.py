@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from evaluation.judges.definitions import definitions
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipping import definitions, profile_row
 from evaluation.models import Finding, Run, Score
 from review.reports.by_profile.section import ProfileSection
 from review.reports.exporting import export

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.judges.definitions import definitions
+from evaluation.judges.shipping import definitions
 from evaluation.models import Answer, Context, Run, User
 from evaluation.wording.messages import explain
 from review.decisions.overrides import override

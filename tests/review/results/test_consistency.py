@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.judges.definitions import definitions
+from evaluation.judges.shipping import definitions
 from evaluation.models import MetricDefinition, Run, User
 from review.models import ItemEvent, Rating, ReviewQueue
 from review.queues.progress import paces

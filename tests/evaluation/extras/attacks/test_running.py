@@ -7,13 +7,15 @@ import json
 
 import pytest
 
-from evaluation.extras.attacks.running import Attacker, Faced, NoJudge
-from evaluation.extras.attacks.spec import (
+from evaluation.extras.attacks.running import (
     NOISE,
     Attack,
+    Attacker,
     AttackKind,
     AttackSet,
     Broken,
+    Faced,
+    NoJudge,
     attack_sets,
     attacks_hash,
     broken_bounds,
