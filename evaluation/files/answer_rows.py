@@ -16,10 +16,9 @@ from typing import Any
 
 from evaluation.core.errors import Problem
 from evaluation.core.samples import VALUE_BOUND, AnswerSpec, ContextSpec
-from evaluation.files.problems import Problems
 from evaluation.files.question_fields import TEXT
-from evaluation.files.tree import FileTree, Kind, Node, plain
-from evaluation.files.values import Row, expand_cell, read_integer, read_number, read_text, read_texts, rows_of
+from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
+from evaluation.files.values import Row, expand_cell, read_text, read_texts, rows_of
 
 QUESTION_ID = ("question_id", "query_id", "qid", "input_id", "test_case_id")
 ANSWER = ("answer", "response", "output", "actual_output", "generated_answer")
@@ -49,7 +48,7 @@ def _context(node: Node, field: str, problems: Problems) -> ContextSpec:
             problems.add("context_empty", node.line, field)
         return ContextSpec(text)
     row = Row(node, problems)
-    text_node, score = row.take("text", "content"), row.take("score")
+    text_node = row.take("text", "content")
     text = "" if text_node is None else read_text(text_node, field, problems)
     chunk_id = row.name("id", "chunk_id", "doc_id")
     if not text.strip() and not chunk_id:
@@ -57,7 +56,7 @@ def _context(node: Node, field: str, problems: Problems) -> ContextSpec:
     return ContextSpec(
         text=text,
         chunk_id=chunk_id,
-        score=None if score is None else read_number(score, f"{field}.score", problems, -VALUE_BOUND, VALUE_BOUND),
+        score=row.number("score", -VALUE_BOUND, VALUE_BOUND, f"{field}.score"),
         source=row.name("source"),
         metadata=row.rest(),
     )
@@ -156,17 +155,16 @@ def _read(row: Row) -> AnswerRow:
     spec = AnswerSpec(
         text=text or "",
         contexts=None if contexts is None else read_contexts(contexts, "contexts", row.problems),
-        retrieved_ids=None if retrieved is None else _ids(retrieved, row),
-        latency_seconds=_number(row, "latency_seconds", 0, LONGEST_LATENCY),
+        retrieved_ids=None if retrieved is None else read_texts(retrieved, "retrieved_context_ids", row.problems),
+        latency_seconds=row.number("latency_seconds", 0, LONGEST_LATENCY),
     )
-    sample = row.take("sample")
     return AnswerRow(
         question_id=id_,
         question=question,
         answer=spec,
         answered=text is not None,
-        sample=0 if sample is None else read_integer(sample, "sample", row.problems, 0, MOST_SAMPLES) or 0,
-        confidence=_number(row, "confidence", -VALUE_BOUND, VALUE_BOUND),
+        sample=row.integer("sample", MOST_SAMPLES) or 0,
+        confidence=row.number("confidence", -VALUE_BOUND, VALUE_BOUND),
         error=error,
         metadata=row.rest(),
         line=row.line,
@@ -185,17 +183,6 @@ def _answer_text(row: Row, failed: bool, may_lack: bool) -> str | None:
     if not may_lack:
         row.problems.add("answer_missing", row.line, "answer")
     return None
-
-
-def _ids(node: Node, row: Row) -> tuple[str, ...]:
-    """Ids in the order of retrieval; a repeated one keeps its place."""
-    node = expand_cell(node, "retrieved_context_ids", row.problems)
-    return read_texts(node, "retrieved_context_ids", row.problems)
-
-
-def _number(row: Row, name: str, low: float, high: float) -> float | None:
-    node = row.take(name)
-    return None if node is None else read_number(node, name, row.problems, low, high)
 
 
 def _refuse_duplicates(answers: Sequence[AnswerRow], problems: Problems) -> None:

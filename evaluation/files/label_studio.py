@@ -15,10 +15,9 @@ from typing import Any
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.files.problems import Problems
 from evaluation.files.rating_rows import RatingFile, RatingRow, refuse_duplicates
 from evaluation.files.rating_values import Origin, Phase, Rater, value_on
-from evaluation.files.tree import FileTree, Kind, Node, plain
+from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
 from evaluation.files.values import read_moment, shown
 
 CANNOT_JUDGE = "cannot_judge"

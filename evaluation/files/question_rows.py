@@ -17,7 +17,6 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
 from evaluation.files.answer_rows import SYSTEM_FIELDS
-from evaluation.files.problems import Problems
 from evaluation.files.question_fields import (
     BUILT_IN_CHECKS,
     ID,
@@ -26,7 +25,7 @@ from evaluation.files.question_fields import (
     read_difficulty,
     read_fields,
 )
-from evaluation.files.tree import FileTree, Kind, Node, plain
+from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
 from evaluation.files.values import Row, folded, read_name, rows_of, splits_at_bars
 
 

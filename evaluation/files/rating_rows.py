@@ -11,7 +11,6 @@ from evaluation.core.errors import Problem
 from evaluation.core.samples import Finding
 from evaluation.core.scales import Scale
 from evaluation.files.answer_rows import MOST_SAMPLES, QUESTION_ID, list_in
-from evaluation.files.problems import Problems
 from evaluation.files.question_fields import TEXT
 from evaluation.files.rating_values import (
     Origin,
@@ -22,8 +21,8 @@ from evaluation.files.rating_values import (
     read_parts,
     value_on,
 )
-from evaluation.files.tree import FileTree, Kind
-from evaluation.files.values import Row, expand_cell, read_integer, read_text, rows_of
+from evaluation.files.tree import FileTree, Kind, Problems
+from evaluation.files.values import Row, expand_cell, read_text, rows_of
 
 PREFERENCE = Scale.parse("-2..2")
 OF_JUDGES = Scale.parse("-2..2:real")  # the difference of two scores, say
@@ -184,7 +183,7 @@ def _refuse_unknown_metrics(rows: Sequence[Row], scales: Mapping[str, Scale], pr
 
 
 def _read(row: Row, scales: Mapping[str, Scale]) -> RatingRow:
-    question_id, metric, sample = row.required_name(*QUESTION_ID), row.required_name("metric"), row.take("sample")
+    question_id, metric = row.required_name(*QUESTION_ID), row.required_name("metric")
     origin, reason = read_origin(row), row.text("reason")
     node, parts_node = row.take("value"), row.take("parts")
     parts = () if parts_node is None else read_parts(parts_node, row.problems)
@@ -197,7 +196,7 @@ def _read(row: Row, scales: Mapping[str, Scale]) -> RatingRow:
         failure = failure_off_scale(node, scales[metric], row, origin.rater) if value is None else ""
     return RatingRow(
         question_id=question_id,
-        sample=0 if sample is None else read_integer(sample, "sample", row.problems, 0, MOST_SAMPLES) or 0,
+        sample=row.integer("sample", MOST_SAMPLES) or 0,
         metric=metric,
         value=value if isinstance(value, float) else None,
         label=value if isinstance(value, str) else None,

@@ -19,16 +19,13 @@ from enum import StrEnum
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Finding
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.files.problems import Problems
-from evaluation.files.tree import Kind, Node
+from evaluation.files.tree import Kind, Node, Problems
 from evaluation.files.values import (
     Row,
     boolean_of,
     expand_cell,
     number_of,
-    read_integer,
     read_moment,
-    read_number,
     shown,
 )
 
@@ -67,16 +64,15 @@ def read_origin(row: Row) -> Origin:
     rater = _choice(row, ("rater", "source"), tuple(Rater))
     author = row.required_name("author")
     phase = _choice(row, ("phase",), tuple(Phase), Phase.INITIAL)
-    probability, created = row.take("probability"), row.take("created")
-    number = None if probability is None else read_number(probability, "probability", row.problems, 0, 1)
-    if number == 0:
+    probability, created = row.number("probability", 0, 1), row.take("created")
+    if probability == 0:
         row.problems.add("out_of_range", row.line, "probability", value="0", low=0, high=1)
     return Origin(
         rater=Rater(rater or Rater.HUMAN),
         author=author,
         phase=Phase(phase or Phase.INITIAL),
         blind=row.boolean("blind", True),
-        probability=number,
+        probability=probability,
         created=None if created is None else read_moment(created, "created", row.problems),
     )
 
@@ -150,7 +146,7 @@ def _part(row: Row, place: str) -> Finding:
     if label not in LABELS:
         row.problems.add("unknown_choice", row.line, f"{place}.label", value=label, known=", ".join(LABELS))
     text = row.text("text")
-    context, start, end = (_position(row, name, place) for name in ("context", "start", "end"))
+    context, start, end = (row.integer(name, _FAR, f"{place}.{name}") for name in ("context", "start", "end"))
     if not text and (kind != "context" or context is None):
         row.problems.add("missing", row.line, f"{place}.text", names="text")
     if (start is None) != (end is None) or (start is not None and end is not None and start > end):
@@ -159,11 +155,6 @@ def _part(row: Row, place: str) -> Finding:
     for key in row.rest():
         row.problems.add("unknown_key", row.line, place, key=key, known=_KEYS)
     return Finding(kind, text, LABELS.get(label, ""), context, start, end, reason)
-
-
-def _position(row: Row, name: str, place: str) -> int | None:
-    node = row.take(name)
-    return None if node is None else read_integer(node, f"{place}.{name}", row.problems, 0, _FAR)
 
 
 def value_on(node: Node, scale: Scale) -> float | str | None:

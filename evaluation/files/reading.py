@@ -12,12 +12,11 @@ from enum import StrEnum
 from evaluation.core.scales import Scale
 from evaluation.files.answer_rows import AnswerFile, answer_file
 from evaluation.files.label_studio import read_annotations
-from evaluation.files.problems import MAX_BYTES, Limits, Problems
 from evaluation.files.question_rows import QuestionFile, question_file
 from evaluation.files.rating_rows import RatingFile, rating_file
 from evaluation.files.tables import read_csv, read_xlsx
 from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
-from evaluation.files.tree import FileTree, Node
+from evaluation.files.tree import MAX_BYTES, FileTree, Limits, Node, Problems
 
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 LONGEST = 100

@@ -19,8 +19,7 @@ from typing import Any
 import openpyxl
 
 from evaluation.core.errors import InvalidFile
-from evaluation.files.problems import Limits, Problems
-from evaluation.files.tree import Kind, Node, TreeBuilder
+from evaluation.files.tree import Kind, Limits, Node, Problems, TreeBuilder
 
 
 def read_header(names: Sequence[str], problems: Problems) -> list[str]:

@@ -13,8 +13,7 @@ from typing import NoReturn
 
 import yaml
 
-from evaluation.files.problems import Limits, Problems
-from evaluation.files.tree import Kind, Node, TreeBuilder
+from evaluation.files.tree import Kind, Limits, Node, Problems, TreeBuilder
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"')

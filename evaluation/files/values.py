@@ -11,9 +11,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from evaluation.files.problems import SHORT_TEXT, Limits, Problems
 from evaluation.files.text_trees import JSONSyntax, scan_json
-from evaluation.files.tree import Kind, Node, TreeBuilder, plain
+from evaluation.files.tree import SHORT_TEXT, Kind, Limits, Node, Problems, TreeBuilder, plain
 
 _JSON_LIST = re.compile(r'\[\s*(?:["\[{\]]|null\b)')
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
@@ -271,6 +270,16 @@ class Row:
         """One text or a list, empty where it is absent."""
         node = self.take(*names)
         return () if node is None else read_texts(node, names[0], self.problems)
+
+    def integer(self, name: str, high: int, field: str = "") -> int | None:
+        """A whole number from 0, ``None`` where it is absent."""
+        node = self.take(name)
+        return None if node is None else read_integer(node, field or name, self.problems, 0, high)
+
+    def number(self, name: str, low: float, high: float, field: str = "") -> float | None:
+        """A finite number, ``None`` where it is absent."""
+        node = self.take(name)
+        return None if node is None else read_number(node, field or name, self.problems, low, high)
 
     def boolean(self, name: str, default: bool) -> bool:
         """True or false."""

@@ -25,6 +25,7 @@ from evaluation.work.database import retry_on_db_error
 from evaluation.work.shared_pool import SingleCalls
 
 _RAW_SHOWN = 300
+_KEPT = ("http_status", "tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning")  # of a reply
 
 
 class Pins(Protocol):
@@ -140,11 +141,7 @@ def _told(judge: JudgeVersion, one: Probe) -> dict[str, object]:
         "rung": one.rung,
         "logprobs_asked": one.asked_logprobs,
         "outcome": one.outcome,
-        "http_status": reply.http_status,
-        "tokens_in": reply.tokens_in,
-        "tokens_out": reply.tokens_out,
-        "tokens_cached": reply.tokens_cached,
-        "tokens_reasoning": reply.tokens_reasoning,
+        **{name: getattr(reply, name) for name in _KEPT},
         "cost": None if cost is None else str(cost),
     }
     return told if one.outcome is Outcome.OK else {**told, "raw": reply.raw[:_RAW_SHOWN]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
@@ -53,21 +53,16 @@ class _Ledger(Collector):
         yield self._heartbeats()
 
     def _runs(self) -> Metric:
-        family = GaugeMetricFamily("concord_runs", "Runs by state.", labels=["state"])
         rows = Run.objects.filter(project__in=self._projects).values_list("state").order_by().annotate(n=Count("id"))
         found = dict(rows)
-        for state in Run.State.values:
-            family.add_metric([state], found.get(state, 0))
-        return family
+        values = [([state], found.get(state, 0)) for state in Run.State.values]
+        return _gauge("concord_runs", "Runs by state.", ["state"], values)
 
     def _units(self) -> Metric:
-        family = GaugeMetricFamily(
-            "concord_units", "Units of work of runs that have not ended, by kind and state.", labels=["kind", "state"]
-        )
         units = WorkUnit.objects.filter(run__project__in=self._projects, run__state__in=_WORKING)
-        for kind, state, count in units.values_list("kind", "state").order_by().annotate(n=Count("id")):
-            family.add_metric([kind, state], count)
-        return family
+        counts = units.values_list("kind", "state").order_by().annotate(n=Count("id"))
+        about = "Units of work of runs that have not ended, by kind and state."
+        return _gauge("concord_units", about, ["kind", "state"], [([kind, state], n) for kind, state, n in counts])
 
     def _replies(self) -> Iterator[Metric]:
         calls = CounterMetricFamily("concord_calls", "Calls that ended.", labels=["outcome", "work"])
@@ -105,22 +100,24 @@ class _Ledger(Collector):
         )
 
     def _resting(self) -> Metric:
-        family = GaugeMetricFamily(
-            "concord_endpoint_rest_seconds",
-            "Seconds an endpoint still asked to be left alone.",
-            labels=["endpoint"],
-        )
         now = timezone.now()
         used = Endpoint.objects.filter(judges__project__in=self._projects).distinct()
-        for name, until in used.values_list("name", "cooldown_until").order_by("name"):
-            family.add_metric([name], max((until - now).total_seconds(), 0.0) if until else 0.0)
-        return family
+        rows = used.values_list("name", "cooldown_until").order_by("name")
+        rests = [([name], max((until - now).total_seconds(), 0.0) if until else 0.0) for name, until in rows]
+        about = "Seconds an endpoint still asked to be left alone."
+        return _gauge("concord_endpoint_rest_seconds", about, ["endpoint"], rests)
 
     def _heartbeats(self) -> Metric:
-        family = GaugeMetricFamily(
-            "concord_heartbeat_age_seconds", "Seconds since a host's workers last showed life.", labels=["host"]
-        )
         now = timezone.now()
-        for host, seen in Heartbeat.objects.order_by("host").values_list("host", "seen_at"):
-            family.add_metric([host], (now - seen).total_seconds())
-        return family
+        beats = Heartbeat.objects.order_by("host").values_list("host", "seen_at")
+        ages = [([host], (now - seen).total_seconds()) for host, seen in beats]
+        return _gauge(
+            "concord_heartbeat_age_seconds", "Seconds since a host's workers last showed life.", ["host"], ages
+        )
+
+
+def _gauge(name: str, about: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float]]) -> Metric:
+    family = GaugeMetricFamily(name, about, labels=labels)
+    for names, value in values:
+        family.add_metric(names, value)
+    return family

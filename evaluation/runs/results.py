@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from django.db.models import Avg, Count, Exists, Max, OuterRef, Prefetch, QuerySet
+from django.db.models import Avg, Exists, Max, OuterRef, Prefetch, QuerySet
 
-from evaluation.core.samples import Status
 from evaluation.models import Answer, JudgeVersion, ProfileVersion, QuestionSet, RubricVersion, Run, Score, WorkUnit
-from evaluation.scoring.writing import counting, current
+from evaluation.scoring.writing import counting, coverage, current
 from evaluation.work.lifecycle import RunConfig
 
 #: Names of source 002 for the means of a run, and for the values of one answer.
@@ -48,18 +47,8 @@ def figures(run: Run) -> dict[str, MetricFigures]:
     # With repeats an answer has several values, so the mean over answers is not the mean over scores.
     repeated = run.judges.filter(repeat_count__gt=1).exists()
     means = _means_over_answers(rows) if repeated else dict(rows.values_list("metric__name").annotate(Avg("value")))
-    counts: dict[str, dict[str, int]] = defaultdict(dict)
-    for metric, status, count in rows.values_list("metric__name", "status").annotate(Count("id")):
-        counts[metric][status] = count
-    return {
-        metric: MetricFigures(
-            mean=means.get(metric),
-            scored=by_status.get(Status.SCORED, 0),
-            failed=by_status.get(Status.FAILED, 0),
-            not_applicable=by_status.get(Status.NOT_APPLICABLE, 0),
-        )
-        for metric, by_status in sorted(counts.items())
-    }
+    counts = sorted(coverage(run), key=lambda each: each.metric)
+    return {c.metric: MetricFigures(means.get(c.metric), c.scored, c.failed, c.not_applicable) for c in counts}
 
 
 def _means_over_answers(rows: QuerySet[Score]) -> dict[str, float | None]:

@@ -253,12 +253,14 @@ class EmbeddingSession:
             return task
         question, lost = unit.answer.question.read(), unit.answer.status == "failed"
         said = AnswerSpec("") if lost else unit.answer.read()
+        provenance = self.embedder.provenance if self.embedder else {}
         for name in self.config.embeddings:
             if name == bert_score.SPEC.name:
                 task.results[name] = bert_score_f1(question, said, self.tokens)
             elif name == similarity.SPEC.name:
                 texts = texts_of(question, said)
-                self._want(task, name, texts, partial(self._similarity, texts))
+                pair = () if isinstance(texts, Result) else texts
+                self._want(task, name, texts, partial(semantic_similarity, pair, provenance=provenance))
         if lost:
             failed = Result.failed("upstream: " + unit.answer.reason)
             task.results = {
@@ -279,11 +281,6 @@ class EmbeddingSession:
             task.results[name] = Result.not_applicable(refused, detail={"embeddings": dict(self.embedder.provenance)})
         else:
             task.wanted[name] = (texts, finish)
-
-    def _similarity(self, texts: tuple[str, ...] | Result, vectors: Mapping[str, Vector]) -> Result:
-        if isinstance(texts, Result) or self.embedder is None:
-            raise ValueError("similarity without texts or embeddings")
-        return semantic_similarity(texts, vectors, self.embedder.provenance)
 
     def _relevance(self, task: Task, asked: WorkUnit) -> None:
         """The questions that the judge wrote in the unit before this one; nothing where it gave the result itself."""

@@ -4,7 +4,7 @@ count, and how many of each status a run has."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,6 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from evaluation.core import samples
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import Result, Status
 from evaluation.models import Finding, MetricDefinition, Run, Score, WorkUnit
@@ -141,7 +140,7 @@ def _insert_with_findings(rows: Sequence[tuple[Row, Result]]) -> None:
     """Findings refer to their scores, whose ids have to be known."""
     scores = Score.objects.bulk_create(Score(**dict(zip(_FIELDS, row, strict=True))) for row, _ in rows)
     Finding.objects.bulk_create(
-        _finding(score, position, finding)
+        Finding(score=score, position=position, **asdict(finding))
         for score, (_, result) in zip(scores, rows, strict=True)
         for position, finding in enumerate(result.findings)
     )
@@ -153,24 +152,6 @@ def _scored_before(origins: Sequence[str]) -> set[tuple[str, int]]:
         return set()
     rows = Score.objects.filter(origin__in=origins, status=Status.SCORED)
     return set(rows.values_list("origin", "metric_id"))
-
-
-def _finding(score: Score, position: int, found: samples.Finding) -> Finding:
-    return Finding(
-        score=score,
-        kind=found.kind,
-        position=position,
-        text=found.text,
-        verdict=found.verdict,
-        context=found.context,
-        start=found.start,
-        end=found.end,
-        approximate=found.approximate,
-        quote=found.quote,
-        quote_start=found.quote_start,
-        quote_end=found.quote_end,
-        reason=found.reason,
-    )
 
 
 def _score(unit: WorkUnit, origin: str, answer_id: int, metric: MetricDefinition, result: Result, at: datetime) -> Row:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.files.problems import Limits, Problems
 from evaluation.files.reading import sniff
+from evaluation.files.tree import Limits, Problems
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import InvalidFile
-from evaluation.files.problems import Limits, Problems
 from evaluation.files.tables import read_csv, read_xlsx
 from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
-from evaluation.files.tree import Kind, Node, plain
+from evaluation.files.tree import Kind, Limits, Node, Problems, plain
 from tests.evaluation.files.support import facts, xlsx
 
 
