@@ -1,10 +1,5 @@
-"""Answer files: a tree to the answers of one system.
-
-The names under which answer files, here and elsewhere, hold what a system gave.
-
-Retrieved passages: texts, or objects in the spellings of several systems.
-
-A tree to the answers of one system.
+"""Answer files: a tree to the answers of one system, under the names that answer files here and elsewhere have for what
+a system gave. Retrieved passages are texts, or objects in the spellings of several systems.
 """
 
 from __future__ import annotations

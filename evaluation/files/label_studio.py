@@ -144,7 +144,7 @@ class _Reader:
         return [row for place, one in places for row in self.annotation(one, f"{path}.annotations[{place}]", about)]
 
     def annotation(self, node: Node, path: str, about: _About) -> list[RatingRow]:
-        if _is_true(node.entries.get("was_cancelled")):
+        if (cancelled := node.entries.get("was_cancelled")) and cancelled.value is True:
             self.cancelled += 1
             return []
         author = self._author(node.entries.get("completed_by"), path, node.line)
@@ -242,10 +242,6 @@ def _comment(result: Node) -> str:
     if texts is None:
         return ""
     return "\n".join(_text(one) for one in texts.elements) if texts.kind is Kind.LIST else _text(texts)
-
-
-def _is_true(node: Node | None) -> bool:
-    return node is not None and node.kind is Kind.BOOLEAN and bool(node.value)
 
 
 def _kind(node: Node | None) -> str:

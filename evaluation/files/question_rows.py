@@ -1,8 +1,5 @@
-"""Question files: a tree to a question set.
-
-The shapes a question set may have, and where each of its rows gets category and difficulty from.
-
-A tree to a question set: every row read, every problem listed, nothing given back unless there is none.
+"""Question files: a tree to a question set. Every row is read, every problem listed, nothing given back unless there is
+none. The shapes a question set may have say where each row gets category and difficulty from.
 """
 
 from __future__ import annotations
@@ -55,15 +52,11 @@ def place_rows(root: Node, problems: Problems) -> tuple[list[Placed], dict[str, 
     if "questions" in entries and entries["questions"].kind is Kind.LIST:
         facts = {key: plain(node) for key, node in entries.items() if key != "questions"}
         return [Placed(row) for row in rows_of(entries["questions"], problems)], facts
-    sections = {key: node for key, node in entries.items() if _is_section(node)}
+    sections = {key: node for key, node in entries.items() if node.kind is Kind.LIST or "questions" in node.entries}
     if not sections:
         problems.stop("shape_questions", root.line, found=root.kind.value)
     facts = {key: plain(node) for key, node in entries.items() if key not in sections}
     return _sections(sections, facts, problems)
-
-
-def _is_section(node: Node) -> bool:
-    return node.kind is Kind.LIST or "questions" in node.entries
 
 
 def _sections(
@@ -226,13 +219,10 @@ def _group(row: Row, group_by: str) -> str:
     node = row.peek(group_by)
     if node is None or group_by == "category":
         return ""
-    if group_by in {*ID, *TEXT, *REFERENCE} and len(row.has(*_aliases(group_by))) > 1:
+    aliases = next((names for names in (ID, TEXT, REFERENCE) if group_by in names), ())
+    if len(row.has(*aliases)) > 1:
         row.set_aside(group_by)
     return node.spelling if node.kind is Kind.INTEGER else read_name(node, group_by, row.problems)
-
-
-def _aliases(name: str) -> tuple[str, ...]:
-    return next(names for names in (ID, TEXT, REFERENCE) if name in names)
 
 
 def _check_rules(category: str, fields: Mapping[str, Any], row: Row) -> None:

@@ -1,12 +1,5 @@
-"""What the rows of rating files share: who rated, what a value may be, its parts, and why there may be none.
-
-Who gave a rating, when and how: the same fields for ratings and pairs.
-
-What becomes of a rating without a value on its scale.
-
-The parts of a rating: claims, nuggets or contexts with a label each.
-
-A value as a file gives it, on the scale of its metric.
+"""What the rows of rating files share: who rated, when and how, a value on the scale of its metric or why there is
+none, and its parts: claims, nuggets or contexts with a label each.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Tables to a tree: CSV and Excel workbooks.
+"""CSV and Excel workbooks to a tree: a header, and rows of cells numbered as a spreadsheet shows them.
 
-A header and rows of cells to a tree; CSV and workbooks share it.
-
-CSV to a tree: strict about quotes and the number of cells, rows numbered as a spreadsheet shows them.
-
-The first sheet of an Excel workbook to a tree, read-only, with guards against bombs and formulas.
+CSV is strict about quotes and the number of cells; of a workbook the first sheet is read, with guards against bombs and
+formulas.
 """
 
 from __future__ import annotations

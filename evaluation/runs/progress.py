@@ -1,9 +1,4 @@
-"""How far a run is and what it is doing.
-
-How far a run is: units by state, calls, cost and pace, in three queries.
-
-What a running run's calls are doing right now.
-"""
+"""How far a run is (units by state, calls, cost and pace) and what its calls are doing right now."""
 
 from __future__ import annotations
 

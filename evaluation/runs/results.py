@@ -1,6 +1,6 @@
 """A run as source 002 reads it: means of its metrics, and the answers with their own values. Judge-only figures.
 
-What has changed since a run was made. A run goes on with what it was made with; this only says so.
+And what has changed since a run was made. It goes on with what it was made with; this only says so.
 """
 
 from __future__ import annotations

@@ -305,12 +305,8 @@ class EmbeddingSession:
         results = dict(task.results)
         for name, (texts, finish) in task.wanted.items():
             reason = next((failures[text] for text in texts if text in failures), "")
-            results[name] = Result.failed(reason) if reason else _finished(finish, vectors)
+            try:
+                results[name] = Result.failed(reason) if reason else finish(vectors)
+            except ValueError:  # the server gave vectors that cannot be compared, such as of two lengths
+                results[name] = Result.failed("embedding_space")
         return writing.Outcome(task.unit, {self.metrics[name]: result for name, result in results.items()})
-
-
-def _finished(finish: Finish, vectors: Mapping[str, Vector]) -> Result:
-    try:
-        return finish(vectors)
-    except ValueError:  # the server gave vectors that cannot be compared, such as of two lengths
-        return Result.failed("embedding_space")

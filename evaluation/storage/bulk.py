@@ -57,12 +57,8 @@ def _plan(
 
 def _convert(field: models.Field[Any, Any], vendor: str) -> Convert | None:
     if isinstance(field, models.JSONField):
-        return _as_json
+        return lambda value: json.dumps(value, allow_nan=False)
     if vendor == "postgresql" or not isinstance(field, models.DateTimeField | models.DecimalField | models.UUIDField):
         return None
     # The rows of a batch share their date, which needs to be written once.
     return lru_cache(maxsize=16)(lambda value: field.get_db_prep_save(value, connection))
-
-
-def _as_json(value: Any) -> str:
-    return json.dumps(value, allow_nan=False)

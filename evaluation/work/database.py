@@ -1,11 +1,6 @@
-"""The database as a part that may be full, busy or away.
+"""The database as a part that may be full, busy or away, and what PostgreSQL believes of tables that grew at once.
 
-What PostgreSQL believes of tables that grew at once.
-
-Room for what is written: a run is paused while there is still some, so that nothing is paid for and lost. And what
-it means when the database takes no writing at all.
-
-Waiting out a database that is locked, restarting, takes no writing or has dropped the connection.
+A run is paused while there is still room for what it writes, so that nothing is paid for and lost.
 """
 
 from __future__ import annotations
@@ -34,15 +29,12 @@ def look_again(run: Run) -> None:
     that a run of 20,000 scores has one, and compare each of them with every other: minutes for one figure. SQLite plans
     by rules that such a run does not mislead.
     """
-    if connection.vendor != "postgresql" or not _has_many(run):
+    some = Score.objects.filter(run=run).order_by()[:MANY].values_list("pk", flat=True)
+    if connection.vendor != "postgresql" or len(some) < MANY:
         return
     names = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in LOOKED_AT)
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE {names}")
-
-
-def _has_many(run: Run) -> bool:
-    return len(Score.objects.filter(run=run).order_by()[:MANY].values_list("pk", flat=True)) == MANY
 
 
 STORAGE_FULL = "storage_full"  # the reason such a run is paused with

@@ -1,12 +1,9 @@
-"""What ``serve`` starts and watches: the web server and the cluster.
-
-The parent of web server and cluster: starts both, ends both, restarts a wedged cluster.
+"""What ``serve`` starts and watches: the web server, of several processes because Python works on one core at a time,
+and the cluster. The parent starts both, ends both and restarts a wedged cluster.
 
 django-q2 can wedge for good when a worker is killed while idle, and then does not even end on SIGTERM; a watchdog
 outside the cluster is the only cure. Each child leads a session of its own, so that its whole group can be killed,
 and dies with the parent where the system supports it.
-
-How ``serve`` starts the web server: several processes, for Python works on one core at a time.
 """
 
 from __future__ import annotations
