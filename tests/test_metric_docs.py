@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-from evaluation.judges.definitions import declared
-import pytest
-
 from evaluation.judges.shipping import declared
 from evaluation.management.documenting import PAGE, page
 

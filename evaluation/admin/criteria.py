@@ -20,8 +20,6 @@ from evaluation.admin.versions import VersionAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.whole_numbers import whole_number
-from evaluation.criteria.active_criteria import newest_events, standing
-from evaluation.criteria.services import activate, deactivate, draft
 from evaluation.criteria.services import activate, deactivate, draft, newest_events, standing
 from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
 from evaluation.judges.shipping import baseline_judge

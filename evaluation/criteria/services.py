@@ -15,13 +15,9 @@ from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.registry import Kind
-from evaluation.judges.definitions import declared
-from evaluation.judging.criteria.spec import CriterionSpec, criterion_rubric
-from evaluation.judging.rubric import family_of_criterion
 from evaluation.judges.shipping import declared
-from evaluation.judging.criteria.frame import criterion_rubric
-from evaluation.judging.criteria.spec import CriterionSpec
-from evaluation.judging.criteria.terms import FAMILY_PREFIX, family_of_criterion, is_criterion
+from evaluation.judging.criteria.spec import CriterionSpec, criterion_rubric
+from evaluation.judging.rubric import FAMILY_PREFIX, family_of_criterion, is_criterion
 from evaluation.models import (
     Criterion,
     CriterionEvent,

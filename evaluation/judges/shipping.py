@@ -19,8 +19,7 @@ from evaluation.judging.jury import JuryRule
 from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion, User
-from evaluation.profiles.derived import answer_overall
-from evaluation.profiles.derived.catalogue import DERIVED_METRICS
+from evaluation.profiles.derived import ANSWER_OVERALL, DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 
 BASELINE = "baseline"
@@ -186,7 +185,7 @@ def jury_row(project: Project, members: Sequence[JudgeVersion], rule: JuryRule) 
 def declared() -> dict[str, MetricSpec]:
     """Every metric that code declares, by name."""
     rules = (metric.spec for metric in RULE_METRICS)
-    derived = (*(metric.spec for metric in DERIVED_METRICS), answer_overall.SPEC)
+    derived = (*(metric.spec for metric in DERIVED_METRICS), ANSWER_OVERALL)
     return {spec.name: spec for spec in (*rules, *EMBEDDING_METRICS, *judge_metrics(), *derived)}
 
 

@@ -15,11 +15,6 @@ from evaluation.core.samples import AnswerSpec, ContextSpec
 from evaluation.models.accounts import Project
 from evaluation.models.judges import JudgeVersion, PreflightRow, ProfileVersion, RubricVersion
 from evaluation.models.questions import Question, QuestionSet, SystemVersion
-from evaluation.storage.rows import AppendOnly, Authored, Row
-from evaluation.models.judges import JudgeVersion, PreflightRow, RubricVersion
-from evaluation.models.profiles import ProfileVersion
-from evaluation.models.questions import Question, QuestionSet
-from evaluation.models.systems import SystemVersion
 from evaluation.storage.append_only import AppendOnly, Authored, Row
 
 

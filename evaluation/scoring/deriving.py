@@ -23,12 +23,8 @@ from evaluation.judges.shipping import define, definitions
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.jury import JuryRule, joined
 from evaluation.metrics.catalogue import rule_metric_named
-from evaluation.models import Answer, MetricDefinition, Run, Score, WorkUnit
-from evaluation.profiles.derived import ANSWER_OVERALL, DERIVED_METRICS, answer_overall, has_answer_overall
 from evaluation.models import Answer, MetricDefinition, Run, RunJudge, Score, WorkUnit
-from evaluation.profiles.derived.answer_overall import SPEC as ANSWER_OVERALL
-from evaluation.profiles.derived.answer_overall import answer_overall, has_answer_overall
-from evaluation.profiles.derived.catalogue import DERIVED_METRICS
+from evaluation.profiles.derived import ANSWER_OVERALL, DERIVED_METRICS, answer_overall, has_answer_overall
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring.writing import Outcome, counting, current, write
 from evaluation.work.lifecycle import RunConfig

@@ -19,12 +19,12 @@ from evaluation.judges.shipping import define
 from evaluation.judging.asking import Case, Family, Heard, Talk
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
 from evaluation.judging.catalogue import family_for
+from evaluation.judging.formulas import capped
 from evaluation.judging.gates import applicability, ruled
-from evaluation.judging.lexical.criteria import unanswerable
+from evaluation.judging.lexical.scores import unanswerable
 from evaluation.judging.prompt import judge_call, request_hash
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
-from evaluation.judging.wire import capped
 from evaluation.models import Attempt, JudgeVersion, MetricDefinition, Reply, Run, RunJudge, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring import writing

@@ -10,8 +10,7 @@ from concurrent.futures import TimeoutError as NotYet
 from typing import Any, Self, TypeVar
 
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
-from evaluation.judging.limits import Rate
-from evaluation.judging.pacing import Allowance
+from evaluation.judging.pacing import Allowance, Rate
 from evaluation.judging.pool import CallPool
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.models import Endpoint

@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.models import Answer, JudgeVersion, Project, Question, RubricVersion, Run
 from evaluation.models.judges import PreflightRow
 from evaluation.models.work import ReplyRow
-from evaluation.storage.rows import AppendOnly, Authored, Row
 from evaluation.storage.append_only import AppendOnly, Authored, Row
 
 

@@ -8,8 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, MetricDefinition, RubricVersion
-from evaluation.storage.rows import AppendOnly, Row
-from evaluation.storage.append_only import AppendOnly
+from evaluation.storage.append_only import AppendOnly, Row
 from review.models.queues import Assignment
 
 

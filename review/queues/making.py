@@ -15,11 +15,8 @@ from django.db.models import Exists, OuterRef
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.criteria.services import rubric_of
-from evaluation.judges.definitions import definitions
-from evaluation.judges.shipping import shipped_rubric_row
-from evaluation.judging.rubric import is_criterion
 from evaluation.judges.shipping import definitions, shipped_rubric_row
-from evaluation.judging.criteria.terms import is_criterion
+from evaluation.judging.rubric import is_criterion
 from evaluation.models import Answer, MetricDefinition, RoleGrant, RubricVersion, Run, Score, User
 from review.evidence.order import kept_apart, new_seed, ring_offset, shuffle_keys
 from review.models import QueueMember, QueueMetric, ReviewItem, ReviewQueue

@@ -26,10 +26,7 @@ from evaluation.judging.prompt import judge_call, request_hash
 from evaluation.judging.reading import hear
 from evaluation.judging.rubric import Rubric
 from evaluation.models import JudgeVersion, RubricVersion
-from evaluation.scoring.flights import Flight
-from evaluation.scoring.replies import kept_reply
-from evaluation.judging.calls import JudgeReply, Outcome
-from evaluation.scoring.replies import Flight
+from evaluation.scoring.replies import Flight, kept_reply
 from evaluation.scoring.sessions import CallSession
 from evaluation.work.units import MAX_TRIES, SUSPECT_TRIES
 from review.extras.pairs.pairwise import METRIC, Joined, joined, pairwise_ask, read_preference

@@ -16,7 +16,8 @@ import pytest
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Status
 from evaluation.judging.calls import JudgeReply, Outcome
-from evaluation.judging.client import Deadlines, OpenAIJudge
+from evaluation.judging.client import OpenAIJudge
+from evaluation.judging.transport import Deadlines
 from tests.evaluation.judging.samples import ALL, EN, call, heard, read_reply
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.certificate import self_signed
