@@ -51,13 +51,11 @@ class TallyRow:
 class PracticeStart:
     """Where the person stands. ``following`` is the place of the next example, ``None`` when all are rated."""
 
+    practice: Practice
     places: tuple[Place, ...]
     language: str
-    rated: int
     total: int
     following: int | None
-    finished: bool
-    rounds: int
     tallies: tuple[TallyRow, ...]
 
 
@@ -101,13 +99,11 @@ def start_page(practice: Practice) -> PracticeStart:
     """The list of examples with the person's way through them."""
     items = practice_items()
     return PracticeStart(
+        practice=practice,
         places=tuple(_place(number, item, practice) for number, item in enumerate(items, start=1)),
         language=_language(),
-        rated=practice.rated,
         total=len(items),
         following=practice.next_after(0),
-        finished=practice.finished,
-        rounds=practice.rounds,
         tallies=tuple(
             TallyRow(
                 _title(one.metric),
