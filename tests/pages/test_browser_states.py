@@ -16,7 +16,7 @@ from evaluation.models import TakenExport, User
 from review.models import Rating
 from review.reports.exporting import export_to
 from review.web.pages.agreement import agreement_pictures
-from review.web.views import people, runs
+from review.web.views import reviewing, runs
 from tests.evaluation.criteria.written import drafted
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
 from tests.pages.browser import VIEWS, Visit, visit, wrong_with
@@ -58,7 +58,7 @@ def test_refusals_and_failures_are_pages_like_others(
     _, run = judged_runs()
     TakenExport.objects.create(person=demo["lead"])
     monkeypatch.setattr(runs, "attention", broken)
-    monkeypatch.setattr(people, "person", full)
+    monkeypatch.setattr(reviewing, "person", full)
     pages = {
         ("lead", "/nothing/here/"): 404,
         ("lead", reverse("run-report", args=[run.pk])): 429,
