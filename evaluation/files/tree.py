@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, NoReturn
 
 from evaluation.core.errors import InvalidFile, Problem
+from evaluation.files.problem_codes import PARAMETERS
 
 MAX_BYTES = 20 * 1024 * 1024
 
@@ -50,27 +51,32 @@ class Problems:
 
         :raises InvalidFile: when there are more problems than anybody reads.
         """
-        self.found.append(Problem(code, self.file, line, field, params))
+        self.found.append(self._problem(code, line, field, params))
         if len(self.found) == MOST_PROBLEMS:
             self.found.append(Problem("too_many_problems", self.file, None, "", {"limit": MOST_PROBLEMS}))
             raise InvalidFile(self._in_order())
 
     def remark(self, code: str, line: int | None = None, field: str = "", **params: Any) -> None:
         """Note something that the preview should say."""
-        self.remarks.append(Problem(code, self.file, line, field, params))
+        self.remarks.append(self._problem(code, line, field, params))
 
     def stop(self, code: str, line: int | None = None, field: str = "", **params: Any) -> NoReturn:
         """Note something after which the file cannot be read further.
 
         :raises InvalidFile: always, with everything found so far.
         """
-        self.found.append(Problem(code, self.file, line, field, params))
+        self.found.append(self._problem(code, line, field, params))
         raise InvalidFile(self._in_order())
 
     def refuse_if_any(self) -> None:
         """:raises InvalidFile: with every problem, in the order of the lines, if there is one."""
         if self.found:
             raise InvalidFile(self._in_order())
+
+    def _problem(self, code: str, line: int | None, field: str, params: dict[str, Any]) -> Problem:
+        if set(PARAMETERS[code]) != set(params):
+            raise ValueError(f"problem {code!r} takes {PARAMETERS[code]}, not {sorted(params)}")
+        return Problem(code, self.file, line, field, params)
 
     def _in_order(self) -> list[Problem]:
         return sorted(self.found, key=lambda problem: problem.line or 0)

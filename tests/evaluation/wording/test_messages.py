@@ -8,10 +8,10 @@ import pytest
 from django.utils.translation import override
 
 from evaluation.core.errors import Problem, Refused
+from evaluation.files.problem_codes import PARAMETERS
 from evaluation.files.rating_values import KNOWN_FAILURES
 from evaluation.wording import problems, reasons, refusals
 from evaluation.wording.messages import explain, explain_reason, explain_refusal
-from tests.evaluation.files.codes import PARAMETERS
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
