@@ -124,9 +124,7 @@ def prepare_run(
         batch=batch,
     )
     if batch:
-        require("batches")
-        if not any(one and one.endpoint and one.endpoint.batches for one in (judge, *beside)):
-            raise Refused("no_batches")
+        _check_batches([one for one in (judge, *beside) if one])
     judges: list[tuple[JudgeVersion, RubricVersion, bool]] = []
     if judge:
         judges = [(judge, rubric, True) for rubric in _rubrics(judge, families, criteria)]
@@ -139,6 +137,12 @@ def prepare_run(
 def _rubrics(judge: JudgeVersion, families: Sequence[str], criteria: Sequence[CriterionEvent]) -> list[RubricVersion]:
     shipped = [shipped_rubric_row(family, judge.language) for family in families]
     return shipped + [event.rubric(judge.language) for event in criteria]
+
+
+def _check_batches(judges: Sequence[JudgeVersion]) -> None:
+    require("batches")
+    if not any(one.endpoint and one.endpoint.batches for one in judges):
+        raise Refused("no_batches")
 
 
 def _check_known(names: Collection[str], project_id: int) -> None:
