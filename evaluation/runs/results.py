@@ -47,7 +47,7 @@ def figures(run: Run) -> dict[str, MetricFigures]:
     # With repeats an answer has several values, so the mean over answers is not the mean over scores.
     repeated = run.judges.filter(repeat_count__gt=1).exists()
     means = _means_over_answers(rows) if repeated else dict(rows.values_list("metric__name").annotate(Avg("value")))
-    counts = sorted(coverage(run), key=lambda each: each.metric)
+    counts = sorted(coverage(run, rows), key=lambda each: each.metric)
     return {c.metric: MetricFigures(means.get(c.metric), c.scored, c.failed, c.not_applicable) for c in counts}
 
 

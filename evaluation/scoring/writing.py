@@ -64,10 +64,10 @@ AND NOT EXISTS (
 """
 
 
-def coverage(run: Run) -> list[Coverage]:
-    """Coverage of each metric of the run, by name."""
+def coverage(run: Run, counted: QuerySet[Score] | None = None) -> list[Coverage]:
+    """Coverage of each metric of the run, by name. ``counted`` is :func:`counting` of it where that is at hand."""
     rows = (
-        counting(run)
+        (counting(run) if counted is None else counted)
         .values("metric__name")
         .annotate(
             scored=Count("id", filter=Q(status="scored")),

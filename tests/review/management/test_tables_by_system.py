@@ -81,7 +81,7 @@ def test_the_page_shows_them_by_category_and_system(runs: list[Run]) -> None:
         by_category[category_name(line.category)] += sum(cell.count for cell in line.cells)
     assert by_category == {"": 8, "one fact": 4, "negative question": 2, "gathered facts": 2}
     assert len({line.system for line in classes.lines}) == 2
-    assert [plain(line.row.mean) for line in card.spread[:2]] == ["50.00", "100.00"]
+    assert [plain(row.mean) for _system, row in card.spread[:2]] == ["50.00", "100.00"]
     client = Client()
     client.force_login(make_user(Role.VIEWER, runs[0].project))
     page = client.get(reverse("run-compare"), {"runs": ",".join(str(run.pk) for run in runs)}).content.decode()
