@@ -17,9 +17,9 @@ from django.views.decorators.http import require_POST
 from evaluation.accounts import access
 from evaluation.accounts.signed_in import person
 from evaluation.admin.versions import VersionAdmin
+from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.services import activate, deactivate, draft, newest_events, standing
 from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
 from evaluation.judges.shipping import baseline_judge

@@ -16,9 +16,9 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.accounts import access
 from evaluation.accounts.signed_in import person
 from evaluation.admin.rights import ReadOnlyAdmin
+from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, UnknownName
 from evaluation.core.roles import Action
-from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.services import check_metric_names, rubrics_of_others
 from evaluation.judges.shipping import BASELINE, rubric_row, save_judge, save_profile
 from evaluation.judging.rubric import Rubric, is_criterion, parse_rubric

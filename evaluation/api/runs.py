@@ -15,7 +15,7 @@ from evaluation.api.filters import AnswerFilter, RunFilter
 from evaluation.api.pages import MOST, PagesInOrder
 from evaluation.api.run_serializers import RunSerializer, RunState, RunSummarySerializer, RunWhole
 from evaluation.core.roles import Action
-from evaluation.judging.jury import JuryRule
+from evaluation.judging.formulas import JuryRule
 from evaluation.models import AnswerSet, Run
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.making import QuestionFilter, Wanted, ask_for_run, cancel_run, pause_run, resume_run

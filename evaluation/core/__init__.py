@@ -2,6 +2,6 @@
 
 Imports nothing of Concord, and no Django.
 
-Door: ``errors.Refused`` (a refusal with a code and its parameters), ``canonical.content_hash``, ``scales.Scale``,
+Door: ``errors.Refused`` (a refusal with a code and its parameters), ``canonical.content_hash``, ``registry.Scale``,
 ``samples.Result`` and ``QuestionSpec``, ``registry.MetricSpec``, ``roles.Action``.
 """

@@ -1,4 +1,6 @@
-"""Canonical JSON and content hashes: equal content has an equal SHA-256, whatever its spelling in a file."""
+"""Canonical JSON and content hashes: equal content has an equal SHA-256, whatever its spelling in a file. And whole
+numbers as addresses and forms send them.
+"""
 
 from __future__ import annotations
 
@@ -47,3 +49,11 @@ def canonical_texts(value: Any) -> str:
 def content_hash(value: Any) -> str:
     """SHA-256, as 64 hexadecimal digits, of the value's canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode("utf-8", "strict")).hexdigest()
+
+
+LONGEST = 18  # digits; more may not fit into a column of 64 bits
+
+
+def whole_number(text: str, digits: int = LONGEST) -> int | None:
+    """The number that the text writes in ASCII digits, at most so many; ``None`` for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None

@@ -13,15 +13,13 @@ from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of, price_table
-from evaluation.judging.asking import Case, Talk
-from evaluation.judging.calls import JudgeCall, JudgeReply
+from evaluation.judging.baseline import unanswerable
+from evaluation.judging.calls import Case, JudgeCall, JudgeReply, Talk
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.criteria.spec import criterion_rubric
 from evaluation.judging.gates import applicability
-from evaluation.judging.lexical.scores import unanswerable
 from evaluation.judging.pricing import cost_of
-from evaluation.judging.prompt import judge_call
-from evaluation.judging.reading import hear
+from evaluation.judging.prompt import hear, judge_call
 from evaluation.judging.rubric import Rubric
 from evaluation.models import Answer, AnswerSet, CriterionVersion, JudgeVersion, User
 from evaluation.work.shared_pool import ENDPOINT_BUSY, Busy, SharedPool

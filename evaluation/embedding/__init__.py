@@ -2,5 +2,5 @@
 
 Above ``judging``, whose transport it uses.
 
-Door: ``choice.EmbeddingChoice``, ``protocol.Embedder``, ``catalogue.EMBEDDING_METRICS``.
+Door: ``protocol.EmbeddingChoice`` and ``Embedder``, ``similarity.EMBEDDING_METRICS``.
 """

@@ -1,5 +1,6 @@
-"""What gives embeddings and what comes back: one call embeds a few texts, and every fault is an outcome. How texts are
-told apart, what language they are in, and how many go into one call; vectors are compared by cosine, kept as bytes.
+"""Which models a run embeds with, what gives embeddings and what comes back: one call embeds a few texts, and every
+fault is an outcome. How texts are told apart, what language they are in, and how many go into one call; vectors are
+compared by cosine, kept as bytes.
 """
 
 from __future__ import annotations
@@ -14,8 +15,31 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from evaluation.core.samples import FrozenModel
 from evaluation.judging.calls import Outcome
+
+LOCAL, NONE = "local", "none"  # in place of an endpoint's name: the local model, and no embeddings
+
+
+class EmbeddingChoice(FrozenModel):
+    """The embeddings of a run: of an endpoint (its row) with a model, or without one of a local model by the hash of
+    its files, so that another model in its place is noticed."""
+
+    endpoint: int | None = None
+    model: str = ""
+    sha256: str = ""
+
+
+class TokenChoice(FrozenModel):
+    """The local model of BERTScore by the hash of its files, the layer whose states are compared (from 1), and the
+    F1 of unrelated texts where scores are rescaled too."""
+
+    sha256: str
+    layer: int = Field(ge=1, le=200)
+    baseline: float | None = Field(default=None, ge=0, lt=1, allow_inf_nan=False)
+
 
 Vector = NDArray[np.float32]
 

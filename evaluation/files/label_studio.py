@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Scale, ScaleKind
 from evaluation.files.rating_rows import RatingFile, RatingRow, refuse_duplicates
 from evaluation.files.rating_values import Origin, Phase, Rater, value_on
 from evaluation.files.tree import FileTree, Kind, Node, Problems, plain

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluation.core.errors import Problem
+from evaluation.core.registry import Scale
 from evaluation.core.samples import Finding
-from evaluation.core.scales import Scale
 from evaluation.files.answer_rows import MOST_SAMPLES, QUESTION_ID, list_in
 from evaluation.files.question_fields import TEXT
 from evaluation.files.rating_values import (

@@ -10,8 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from evaluation.core.errors import Refused
+from evaluation.core.registry import Scale, ScaleKind
 from evaluation.core.samples import Finding
-from evaluation.core.scales import Scale, ScaleKind
 from evaluation.files.tree import Kind, Node, Problems
 from evaluation.files.values import (
     Row,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from evaluation.files.answer_rows import AnswerFile, answer_file
 from evaluation.files.label_studio import read_annotations
 from evaluation.files.question_rows import QuestionFile, question_file

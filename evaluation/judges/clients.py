@@ -1,29 +1,83 @@
 """Clients of judge versions, the keys of their endpoints, the operator's table of prices, and the embeddings a run
-uses: chosen once when it is made, opened when it works, kept by content hash."""
+uses: chosen once when it is made, opened when it works, kept by content hash.
+
+Keys at rest are encrypted under the site's secret with AES-256-GCM (NIST SP 800-38D) and a random 96-bit nonce; the key
+of the cipher comes from the secret by HKDF-SHA256 (RFC 5869). The origin is associated data: a sealed key copied to
+another origin does not open.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.embedding.bert_score import TokenModel
-from evaluation.embedding.choice import LOCAL, NONE, EmbeddingChoice, TokenChoice
 from evaluation.embedding.client import EndpointEmbedder
-from evaluation.embedding.protocol import Embedder, Vector, from_bytes, text_hash, to_bytes
+from evaluation.embedding.protocol import (
+    LOCAL,
+    NONE,
+    Embedder,
+    EmbeddingChoice,
+    TokenChoice,
+    Vector,
+    from_bytes,
+    text_hash,
+    to_bytes,
+)
+from evaluation.embedding.similarity import TokenModel
 from evaluation.judging.baseline import BaselineJudge
 from evaluation.judging.calls import JudgeClient
 from evaluation.judging.client import OpenAIJudge
-from evaluation.judging.origins import origin_of
+from evaluation.judging.origins import Origin, origin_of
 from evaluation.judging.pricing import SHIPPED, PriceTable, read_prices
-from evaluation.judging.sealing import seal, unseal
 from evaluation.judging.transport import Deadlines
 from evaluation.models import Endpoint, JudgeVersion, KeptVector
 from evaluation.work.plugins import LocalModels, local_models, require
+
+_VERSION = "1"
+_NONCE_BYTES = 12
+_PURPOSE = b"concord: keys of endpoints"
+
+
+def seal(key: str, *, origin: Origin, secret: str) -> str:
+    """The key as text that only this secret opens, and only for this origin."""
+    nonce = os.urandom(_NONCE_BYTES)
+    sealed = nonce + _cipher(secret).encrypt(nonce, key.encode(), str(origin).encode())
+    return f"{_VERSION}.{base64.urlsafe_b64encode(sealed).decode()}"
+
+
+def unseal(sealed: str, *, origin: Origin, secrets: Sequence[str]) -> str:
+    """The key, by the first of the secrets that opens it: the site's own, then those it used before.
+
+    :raises Refused: ``key_unreadable`` for another origin, another secret or damaged text.
+    """
+    version, _, text = sealed.partition(".")
+    try:
+        raw = base64.b64decode(text, altchars=b"-_", validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise Refused("key_unreadable") from error
+    if version == _VERSION and len(raw) > _NONCE_BYTES:
+        for secret in secrets:
+            try:
+                return _cipher(secret).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], str(origin).encode()).decode()
+            except InvalidTag:  # not this secret, or not this origin: the next secret may open it
+                continue
+    raise Refused("key_unreadable")
+
+
+def _cipher(secret: str) -> AESGCM:
+    derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE).derive(secret.encode())
+    return AESGCM(derived)
 
 
 def key_of(endpoint: Endpoint) -> str:

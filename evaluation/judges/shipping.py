@@ -12,14 +12,14 @@ from django.db import transaction
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.registry import MetricSpec
-from evaluation.embedding.catalogue import EMBEDDING_METRICS
+from evaluation.embedding.similarity import EMBEDDING_METRICS
 from evaluation.judging.baseline import BASELINE_VERSION
 from evaluation.judging.catalogue import judge_metrics
-from evaluation.judging.jury import JuryRule
+from evaluation.judging.formulas import JuryRule
 from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion, User
-from evaluation.profiles.derived import ANSWER_OVERALL, DERIVED_METRICS
+from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 
 BASELINE = "baseline"

@@ -3,6 +3,6 @@
 Above ``core`` and ``metrics``. The judge gives verdicts; figures are computed here. ``transport``, ``wire``,
 ``client``, ``retrying`` and ``origins`` are the only modules that touch the network.
 
-Door: ``catalogue.family_for``, ``rubric.shipped_rubric``, ``prompt``, ``reading.hear``, ``client.OpenAIJudge``,
+Door: ``catalogue.family_for``, ``rubric.shipped_rubric``, ``prompt.judge_call`` and ``hear``, ``client.OpenAIJudge``,
 ``baseline`` (the offline judge), ``calls`` (what goes in and comes out).
 """

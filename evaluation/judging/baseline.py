@@ -1,18 +1,217 @@
-"""The offline baseline judge: compares words, needs no model and no network, and is the trivial judge that every
-real one must beat. Readers are always told that it is a baseline."""
+"""The offline baseline judge: compares words, needs no model and no network, and is the trivial judge that every real
+one must beat. Readers are always told that it is a baseline. Here are its scores and labels, and the count of words
+that stands in for a custom criterion.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import Bilingual
+from evaluation.core.registry import Bilingual, Direction, RuleSettings
+from evaluation.core.samples import Result
 from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.lexical import claims, scores
-from evaluation.judging.rubric import is_criterion
+from evaluation.judging.lexical import claims
+from evaluation.judging.lexical.claims import helps
+from evaluation.judging.lexical.words import (
+    Grade,
+    completeness,
+    content_words,
+    correctness,
+    coverage,
+    denies,
+    faithfulness,
+    level_of,
+    named,
+    negates,
+    reasons_in,
+    refuses,
+    sentences,
+    wanted_words,
+)
+from evaluation.judging.rubric import Offline, Rubric, is_criterion
+from evaluation.metrics.citations import citation_format, citation_validity
+
+_SETTINGS = RuleSettings()
+_RIGHT = 4  # level of correctness
+_LIKE_REFERENCE = 0.45  # share of the reference's words
+Scorer = Callable[[JudgeCall], Grade]
+
+
+def graded(call: JudgeCall) -> dict[str, Any]:
+    """Levels from 1 to 5, by metric."""
+    grades = {name: SCORERS[name](call) for name in call.ask.names}
+    return {n: {"reason": g.reason.in_language(reasons_in(call)), "score": g.level} for n, g in grades.items()}
+
+
+def shares(call: JudgeCall) -> dict[str, Any]:
+    """Shares from 0 to 1, by metric."""
+    return {name: _real(call, SCORERS[name](call)) for name in call.ask.names}
+
+
+def factual_accuracy(call: JudgeCall) -> dict[str, Any]:
+    """Correctness and completeness by words. Contradictions are not looked for, so nothing is sure."""
+    unseen = Bilingual("Contradictions are not looked for.", "모순은 살펴보지 않습니다.")
+    steps = {
+        "correctness": correctness(call.question, call.answer),
+        "completeness": completeness(call.question, call.answer),
+        "consistency": Grade(5, unseen, 1.0),
+    }
+    return {**{name: _real(call, grade, 100) for name, grade in steps.items()}, "confidence": 0}
+
+
+def regulation_quality(call: JudgeCall) -> dict[str, Any]:
+    """The scores of source 003 that are asked for. A question back where one is welcome costs nothing."""
+    asks_back = call.question.clarification_ok and call.answer.text.strip().endswith("?")
+    welcome = Grade(5, Bilingual("Asks back where that is welcome.", "되물어도 되는 질문에 되묻습니다."), 1.0)
+    grades = {name: welcome if asks_back else SCORERS[name](call) for name in call.ask.names}
+    low = [f"{name}: {g.reason.in_language(reasons_in(call))}" for name, g in grades.items() if g.level <= 2]
+    high = [f"{name}: {g.reason.in_language(reasons_in(call))}" for name, g in grades.items() if g.level == 5]
+    return {**{name: _real(call, grade) for name, grade in grades.items()}, "issues": low, "strengths": high}
+
+
+def _real(call: JudgeCall, grade: Grade, top: float = 1.0) -> dict[str, Any]:
+    return {"reason": grade.reason.in_language(reasons_in(call)), "score": top * grade.unit}
+
+
+def _responds(call: JudgeCall) -> Grade:
+    """Half for saying anything beyond the question, half for the question's words that come back; a refusal is no
+    response."""
+    asked, given = content_words(call.question.text), content_words(call.answer.text)
+    new = {word.surface for word in given} - {word.surface for word in asked}
+    if refuses(call.answer.text) or not new:
+        return Grade(1, Bilingual("Refuses or says nothing new.", "답을 피하거나 새로 말하는 것이 없습니다."), 0.0)
+    share = 0.5 + 0.5 * coverage(asked, given)
+    percent = round(200 * (share - 0.5))
+    said = Bilingual(f"Takes up {percent}% of the question's words.", f"질문 낱말의 {percent}%를 이어받습니다.")
+    return Grade(level_of(share), said, share)
+
+
+def _accuracy(call: JudgeCall) -> Grade:
+    known = call.question.references or call.question.keywords
+    return (correctness if known else faithfulness)(call.question, call.answer)
+
+
+def _answer_completeness(call: JudgeCall) -> Grade:
+    if not call.question.required_info:
+        return completeness(call.question, call.answer)
+    given, points = content_words(call.answer.text), call.question.required_info
+    count = sum(named((point,), given) for point in points)
+    said = Bilingual(f"Names {count} of {len(points)} points.", f"{len(points)}개 중 {count}개를 말합니다.")
+    return Grade(level_of(count / len(points)), said, count / len(points))
+
+
+def _citations(call: JudgeCall) -> Grade:
+    """Form times the share of references that the sources hold, where there are sources."""
+    form = citation_format(call.question, call.answer, _SETTINGS).value or 0.0
+    valid = citation_validity(call.question, call.answer, _SETTINGS).value
+    share = form if valid is None else form * valid
+    said = Bilingual(f"Form {form:g}, in the sources {valid}.", f"형식 {form:g}, 출처에 있는 비율 {valid}.")
+    if valid is None:
+        said = Bilingual(f"Form {form:g}.", f"형식 {form:g}.")
+    return Grade(level_of(share), said, share)
+
+
+def _context_relevance(call: JudgeCall) -> Grade:
+    contexts = call.answer.contexts or ()
+    count = sum(helps(context.text, call.question) for context in contexts)
+    share = count / len(contexts) if contexts else 0.0
+    said = Bilingual(
+        f"{count} of {len(contexts)} passages help.", f"문단 {len(contexts)}개 중 {count}개가 도움이 됩니다."
+    )
+    return Grade(level_of(share), said, share)
+
+
+#: By metric, and by the stand-ins of custom criteria (:class:`Offline`).
+SCORERS: Mapping[str, Scorer] = {
+    "correctness": lambda call: correctness(call.question, call.answer),
+    "completeness": lambda call: completeness(call.question, call.answer),
+    "faithfulness": lambda call: faithfulness(call.question, call.answer),
+    "generation_faithfulness": lambda call: faithfulness(call.question, call.answer),
+    "relevancy": _responds,
+    "answer_relevancy": _responds,
+    "accuracy": _accuracy,
+    "answer_completeness": _answer_completeness,
+    "citations": _citations,
+    "context_relevance": _context_relevance,
+}
+
+
+def asked_back(call: JudgeCall) -> dict[str, Any]:
+    """The answer's first sentences with a question mark: all that can be done without a model."""
+    parts = [sentence.rstrip(" .!?。") + "?" for sentence in sentences(call.answer.text)][:3]
+    return {"questions": parts, "noncommittal": refuses(call.answer.text)}
+
+
+def no_proposals(call: JudgeCall) -> dict[str, Any]:
+    """Nothing: words do not tell what somebody may need next."""
+    return {"suggested_queries": [], "action_items": [], "urgency": "low"}
+
+
+def classed_answer(call: JudgeCall) -> dict[str, Any]:
+    """CORRECT from level 4 of the baseline's correctness, else WRONG."""
+    grade = correctness(call.question, call.answer)
+    return {"answer_class": _labelled(call, "CORRECT" if grade.level >= _RIGHT else "WRONG", grade.reason)}
+
+
+def labelled_negative(call: JudgeCall) -> dict[str, Any]:
+    """What predicates and words tell: a negation in the reference's own words corrects, a refusal abstains, claims
+    that the passages support answer, anything else is made up."""
+    return {"negative_label": _labelled(call, *_negative(call))}
+
+
+def _negative(call: JudgeCall) -> tuple[str, Bilingual]:
+    text, given = call.answer.text, content_words(call.answer.text)
+    wanted = [wanted_words(reference, call.question) for reference in call.question.references]
+    alike = max((coverage(words, given) for words in wanted), default=0.0)
+    if alike >= _LIKE_REFERENCE and negates(text) and not all(map(denies, call.question.references)):
+        return "correct_premise", Bilingual("Negates in the reference's words.", "기대 답변의 말로 부정합니다.")
+    if denies(text):
+        return "abstain", Bilingual("Says that it is not there.", "없거나 알 수 없다고 말합니다.")
+    supported: Grade = faithfulness(call.question, call.answer)
+    if supported.level >= _RIGHT and call.answer.contexts:
+        return "answer", Bilingual("Answers in the passages' words.", "문단의 말로 답합니다.")
+    return "fabricate", Bilingual("Says what no passage says.", "어느 문단에도 없는 말을 합니다.")
+
+
+def _labelled(call: JudgeCall, label: str, reason: Bilingual) -> dict[str, str]:
+    return {"reason": reason.in_language(reasons_in(call)), "label": label}
+
+
+_NOTE = Bilingual(
+    "Counted by words ({offline}), not judged by the criterion.",
+    "기준으로 판정한 것이 아니라 낱말을 센 값입니다({offline}).",
+)
+
+
+def unanswerable(rubric: Rubric, metrics: Iterable[str]) -> dict[str, Result]:
+    """The metrics of the rubric that the baseline has no rule for, with that as their result."""
+    if rubric.criterion is None or rubric.criterion.offline is not Offline.NONE:
+        return {}
+    return {name: Result.not_applicable("baseline_has_no_rule") for name in metrics}
+
+
+def stand_in(call: JudgeCall) -> dict[str, Any]:
+    """The share of words on the criterion's scale, turned round where less is better; between two levels the lower
+    of the shares counts, so that a half is no yes."""
+    terms = call.rubric.criterion
+    if terms is None:
+        raise ValueError(f"{call.rubric.family} is no criterion")
+    grade = SCORERS[terms.offline](call)
+    (metric,) = call.rubric.metrics
+    scale = metric.read_scale()
+    share = (grade.level - 1) / 4 if scale.levels else grade.unit
+    place = math.ceil(share * scale.width - 0.5) if scale.levels else share * scale.width
+    value = scale.low + place if terms.direction is Direction.HIGHER else scale.high - place
+    language = reasons_in(call)
+    note = _NOTE.in_language(language).replace("{offline}", terms.offline)
+    score = int(value) if scale.levels else value
+    return {metric.name: {"reason": f"{grade.reason.in_language(language)} {note}", "score": score}}
+
 
 NAME = "baseline"
 BASELINE_VERSION = 1  # rises when its levels would move
@@ -24,21 +223,21 @@ DESCRIPTION = Bilingual(
 
 
 ANSWERS: Mapping[tuple[str, str], Callable[[JudgeCall], dict[str, Any]]] = {
-    ("answer_quality", ""): scores.graded,
-    ("negative_questions", ""): scores.labelled_negative,
+    ("answer_quality", ""): graded,
+    ("negative_questions", ""): labelled_negative,
     ("claims", "extract"): claims.claims_of,
     ("claims", "verify"): claims.verified_claims,
     ("passages", "rate"): claims.rated_passages,
     ("statements", "extract"): claims.statements_of,
     ("statements", "attribute"): claims.attributed_statements,
-    ("asked_back", "write"): scores.asked_back,
-    ("factual_accuracy", "assess"): scores.factual_accuracy,
-    ("answer_class", ""): scores.classed_answer,
-    ("generation_faithfulness", ""): scores.shares,
-    ("answer_relevancy", ""): scores.shares,
-    ("regulation_quality", ""): scores.regulation_quality,
+    ("asked_back", "write"): asked_back,
+    ("factual_accuracy", "assess"): factual_accuracy,
+    ("answer_class", ""): classed_answer,
+    ("generation_faithfulness", ""): shares,
+    ("answer_relevancy", ""): shares,
+    ("regulation_quality", ""): regulation_quality,
     ("nuggets", "assign"): claims.assigned_nuggets,
-    ("proposals", "propose"): scores.no_proposals,
+    ("proposals", "propose"): no_proposals,
 }
 """How each step of each family is answered (the step is empty in families of one call)."""
 
@@ -81,7 +280,7 @@ def judged(request: JudgeCall) -> JudgeReply:
 
 def _rule(family: str, step: str) -> Callable[[JudgeCall], dict[str, Any]]:
     if is_criterion(family):
-        return scores.stand_in
+        return stand_in
     if (family, step) not in ANSWERS:
         raise UnknownName("baseline rule", f"{family}/{step}", sorted("/".join(known) for known in ANSWERS))
     return ANSWERS[family, step]

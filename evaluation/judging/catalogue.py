@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.registry import Bilingual, Kind, MetricSpec, review_form_of
-from evaluation.judging.asking import Family
+from evaluation.judging.calls import Family
 from evaluation.judging.families import (
     answer_class,
     answer_quality,

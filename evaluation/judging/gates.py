@@ -12,10 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from evaluation.core.registry import Bilingual, Direction, MetricSpec, RuleSettings
+from evaluation.core.registry import Bilingual, Direction, MetricSpec, RuleSettings, ScaleKind
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.core.scales import ScaleKind
-from evaluation.judging.asking import Family, Results
+from evaluation.judging.calls import Family, Results
 from evaluation.metrics.normalise import folded
 
 NEGATIVE = "negative"

@@ -12,8 +12,7 @@ from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, Outcome, Rung
 from evaluation.judging.formulas import scores_ask
 from evaluation.judging.logprobs import asking_for
-from evaluation.judging.prompt import judge_call
-from evaluation.judging.reading import hear
+from evaluation.judging.prompt import hear, judge_call
 from evaluation.judging.rubric import Level, Rubric, RubricMetric
 
 LADDER = tuple(Rung)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from evaluation.core.registry import MetricSpec
-from evaluation.core.scales import ScaleKind
-from evaluation.embedding.catalogue import EMBEDDING_METRICS
+from evaluation.core.registry import MetricSpec, ScaleKind
+from evaluation.embedding.similarity import EMBEDDING_METRICS
 from evaluation.judging.catalogue import families, family_named
 from evaluation.metrics.catalogue import RULE_METRICS
-from evaluation.profiles.derived import ANSWER_OVERALL, DERIVED_METRICS
+from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"

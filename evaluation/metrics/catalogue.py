@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.registry import RuleMetric
-from evaluation.metrics.citation_metrics import citation_coverage, citation_format, citation_validity
-from evaluation.metrics.dont_know import dont_know
+from evaluation.metrics.citations import citation_coverage, citation_format, citation_validity
 from evaluation.metrics.hallucination_flags import hallucination_flags
 from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit, nugget_coverage, required_info_coverage
-from evaluation.metrics.latency import latency
-from evaluation.metrics.negative_detection import negative_detection
-from evaluation.metrics.next_steps import next_steps
+from evaluation.metrics.phrases import dont_know, negative_detection, next_steps
 from evaluation.metrics.retrieval import (
     average_precision_at_k,
     hit_at_k,
+    latency,
     ndcg_at_k,
     precision_at_k,
     recall_at_k,

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from evaluation.metrics.korean import CLOSED_LIST, KIWI, analysis, stems
 from evaluation.metrics.matching import Keyword, compile_keyword
 from evaluation.metrics.negation import holds_negation, may_negate_in_english, may_negate_in_korean
-from evaluation.metrics.normalise import fold, is_hangul
+from evaluation.metrics.normalise import CLOSED_LIST, KIWI, analysis, fold, is_hangul, stems
 
 NEVER = "\ue002"  # a private use character: in no text that the first tier reads
 ANYWHERE = ""

@@ -12,9 +12,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluation.core.registry import Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.registry import YES_NO, Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
-from evaluation.core.scales import YES_NO
 from evaluation.metrics.matching import KeywordHit, Tier, find_keyword
 from evaluation.metrics.normalise import content_tokens, fold, fold_with_lines, folded, is_hangul, sentences
 from evaluation.metrics.prepared import prepare

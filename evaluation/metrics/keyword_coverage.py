@@ -1,23 +1,191 @@
-"""Metrics of expected keywords (source 000, 2.1 A and B), required points (003) and nuggets (004, phase 2): whether,
-and what share of them occur in the answer.
+"""Metrics of expected keywords (source 000, 2.1 A and B), required points (003) and nuggets (004, phase 2): which, and
+what share of them, occur in the answer, with findings that a person can check.
+
+Whether they occur is settled by the first tier wherever it can; tiers and places, which cost more than the figure they
+explain, are looked up when somebody reads them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar, overload
 
-from evaluation.core.registry import Bilingual, ReviewForm, RuleSettings, rule_metric
-from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result
-from evaluation.core.scales import UNIT, YES_NO
-from evaluation.metrics.keyword_findings import (
-    DeferredMapping,
-    DeferredSequence,
-    Keywords,
-    KeywordsInAnswer,
-    in_answer,
-    keyword_set,
-)
-from evaluation.metrics.normalise import folded
+from evaluation.core.errors import UnknownName
+from evaluation.core.registry import UNIT, YES_NO, Bilingual, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.samples import AnswerSpec, Finding, Nugget, QuestionSpec, Result, Status
+from evaluation.metrics import normalise
+from evaluation.metrics.first_tier import FirstTier
+from evaluation.metrics.matching import MATCHINGS, KeywordHit, Tier, find_keyword
+from evaluation.metrics.normalise import CLOSED_LIST, folded
+
+T = TypeVar("T")
+
+
+class DeferredSequence(Sequence[T]):
+    """A sequence that is made on first reading, and equal to any sequence with the same items."""
+
+    def __init__(self, make: Callable[[], tuple[T, ...]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _items(self) -> tuple[T, ...]:
+        return self._make()
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        return self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._items == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._items)
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+
+class DeferredMapping(Mapping[str, Any]):
+    """A mapping that is made on first reading."""
+
+    def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _content(self) -> Mapping[str, Any]:
+        return self._make()
+
+    def __getitem__(self, key: str) -> Any:
+        return self._content[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._content)
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    def __repr__(self) -> str:
+        return repr(self._content)
+
+
+Keywords = tuple[tuple[str, ...], ...]
+MISSING, NEGATED = "missing", "negated"
+NEGATION_NOT_CONFIRMED = "negation_not_confirmed"  # a reason code: seen without an analyser, so the hit counts
+
+
+class KeywordSet:
+    """Keywords compiled once, each with its alternative wordings, and how they are matched: ``tiers``, or the sources'
+    plain ``substring``."""
+
+    __slots__ = ("keywords", "matching", "settled")
+
+    def __init__(self, keywords: Keywords, matching: str) -> None:
+        self.keywords, self.matching = keywords, matching
+        # For each keyword whether it occurs in a text and counts; ``None`` where only the full tiers can tell.
+        self.settled = FirstTier(keywords).states if matching != Tier.SUBSTRING else self._plainly
+
+    def occurring(self, text: str) -> tuple[list[bool], int]:
+        """For each keyword whether it occurs in the text and counts; and how many do."""
+        states = self.settled(text)
+        try:
+            return states, sum(states)  # type: ignore[return-value,arg-type]
+        except TypeError:  # a None is left; looking for it first costs more than adding up
+            read = [
+                occurs(find_keyword(keyword, text, self.matching)) if state is None else state
+                for keyword, state in zip(self.keywords, states, strict=True)
+            ]
+            return read, sum(read)
+
+    def _plainly(self, text: str) -> list[bool | None]:
+        return [any(written in text for written in keyword) for keyword in self.keywords]
+
+
+class KeywordsInAnswer:
+    """What a set of keywords finds in one text: figures at once, hits when they are read."""
+
+    def __init__(self, wanted: KeywordSet, text: str) -> None:
+        self.wanted, self.text = wanted, text
+        self.occurring, self.found = wanted.occurring(text)
+        self.detail = DeferredMapping(self._made_detail)
+        self.findings = DeferredSequence(self._made_findings)
+
+    @property
+    def share(self) -> float:
+        """Keywords that occur / keywords."""
+        return self.found / len(self.occurring)
+
+    @cached_property
+    def hits(self) -> tuple[KeywordHit | None, ...]:
+        """The best hit of each keyword, in their order."""
+        return tuple(find_keyword(keyword, self.text, self.wanted.matching) for keyword in self.wanted.keywords)
+
+    def _made_findings(self) -> tuple[Finding, ...]:
+        """One finding per keyword."""
+        return tuple(map(keyword_finding, self.wanted.keywords, self.hits))
+
+    def _made_detail(self) -> dict[str, Any]:
+        """How many keywords were expected, found and seen in a negated clause, by what matching and analysis."""
+        used = next((hit.analysis for hit in self.hits if hit is not None and hit.analysis), "")
+        detail: dict[str, Any] = {
+            "expected": len(self.occurring),
+            "found": self.found,
+            "negated": sum(hit is not None and hit.negated for hit in self.hits),
+            "matching": self.wanted.matching,
+        }
+        return detail | ({"analysis": used or CLOSED_LIST} if used else {})
+
+    def scored(self, value: float) -> Result:
+        """A result with the findings, made when they are read; all results about one answer share them."""
+        return Result(Status.SCORED, value, detail=self.detail, findings=self.findings)
+
+
+def keyword_set(keywords: Keywords, matching: str) -> KeywordSet:
+    """The compiled set; wordings of nothing but white space are left out, and keywords without any other.
+
+    :raises UnknownName: for a matching other than ``tiers`` and ``substring``.
+    """
+    return _compiled(keywords, matching, normalise.Kiwi)
+
+
+@lru_cache(maxsize=65_536)
+def _compiled(keywords: Keywords, matching: str, analyser: Any) -> KeywordSet:
+    """The set for one analyser, which decides what the first tier can settle."""
+    if matching not in MATCHINGS:
+        raise UnknownName("matching", matching, MATCHINGS)
+    kept = (tuple(written for written in keyword if folded(written)) for keyword in keywords)
+    return KeywordSet(tuple(keyword for keyword in kept if keyword), matching)
+
+
+@lru_cache(maxsize=1)
+def in_answer(wanted: KeywordSet, text: str) -> KeywordsInAnswer:
+    """What the keywords find in a text; the last one is kept for the next metric that asks about the same answer."""
+    return KeywordsInAnswer(wanted, text)
+
+
+def occurs(hit: KeywordHit | None) -> bool:
+    """Whether the keyword counts as found."""
+    return hit is not None and hit.counts
+
+
+def keyword_finding(keyword: tuple[str, ...], hit: KeywordHit | None) -> Finding:
+    """The finding of one keyword: the verdict is the tier, ``negated`` or ``missing``."""
+    if hit is None:
+        return Finding("keyword", keyword[0], MISSING)
+    if not hit.counts:
+        return Finding("keyword", hit.keyword, NEGATED, start=hit.start, end=hit.end, reason=hit.tier)
+    reason = NEGATION_NOT_CONFIRMED if hit.negated else "" if hit.within == hit.tier else hit.within
+    return Finding("keyword", hit.keyword, hit.tier, start=hit.start, end=hit.end, reason=reason)
 
 
 def _found(keywords: Keywords, answer: AnswerSpec, settings: RuleSettings) -> KeywordsInAnswer | None:

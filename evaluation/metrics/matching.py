@@ -14,19 +14,22 @@ from enum import StrEnum
 from functools import lru_cache
 
 from evaluation.core.errors import UnknownName
-from evaluation.metrics.korean import (
+from evaluation.metrics.negation import holds_negation
+from evaluation.metrics.normalise import (
     CLOSED_LIST,
     analysis,
+    hangul_run,
+    is_boundary,
+    is_hangul,
     is_particle_chain,
     only_grammar_follows,
+    sentence_span,
+    sentences,
     starts_morpheme,
     stems,
     without_particle,
 )
-from evaluation.metrics.negation import holds_negation
-from evaluation.metrics.normalise import hangul_run, is_boundary, is_hangul, sentence_span, sentences
-from evaluation.metrics.numbers import starts_with_counter
-from evaluation.metrics.prepared import PreparedText, prepare
+from evaluation.metrics.prepared import PreparedText, prepare, starts_with_counter
 
 
 class Tier(StrEnum):

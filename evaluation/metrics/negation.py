@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from evaluation.metrics.korean import morphemes
-from evaluation.metrics.normalise import is_hangul, sentence_span
+from evaluation.metrics.normalise import is_hangul, morphemes, sentence_span
 
 _KOREAN = re.compile(
     r"없|않|아니|아닌|아닙|아닐|아님|못|(?<![가-힣])안(?=[\s가-힣])"

@@ -1,5 +1,5 @@
 """Retrieval metrics: the top k retrieved passages against the relevant ones (source 002, and TREC's nDCG and average
-precision as trec_eval computes them), and the retriever's own scores (source 003).
+precision as trec_eval computes them), the retriever's own scores (source 003), and the response's latency (source 000).
 """
 
 from __future__ import annotations
@@ -10,9 +10,19 @@ from functools import partial, wraps
 from math import log2
 from typing import Any
 
-from evaluation.core.registry import Bilingual, ReviewForm, RuleFunction, RuleSettings, rule_metric
+from evaluation.core.registry import (
+    UNIT,
+    YES_NO,
+    Bilingual,
+    Direction,
+    ReviewForm,
+    RuleFunction,
+    RuleSettings,
+    Scale,
+    ScaleKind,
+    rule_metric,
+)
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.core.scales import UNIT, YES_NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,3 +205,29 @@ def source_relevance(question: QuestionSpec, answer: AnswerSpec, settings: RuleS
         return Result.not_applicable("scores_off_unit")
     weights = [1 / (1 + _DECAY * position) for position in range(len(known))]
     return Result.scored(sum(s * w for s, w in zip(known, weights, strict=True)) / sum(weights))
+
+
+_SECONDS = Scale(ScaleKind.SECONDS, 0, 86_400)
+
+
+@rule_metric(
+    name="latency",
+    scale=_SECONDS,
+    title=Bilingual("Latency", "응답 지연시간"),
+    formula=Bilingual(
+        "seconds from the request to the complete answer; mean, median and 95th percentile",
+        "요청부터 전체 답변까지의 시간(초); 평균, 중앙값, 95번째 백분위수",
+    ),
+    source="000",
+    direction=Direction.LOWER,
+    inputs=("latency",),
+    aggregation="latency",
+    review_form=ReviewForm.NONE,
+)
+def latency(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
+    """Seconds; not applicable (``no_latency``) where none was measured, failed (``scale``) where it is no time of a
+    day at most."""
+    seconds = answer.latency_seconds
+    if seconds is None:
+        return Result.not_applicable("no_latency")
+    return Result.scored(seconds) if _SECONDS.holds(seconds) else Result.failed(f"scale: {seconds}")

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from evaluation.models.judges import JudgeVersion, RubricVersion
 from evaluation.models.runs import Answer, Run
 from evaluation.models.work import WorkUnit

@@ -2,6 +2,6 @@
 
 Pure Python above ``core``.
 
-Door: ``spec.ProfileSpec``, ``arithmetic``, ``per_answer.AnswerOverall``, ``thresholds.Passing``,
-``derived.DERIVED_METRICS`` (metrics made of other metrics).
+Door: ``spec.ProfileSpec``, ``arithmetic``, ``per_answer.AnswerOverall``, ``arithmetic.Passing``,
+``per_answer.DERIVED_METRICS`` (metrics made of other metrics).
 """

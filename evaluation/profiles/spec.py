@@ -2,7 +2,7 @@
 figures are read (bands, automatic failures, tables of high and low with a diagnosis each).
 
 A profile is data, a YAML file or a row, versioned and pinned by a run. :func:`load_profile` reads one strictly: an
-unknown field, a repeated key or weights that do not sum to 1 refuse it.
+unknown field, a repeated key, an alias or weights that do not sum to 1 refuse it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,48 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import yaml
 from pydantic import Field, model_validator
 
-from evaluation.core.registry import Bilingual, RuleSettings
-from evaluation.core.rulebook import Cap, CitationRules, NextStepRules
+from evaluation.core.registry import Bilingual, Cap, CitationRules, NextStepRules, RuleSettings
 from evaluation.core.samples import CheckPhrases, FrozenModel, Nugget
-from evaluation.profiles.strict_yaml import read_mapping
+
+
+def read_mapping(text: str) -> dict[str, Any]:
+    """The mapping a YAML document holds.
+
+    :raises ValueError: with the line, when it is no YAML, uses an alias, repeats a key, or is no mapping.
+    """
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                raise ValueError(f"line {_line(event)}: aliases are not read")
+        node = yaml.compose(text, Loader=yaml.CSafeLoader)
+        if not isinstance(node, yaml.MappingNode):
+            raise ValueError("not a YAML mapping")
+        _refuse_repeated_keys(node)
+        value: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as error:
+        raise ValueError(f"not YAML: {error}") from error
+    return value
+
+
+def _line(marked: Any) -> int:
+    return int(marked.start_mark.line) + 1
+
+
+def _refuse_repeated_keys(node: yaml.Node) -> None:
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_repeated_keys(item)
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if key.value in seen:
+                raise ValueError(f"line {_line(key)}: the key {key.value!r} is there twice")
+            seen.add(key.value)
+            _refuse_repeated_keys(value)
+
 
 WEIGHT_TOLERANCE = 1e-9
 DEFAULT_PROFILE = "standard"  # of runs for which nobody names one

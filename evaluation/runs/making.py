@@ -14,8 +14,7 @@ from evaluation.accounts.access import lock_project
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.registry import Direction
 from evaluation.criteria.services import active, active_by_name, idle_names
-from evaluation.embedding import bert_score
-from evaluation.embedding.catalogue import EMBEDDING_NAMES
+from evaluation.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.judges.clients import chosen_embedding, chosen_tokens
 from evaluation.judges.shipping import bench_of, profile_row, shipped_rubric_row
 from evaluation.judging.catalogue import family_named, family_of, judge_metrics
@@ -116,7 +115,7 @@ def prepare_run(
         rules=tuple(name for name in rules if name not in decided),
         embeddings=embeddings,
         embedding=chosen_embedding(judge, embeddings_of) if embeds else None,
-        tokens=chosen_tokens() if bert_score.SPEC.name in embeddings else None,
+        tokens=chosen_tokens() if BERT_SCORE.name in embeddings else None,
         repeat=repeat,
         max_concurrency=max_concurrency,
         use_cache=use_cache,

@@ -16,15 +16,14 @@ from typing import Any
 from django.db.models import QuerySet, prefetch_related_objects
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.registry import Kind
+from evaluation.core.registry import Kind, Scale
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
-from evaluation.core.scales import Scale
 from evaluation.judges.shipping import define, definitions
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.jury import JuryRule, joined
+from evaluation.judging.formulas import JuryRule, joined
 from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.models import Answer, MetricDefinition, Run, RunJudge, Score, WorkUnit
-from evaluation.profiles.derived import ANSWER_OVERALL, DERIVED_METRICS, answer_overall, has_answer_overall
+from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS, answer_overall, has_answer_overall
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring.writing import Outcome, counting, current, write
 from evaluation.work.lifecycle import RunConfig

@@ -17,10 +17,16 @@ from django.db.models import prefetch_related_objects
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, Result, Status
-from evaluation.embedding import bert_score, similarity
-from evaluation.embedding.bert_score import TokenModel, bert_score_f1
 from evaluation.embedding.protocol import Embedded, Embedder, Vector, batches, text_hash
-from evaluation.embedding.similarity import answer_relevance, semantic_similarity, texts_of
+from evaluation.embedding.similarity import (
+    BERT_SCORE,
+    SEMANTIC_SIMILARITY,
+    TokenModel,
+    answer_relevance,
+    bert_score_f1,
+    semantic_similarity,
+    texts_of,
+)
 from evaluation.judges.clients import keep_vectors, kept_vectors, price_table
 from evaluation.judges.shipping import definitions
 from evaluation.judging.calls import JudgeReply, Outcome
@@ -255,9 +261,9 @@ class EmbeddingSession:
         said = AnswerSpec("") if lost else unit.answer.read()
         provenance = self.embedder.provenance if self.embedder else {}
         for name in self.config.embeddings:
-            if name == bert_score.SPEC.name:
+            if name == BERT_SCORE.name:
                 task.results[name] = bert_score_f1(question, said, self.tokens)
-            elif name == similarity.SPEC.name:
+            elif name == SEMANTIC_SIMILARITY.name:
                 texts = texts_of(question, said)
                 pair = () if isinstance(texts, Result) else texts
                 self._want(task, name, texts, partial(semantic_similarity, pair, provenance=provenance))

@@ -16,14 +16,12 @@ from django.db.models import prefetch_related_objects
 from evaluation.core.registry import MetricSpec, RuleSettings
 from evaluation.core.samples import Result
 from evaluation.judges.shipping import define
-from evaluation.judging.asking import Case, Family, Heard, Talk
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
+from evaluation.judging.baseline import unanswerable
+from evaluation.judging.calls import Case, Family, Heard, JudgeCall, JudgeReply, Outcome, Rung, Talk
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.formulas import capped
 from evaluation.judging.gates import applicability, ruled
-from evaluation.judging.lexical.scores import unanswerable
-from evaluation.judging.prompt import judge_call, request_hash
-from evaluation.judging.reading import hear
+from evaluation.judging.prompt import hear, judge_call, request_hash
 from evaluation.judging.rubric import Rubric
 from evaluation.models import Attempt, JudgeVersion, MetricDefinition, Reply, Run, RunJudge, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings

@@ -22,8 +22,7 @@ from django.utils import timezone
 
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.pool import CallPool
-from evaluation.judging.prompt import request_hash
-from evaluation.judging.reading import hear
+from evaluation.judging.prompt import hear, request_hash
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.models.work import ReplyRow
 from evaluation.scoring.replies import F, Sorted, insert_replies, reply_row, sort_reply, trace

@@ -9,16 +9,11 @@ from django.utils.translation import get_language
 
 from evaluation.core.registry import Bilingual
 from evaluation.models import MetricDefinition
-from evaluation.wording import categories, markdown
-from evaluation.wording.messages import explain_reason
+from evaluation.wording import markdown
+from evaluation.wording.messages import category_name, explain_reason
 
 register = template.Library()
-
-
-@register.filter
-def category_name(category: str) -> str:
-    """A category of questions by its name."""
-    return categories.category_name(category)
+register.filter(category_name)
 
 
 @register.filter

@@ -20,9 +20,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.accounts import access
 from evaluation.accounts.signed_in import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
-from evaluation.core.whole_numbers import whole_number
 from evaluation.models import ImportBatch, QuestionSet, Run, User
 from evaluation.questions.uploads import QUESTIONS, confirm_upload, preview, store_upload
 from evaluation.web.forms import LogInForm, UploadForm

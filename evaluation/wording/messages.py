@@ -1,4 +1,9 @@
-"""Codes to sentences in the reader's language. The modules beside it hold them; this is how they are put together."""
+"""Codes to sentences in the reader's language, which the modules beside it hold; and names of the categories of
+questions that the sources and the product's own data use.
+
+A category is a word of the question set's author and stays that word in files, commands and REST; pages show a name
+where the word is one of these, which no reader who is not an engineer would understand.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from typing import Any
 from django.template.defaultfilters import filesizeformat
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from evaluation.core.errors import Problem, Refused
 from evaluation.wording import problems, reasons, refusals
@@ -73,3 +79,20 @@ def _filled(sentences: Mapping[str, str | Promise], code: str, params: Mapping[s
         details = ", ".join(f"{key} = {value}" for key, value in params.items())
         return _("Problem “%(code)s” (%(details)s).") % {"code": code, "details": details}
     return str(sentences[code]) % params
+
+
+CATEGORY_NAMES = {
+    "single_hop": gettext_lazy("one fact"),
+    "multi_hop_2": gettext_lazy("two linked facts"),
+    "multi_hop_3": gettext_lazy("three linked facts"),
+    "aggregation": gettext_lazy("gathered facts"),
+    "inference": gettext_lazy("reasoning"),
+    "negative": gettext_lazy("negative question"),
+    "comparison": pgettext_lazy("category of questions", "comparison"),
+    "conditional": pgettext_lazy("category of questions", "with a condition"),
+}
+
+
+def category_name(category: str) -> str:
+    """The name of a known category, any other as its author wrote it."""
+    return str(CATEGORY_NAMES.get(category, category))

@@ -18,9 +18,8 @@ from django.utils.module_loading import import_string
 from prometheus_client.core import Metric
 
 from evaluation.core.errors import Refused
-from evaluation.embedding.bert_score import TokenModel
-from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
-from evaluation.embedding.protocol import Embedder
+from evaluation.embedding.protocol import Embedder, EmbeddingChoice, TokenChoice
+from evaluation.embedding.similarity import TokenModel
 from evaluation.models import JudgeBatch, JudgeVersion, Run, User
 
 OFF = "feature_off"

@@ -13,8 +13,8 @@ from rest_framework import serializers
 
 from evaluation.accounts.access import LARGEST_ID
 from evaluation.api.endpoints import StrictSerializer
+from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
-from evaluation.core.whole_numbers import whole_number
 from evaluation.wording.messages import explain_refusal
 from review.evidence.rated_claims import LONGEST_PART
 from review.evidence.rating_input import Change, FlagKind, Given, PartGiven

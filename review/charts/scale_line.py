@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from review.charts.axis import Tick
 
 NEAR_THE_END = 0.15  # share of the scale from its ends within which the judge's name would stick out

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluation.core.registry import Bilingual
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Bilingual, Scale
 from evaluation.models import Answer, Run
 from review.evidence.answers import RunAnswer, run_answers
 from review.evidence.effective import values_from

@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evaluation.core.registry import Bilingual, Direction
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Bilingual, Direction, Scale, ScaleKind
 from evaluation.profiles.arithmetic import Label
 from review.comparisons.choosing import Side
 from review.comparisons.values import (

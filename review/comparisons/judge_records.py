@@ -9,8 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
-from evaluation.core.registry import MetricSpec
-from evaluation.core.scales import Scale
+from evaluation.core.registry import MetricSpec, Scale
 from evaluation.judges.clients import price_table
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.pricing import Price

@@ -9,8 +9,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
-from evaluation.core.registry import Bilingual
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Bilingual, Scale, ScaleKind
 from evaluation.judging.calls import Outcome
 from evaluation.models import Preflight, Run
 from review.models import Rating

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from evaluation.profiles.arithmetic import Passing, has_passing
 from evaluation.profiles.spec import OVERALL, Part, ProfileSpec, Unit
-from evaluation.profiles.thresholds import Passing, has_passing
 from review.comparisons.choosing import Side
 from review.evidence.answers import RunAnswer
 from review.reports.by_profile.passing import each_answer, flags_of

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, Max, Min, OuterRef, Q, QuerySet
 
-from evaluation.core.scales import ScaleKind
+from evaluation.core.registry import ScaleKind
 from evaluation.models import User
 from review.evidence.decisions import adjudicated, standing
 from review.evidence.exposures import expose

@@ -7,9 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from evaluation.core.registry import Kind
+from evaluation.core.registry import Kind, ScaleKind
 from evaluation.core.samples import Status
-from evaluation.core.scales import ScaleKind
 from evaluation.models import MetricDefinition, Run
 from review.evidence.decisions import Decision
 from review.evidence.experts import ExpertRating, effective_ratings

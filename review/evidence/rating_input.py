@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from evaluation.core.errors import Refused
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Scale, ScaleKind
 
 COMMENT_LIMIT = 10_000
 FIVE_LEVELS = 4.0  # steps of a five-level scale: the yardstick for scales without levels

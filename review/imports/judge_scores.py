@@ -14,9 +14,8 @@ from django.db.models import Q
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from evaluation.core.registry import Direction, Kind, review_form_of
+from evaluation.core.registry import Direction, Kind, Scale, ScaleKind, review_form_of
 from evaluation.core.samples import Status
-from evaluation.core.scales import Scale, ScaleKind
 from evaluation.criteria.services import active
 from evaluation.judges.shipping import declared, define
 from evaluation.models import Criterion, Finding, MetricDefinition, Run, Score

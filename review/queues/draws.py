@@ -11,8 +11,8 @@ from django.db.models import Count, Exists, OuterRef
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
+from evaluation.core.registry import Scale, ScaleKind
 from evaluation.core.samples import Status
-from evaluation.core.scales import Scale, ScaleKind
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from evaluation.work.lifecycle import RunConfig
 from review.evidence.order import new_seed

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from django.db.models import Min
 
-from evaluation.core.scales import ScaleKind
+from evaluation.core.registry import ScaleKind
 from evaluation.models import MetricDefinition, Question
 from review.evidence.rating_input import FlagKind
 from review.models import ItemEvent, Rating, ReviewQueue

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import Rubric, RubricMetric, Slot, shipped_rubrics
 from evaluation.models import Answer, Finding, MetricDefinition, RubricVersion

@@ -11,9 +11,8 @@ from django.utils.text import capfirst
 from django.utils.translation import get_language, gettext
 
 from evaluation.profiles.arithmetic import Label
-from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
-from evaluation.wording.messages import explain_reason
+from evaluation.wording.messages import category_name, explain_reason
 from review.charts import forest as charts
 from review.reports.answer_entries import ANSWERS, ToldAnswer
 from review.reports.category_tables import CategoryTable, category_tables

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from review.reports.figure import Figure
 from review.reports.report import Report
 

@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluation.core.registry import ScaleKind
 from evaluation.core.samples import Status
-from evaluation.core.scales import ScaleKind
 from evaluation.models import MetricDefinition
 from evaluation.profiles.arithmetic import on_unit_scale
 from evaluation.profiles.spec import ProfileSpec, Unit

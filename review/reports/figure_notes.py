@@ -9,8 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from evaluation.wording.categories import category_name
-from evaluation.wording.messages import explain_reason
+from evaluation.wording.messages import category_name, explain_reason
 from review.reports.figure import Figure
 from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST
 from review.statistics.sampling.stratify import FAILED

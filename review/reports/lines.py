@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evaluation.core.registry import ScaleKind
 from evaluation.core.samples import Status
-from evaluation.core.scales import ScaleKind
 from evaluation.models import MetricDefinition
 from evaluation.profiles.arithmetic import on_unit_scale, worst_and_best
-from evaluation.profiles.derived import ANSWER_OVERALL
+from evaluation.profiles.per_answer import ANSWER_OVERALL
 from evaluation.profiles.spec import ProfileSpec, Unit
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import Effective, RunValues, Source

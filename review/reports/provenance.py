@@ -13,7 +13,7 @@ from importlib.metadata import version
 from django.conf import settings
 from django.db.models import Count, Q
 
-from evaluation.embedding.choice import EmbeddingChoice, TokenChoice
+from evaluation.embedding.protocol import EmbeddingChoice, TokenChoice
 from evaluation.judging.calls import Outcome
 from evaluation.models import Endpoint, MetricDefinition, Reply, Run, WorkUnit
 from evaluation.runs.costs import Spending, altogether, spending_by_rubric

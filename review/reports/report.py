@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from evaluation.core.registry import Bilingual
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Bilingual, Scale
 from evaluation.profiles.arithmetic import Label, MissingPart
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import Effective

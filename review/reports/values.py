@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from evaluation.core.registry import Scale
 from evaluation.core.samples import Status
-from evaluation.core.scales import Scale
 from evaluation.profiles.arithmetic import PartMean
 from evaluation.profiles.per_answer import BY_ANSWER, PartValue
 from evaluation.profiles.spec import ProfileSpec

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from evaluation.models import MetricDefinition
 from review.evidence.experts import ExpertRating, agreement_ratings, read
 from review.evidence.judged import Key

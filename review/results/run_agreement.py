@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from evaluation.core.registry import Bilingual
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Bilingual, Scale
 from evaluation.models import Run
 from review.evidence.anchoring import Anchoring, anchoring, anchoring_json
 from review.evidence.experts import agreement_ratings

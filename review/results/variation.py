@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.core.registry import Bilingual
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Bilingual, Scale
 from evaluation.models import MetricDefinition
 from review.evidence.experts import ExpertRating, agreement_ratings
 from review.evidence.judged import Key

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from django import template
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from evaluation.wording import numbers
 from review.reports import figure_notes
 from review.reports.figure import Figure

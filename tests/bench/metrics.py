@@ -26,9 +26,8 @@ from dataclasses import dataclass
 
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.metrics import korean
-from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit
-from evaluation.metrics.keyword_findings import keyword_set
+from evaluation.metrics import normalise
+from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit, keyword_set
 
 ANSWERS, KEYWORDS, QUESTIONS = 100_000, 5, 500
 TRIES, SLICE = 5, 2_000
@@ -158,9 +157,9 @@ def measure(language: str, count: int) -> Figures:
         if None not in wanted.settled(answer.text):
             settled.append((question, answer))
             continue
-        before = korean.analysed()
+        before = normalise.analysed()
         wanted.occurring(answer.text)
-        asked += korean.analysed() > before
+        asked += normalise.analysed() > before
     took = [each * count / len(settled) for each in seconds((hit_alone, bare, compiled, metrics), settled)]
     sample = settled[: max(len(settled) // 100, 1)]
     return Figures(
@@ -173,7 +172,7 @@ def measure(language: str, count: int) -> Figures:
 
 def main(count: int) -> None:
     """Print a block of lines per language."""
-    print(f"{count:,} answers, {KEYWORDS} keywords each; Korean read with {korean.analysis()}")
+    print(f"{count:,} answers, {KEYWORDS} keywords each; Korean read with {normalise.analysis()}")
     for language in TEXTS:
         f = measure(language, count)
         print(f"{language}: first tier settles {f.settled:.1%}, kiwipiepy asked for {f.analysed:.1%}; of the settled:")
@@ -189,7 +188,7 @@ def main(count: int) -> None:
 
 if __name__ == "__main__":
     size = int(sys.argv[1]) if len(sys.argv) > 1 else ANSWERS
-    if korean.Kiwi is not None:
+    if normalise.Kiwi is not None:
         main(size)
-        korean.Kiwi = None
+        normalise.Kiwi = None
     main(size)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from review.statistics.agreement.clopper_pearson import clopper_pearson
 from review.statistics.agreement.constant_guess import best_constant_guess
 from review.statistics.agreement.pair import compare

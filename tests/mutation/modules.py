@@ -40,8 +40,8 @@ def dotted(path: Path) -> str:
 
 
 def package_of(module: str) -> str:
-    """The package by which mutants are drawn and counted: ``evaluation.metrics`` of ``evaluation.metrics.korean``, the
-    app itself for a module beside its packages."""
+    """The package by which mutants are drawn and counted: ``evaluation.metrics`` of ``evaluation.metrics.matching``,
+    the app itself for a module beside its packages."""
     app, first, *_ = [*module.split("."), ""]
     return f"{app}.{first}" if first and Path(app, first).is_dir() else app
 

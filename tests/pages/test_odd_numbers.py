@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from config.middleware import NUL
-from evaluation.core.whole_numbers import whole_number
+from evaluation.core.canonical import whole_number
 from review.models import Draft, ReviewQueue
 from tests.pages.world import World, make_world
 

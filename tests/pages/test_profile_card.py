@@ -7,7 +7,7 @@ from django.utils import translation
 
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
-from evaluation.wording.categories import category_name
+from evaluation.wording.messages import category_name
 from review.reports.making import make_report
 from review.templatetags.figures import share
 from review.web.pages.categories import ProfileCard, profile_card

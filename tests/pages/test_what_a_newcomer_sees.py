@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import User
-from evaluation.wording.categories import NAMES, category_name
+from evaluation.wording.messages import CATEGORY_NAMES, category_name
 from review.evidence.rating_input import Given
 from review.extras.practice.items import practice_items
 from review.models import Assignment, ReviewQueue
@@ -82,7 +82,7 @@ def test_a_category_has_a_name_in_the_language_of_the_page() -> None:
 
 
 def test_the_categories_of_the_examples_have_names() -> None:
-    assert {item.category for item in practice_items()} <= set(NAMES)
+    assert {item.category for item in practice_items()} <= set(CATEGORY_NAMES)
     assert category_name("Fees") == "Fees"
 
 

@@ -15,7 +15,7 @@ import yaml
 import review.management.demo
 from evaluation.core.registry import RuleSettings
 from evaluation.files.reading import read_answers, read_questions
-from evaluation.metrics.negative_detection import negative_detection
+from evaluation.metrics.phrases import negative_detection
 
 DEMO = Path(review.management.demo.__file__).parent
 PAIRS = DEMO.parents[1] / "extras" / "pairs"

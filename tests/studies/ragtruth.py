@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evaluation.core.registry import Scale
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
-from evaluation.core.scales import Scale
-from evaluation.judging.asking import Case, Talk
 from evaluation.judging.baseline import judged
+from evaluation.judging.calls import Case, Talk
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.prompt import judge_call
-from evaluation.judging.reading import hear
+from evaluation.judging.prompt import hear, judge_call
 from evaluation.judging.rubric import shipped_rubric
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.pair import PairAgreement, compare

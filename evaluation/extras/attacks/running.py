@@ -18,12 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Status
-from evaluation.judging.asking import Case, Results, Talk
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
+from evaluation.judging.calls import Case, JudgeCall, JudgeReply, Outcome, Results, Rung, Talk
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.gates import ruled
-from evaluation.judging.prompt import judge_call, repaired
-from evaluation.judging.reading import hear
+from evaluation.judging.prompt import hear, judge_call, repaired
 from evaluation.judging.retrying import GiveUp, Retry, decide
 from evaluation.judging.rubric import Rubric, shipped_rubric
 

@@ -14,8 +14,7 @@ from django.utils import timezone
 
 from evaluation.extras.batches import ledger
 from evaluation.extras.batches.client import request_line
-from evaluation.judging.asking import Heard
-from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.calls import Heard, JudgeReply, Outcome
 from evaluation.judging.prompt import request_hash
 from evaluation.models import BatchLine, Endpoint, JudgeBatch, Reply
 from evaluation.scoring.judges import JudgeSession, UnitFlight, earlier_replies

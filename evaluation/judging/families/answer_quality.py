@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from evaluation.core.registry import Bilingual, Kind, MetricSpec
-from evaluation.core.scales import UNIT, Scale
-from evaluation.judging.asking import Family
+from evaluation.core.registry import UNIT, Bilingual, Kind, MetricSpec, Scale
+from evaluation.judging.calls import Family
 from evaluation.judging.formulas import scored_in_one_call
 from evaluation.judging.gates import bottom
 

@@ -11,13 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.core.registry import Bilingual, Kind, MetricSpec
+from evaluation.core.registry import PERCENT, Bilingual, Kind, MetricSpec
 from evaluation.core.samples import Result
-from evaluation.core.scales import PERCENT
-from evaluation.judging.asking import Case, Family, Judging, failed
-from evaluation.judging.calls import Ask, JudgeReply, Outcome, Rung
-from evaluation.judging.reading import hear
-from evaluation.judging.shapes import TEXT, YES_NO, closed, list_of
+from evaluation.judging.calls import Ask, Case, Family, JudgeReply, Judging, Outcome, Rung, failed
+from evaluation.judging.prompt import hear
+from evaluation.judging.rubric import TEXT, YES_NO, closed, list_of
 
 NAME = "asked_back"
 

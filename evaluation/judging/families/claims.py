@@ -9,15 +9,12 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.registry import PERCENT, UNIT, Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import ContextSpec, Finding, Result
-from evaluation.core.scales import PERCENT, UNIT
-from evaluation.judging.asking import Case, Family, Heard, Judging, failed
-from evaluation.judging.calls import Ask
+from evaluation.judging.calls import Ask, Case, Family, Heard, Judging, failed
 from evaluation.judging.formulas import UNSUPPORTED, claim_support, context_recall
-from evaluation.judging.prompt import numbered, reference_block
-from evaluation.judging.reading import locate, placed
-from evaluation.judging.shapes import TEXT, closed, list_of, one_of, whole_number
+from evaluation.judging.prompt import locate, numbered, placed, reference_block
+from evaluation.judging.rubric import TEXT, closed, list_of, one_of, whole_number
 
 CLAIM, STATEMENT = "claim", "statement"
 EXTRACT, VERIFY, ATTRIBUTE = "extract", "verify", "attribute"  # the steps

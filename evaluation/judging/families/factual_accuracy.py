@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from evaluation.core.registry import Bilingual, Kind, MetricSpec
+from evaluation.core.registry import PERCENT, Bilingual, Kind, MetricSpec
 from evaluation.core.samples import Finding, Result
-from evaluation.core.scales import PERCENT
-from evaluation.judging.asking import Case, Family, Judging, failed
-from evaluation.judging.calls import Ask
+from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.gates import bottom
 from evaluation.judging.prompt import data_blocks, shown
-from evaluation.judging.shapes import ANYTHING, NUMBER, TEXT, closed
+from evaluation.judging.rubric import ANYTHING, NUMBER, TEXT, closed
 
 NAME = "factual_accuracy"
 STEP, ASK = "step", "assess"

@@ -3,13 +3,12 @@ phrase rule, decides whether the question's check is passed; the rule's findings
 
 from __future__ import annotations
 
-from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings
+from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, Scale, ScaleKind
 from evaluation.core.samples import QuestionSpec, Result, Status
-from evaluation.core.scales import Scale, ScaleKind
-from evaluation.judging.asking import Case, Family, Judging, failed
+from evaluation.judging.calls import Case, Family, Judging, failed
 from evaluation.judging.formulas import read_verdict, scores_ask
 from evaluation.judging.prompt import data_blocks
-from evaluation.metrics.negative_detection import negative_detection
+from evaluation.metrics.phrases import negative_detection
 
 NAME = "negative_questions"
 LABEL, DETECTION = "negative_label", "negative_detection"

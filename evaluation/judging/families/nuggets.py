@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.registry import UNIT, Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import Finding
-from evaluation.core.scales import UNIT
-from evaluation.judging.asking import Case, Family, Judging, failed
-from evaluation.judging.calls import Ask
+from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.formulas import nugget_support
 from evaluation.judging.gates import bottom
-from evaluation.judging.reading import locate, placed
-from evaluation.judging.shapes import TEXT, closed, one_of
+from evaluation.judging.prompt import locate, placed
+from evaluation.judging.rubric import TEXT, closed, one_of
 
 NAME = "nuggets"
 NUGGET, ASSIGN = "nugget", "assign"

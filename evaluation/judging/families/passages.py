@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from evaluation.core.registry import Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.registry import PERCENT, Bilingual, Kind, MetricSpec, ReviewForm
 from evaluation.core.samples import Finding
-from evaluation.core.scales import PERCENT
-from evaluation.judging.asking import Case, Family, Judging, failed
-from evaluation.judging.calls import Ask
+from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.formulas import figure_from_parts
 from evaluation.judging.prompt import numbered, reference_block
-from evaluation.judging.shapes import TEXT, closed, one_of
+from evaluation.judging.rubric import TEXT, closed, one_of
 
 NAME = "passages"
 CONTEXT = "context"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from evaluation.core.registry import Bilingual, Kind, MetricSpec
+from evaluation.core.registry import UNIT, Bilingual, Kind, MetricSpec
 from evaluation.core.samples import Finding, Result, Status
-from evaluation.core.scales import UNIT
-from evaluation.judging.asking import Case, Family, Judging
+from evaluation.judging.calls import Case, Family, Judging
 from evaluation.judging.formulas import read_scores, scores_ask
 from evaluation.judging.gates import bottom
 from evaluation.judging.prompt import data_blocks, shown
-from evaluation.judging.shapes import TEXT, list_of
+from evaluation.judging.rubric import TEXT, list_of
 
 NAME = "regulation_quality"
 LISTS = {"issues": "issue", "strengths": "strength"}  # member of the reply -> kind of finding

@@ -10,15 +10,17 @@ from evaluation.core.registry import Bilingual
 from evaluation.core.samples import QuestionSpec
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.formulas import IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
-from evaluation.judging.lexical.grades import claimed_words, named, wanted_words
 from evaluation.judging.lexical.words import (
     Word,
+    claimed_words,
     content_words,
     coverage,
+    named,
     numbers,
     reasons_in,
     sentences,
     states_ignorance,
+    wanted_words,
 )
 from evaluation.judging.prompt import source_of
 

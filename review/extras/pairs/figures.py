@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 
 from evaluation.core.errors import Refused
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
 from evaluation.files.formats import ExportFile, Exports
 from evaluation.models import Answer, User

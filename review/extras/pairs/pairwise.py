@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.judging.asking import Heard
-from evaluation.judging.calls import Ask
+from evaluation.judging.calls import Ask, Heard
 from evaluation.judging.formulas import read_verdict
-from evaluation.judging.lexical.grades import correctness
-from evaluation.judging.rubric import Rubric
-from evaluation.judging.shapes import closed
+from evaluation.judging.lexical.words import correctness
+from evaluation.judging.rubric import Rubric, closed
 
 FAMILY, METRIC = "pairwise", "preference"
 VALUES: Mapping[str, int] = {

@@ -20,10 +20,8 @@ from django.db.models.functions import Now
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.judging.asking import Heard
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome, Rung
-from evaluation.judging.prompt import judge_call, request_hash
-from evaluation.judging.reading import hear
+from evaluation.judging.calls import Heard, JudgeCall, JudgeReply, Outcome, Rung
+from evaluation.judging.prompt import hear, judge_call, request_hash
 from evaluation.judging.rubric import Rubric
 from evaluation.models import JudgeVersion, RubricVersion
 from evaluation.scoring.replies import Flight, kept_reply

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluation.core.registry import Bilingual
-from evaluation.profiles.strict_yaml import read_mapping
+from evaluation.profiles.spec import read_mapping
 
 FILE = Path(__file__).with_name("items.yaml")
 FAMILY = "answer_quality"  # the rubric whose levels are asked for

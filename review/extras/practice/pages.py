@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.registry import Bilingual
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import shipped_rubric
-from evaluation.wording.categories import category_name
+from evaluation.wording.messages import category_name
 from review.charts.scale_line import ScaleLine, scale_line
 from review.extras.practice.items import FAMILY, METRICS, Levels, PracticeItem, Told, practice_items, tally, told
 from review.extras.practice.progress import Practice

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
 from evaluation.judges.shipping import bench_of, profile_row
-from evaluation.judging.jury import JuryRule
+from evaluation.judging.formulas import JuryRule
 from evaluation.management.working import work_off
 from evaluation.models import Run, WorkUnit
 from evaluation.profiles.spec import DEFAULT_PROFILE

@@ -9,10 +9,10 @@ from typing import Any
 from evaluation.core.registry import JUDGED
 from evaluation.core.samples import Status
 from evaluation.judging.formulas import PARTIAL, SUPPORTED
-from evaluation.metrics.keyword_findings import MISSING
+from evaluation.metrics.keyword_coverage import MISSING
 from evaluation.models import Finding, Score
+from evaluation.profiles.arithmetic import Passing, band_of
 from evaluation.profiles.spec import OVERALL, ProfileSpec
-from evaluation.profiles.thresholds import Passing, band_of
 from evaluation.scoring.writing import counting
 from review.reports.by_profile.passing import each_answer, flags_of
 from review.reports.gathering import Gathered

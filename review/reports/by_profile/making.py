@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from evaluation.profiles.arithmetic import band_of, cell_of
 from evaluation.profiles.spec import OVERALL, Band, ProfileSpec, Table
-from evaluation.profiles.thresholds import band_of, cell_of
 from review.reports.by_profile.classes import abstention, class_tables
 from review.reports.by_profile.passing import flags_of, pass_rate
 from review.reports.by_profile.section import Banded, Diagnosed, ProfileSection, spreads

@@ -10,9 +10,9 @@ from evaluation.core.registry import Bilingual
 from evaluation.core.samples import Status
 from evaluation.metrics.hallucination_flags import AVOIDANCE, FORBIDDEN_NAME, UNKNOWN_PHONE
 from evaluation.models import Run
+from evaluation.profiles.arithmetic import Passing, PassOrFail, has_passing, pass_or_fail
 from evaluation.profiles.per_answer import AnswerOverall
 from evaluation.profiles.spec import FLAGS, OVERALL, ProfileSpec
-from evaluation.profiles.thresholds import Passing, PassOrFail, has_passing, pass_or_fail
 from evaluation.scoring.writing import counting
 from review.reports.values import Side
 from review.statistics.agreement.clopper_pearson import clopper_pearson

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Scale, ScaleKind
 from review.statistics.agreement.rating import Item, Rating, by_item, raters_of
 from review.statistics.agreement.statistic import Undefined
 

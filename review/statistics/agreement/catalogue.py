@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Scale, ScaleKind
 from review.statistics.agreement.classification import (
     balanced_accuracy,
     f1,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from review.statistics.agreement.bootstrap import Resampler, Resampling, resampled_weights
 from review.statistics.agreement.catalogue import NAMES, figures
 from review.statistics.agreement.intervals import Interval, intervals_of, joined

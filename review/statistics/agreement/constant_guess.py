@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Scale, ScaleKind
 from review.statistics.agreement.pair import PairAgreement, compare
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from review.statistics.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from review.statistics.agreement.bootstrap import FEW_GROUPS, Resampler, Resampling, resampled_weights, resampler
 from review.statistics.agreement.catalogue import NAMES, OF_COINCIDENCES, OF_YES_NO, inapplicable

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from review.statistics.agreement.bootstrap import (
     CHUNK_CELLS,
     Resampler,

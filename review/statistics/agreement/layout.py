@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Scale, ScaleKind
 from review.statistics.agreement.pairs import Confusion, Pairs, confusion
 from review.statistics.agreement.rating import rounded_half_up
 from review.statistics.agreement.statistic import Array, Indices

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from review.statistics.agreement.bootstrap import FEW_GROUPS, Resampling, resampler
 from review.statistics.agreement.catalogue import NAMES, figures, inapplicable, undefined_reason
 from review.statistics.agreement.intervals import Interval, bootstrap_intervals

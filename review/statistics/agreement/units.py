@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Scale, ScaleKind
 from review.statistics.agreement.catalogue import OF_COINCIDENCES
 from review.statistics.agreement.kappa import fleiss_kappa, interval_alpha_of_reals, of_units
 from review.statistics.agreement.layout import Categories

@@ -13,9 +13,9 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.registry import JUDGED
-from evaluation.core.whole_numbers import whole_number
 from evaluation.models import MetricDefinition, Run, User
 from evaluation.wording.messages import explain_refusal
 from review.models.queue_spec import ASKED, Asked, Distribution, QueueSpec, Setting

@@ -11,8 +11,8 @@ from typing import Any
 from django.http import Http404, QueryDict
 from django.utils.translation import get_language
 
+from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
-from evaluation.core.whole_numbers import whole_number
 from evaluation.models import MetricDefinition
 from evaluation.wording.messages import explain_refusal
 from review.evidence.rated_claims import is_by_parts

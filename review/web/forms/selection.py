@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.functional import Promise
 
-from evaluation.core.whole_numbers import whole_number
+from evaluation.core.canonical import whole_number
 from evaluation.models import QuestionSet, Run
 from review.evidence.effective import Source
 from review.results.selection import Wanted

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from evaluation.models import Run
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason

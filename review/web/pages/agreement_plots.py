@@ -15,10 +15,9 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Scale, ScaleKind
 from evaluation.wording import numbers
-from evaluation.wording.categories import category_name
-from evaluation.wording.messages import explain_reason
+from evaluation.wording.messages import category_name, explain_reason
 from review.charts.confusion_grid import ConfusionGrid, confusion_grid
 from review.charts.differences import Difference, Differences, differences
 from review.charts.judge_against_expert import JudgeAgainstExpert, judge_against_expert

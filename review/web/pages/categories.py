@@ -10,7 +10,7 @@ from django.utils.translation import get_language, gettext
 from evaluation.core.registry import JUDGED
 from evaluation.profiles.spec import OVERALL, Band
 from evaluation.profiles.spec import Cell as DiagnosisCell
-from evaluation.wording.categories import category_name
+from evaluation.wording.messages import category_name
 from review.charts.forest import Forest, Shape, forest
 from review.reports.by_profile.classes import ClassTable
 from review.reports.by_profile.passing import PassRate

@@ -9,7 +9,7 @@ from typing import Protocol
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Scale, ScaleKind
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of

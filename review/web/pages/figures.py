@@ -12,11 +12,11 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import get_language, gettext, ngettext
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from evaluation.profiles.arithmetic import Label
 from evaluation.wording import numbers
-from evaluation.wording.categories import category_name
 from evaluation.wording.markdown import language_of
+from evaluation.wording.messages import category_name
 from review.charts import forest as charts
 from review.charts.forest import Forest, Shape, forest
 from review.evidence.answers import RunAnswer

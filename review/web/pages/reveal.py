@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.scales import ScaleKind
+from evaluation.core.registry import ScaleKind
 from evaluation.judging.baseline import DESCRIPTION
 from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of

@@ -17,7 +17,7 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.registry import Scale, ScaleKind
 from evaluation.models import User
 from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of, render

@@ -13,9 +13,9 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.accounts import access
 from evaluation.accounts.signed_in import person, signed_in_get, signed_in_post
+from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.core.whole_numbers import whole_number
 from evaluation.models import Answer, Run, Score, User
 from evaluation.scoring.writing import current
 from evaluation.wording.messages import explain_refusal

@@ -13,9 +13,9 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.accounts import access
 from evaluation.accounts.signed_in import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, Role
-from evaluation.core.whole_numbers import whole_number
 from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
 from evaluation.runs.exports import download, take_export
 from evaluation.wording.messages import explain_refusal

@@ -10,8 +10,8 @@ from django.shortcuts import render
 from evaluation.accounts import access
 from evaluation.accounts.access import roles_anywhere
 from evaluation.accounts.signed_in import person, signed_in_get
+from evaluation.core.canonical import whole_number
 from evaluation.core.roles import Action, allowed
-from evaluation.core.whole_numbers import whole_number
 from evaluation.criteria.services import active_in
 from evaluation.models import JudgeVersion, Project, Run
 from evaluation.runs.exports import download, take_export

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
-from evaluation.judging.asking import Case, Talk
-from evaluation.judging.calls import JudgeCall
+from evaluation.judging.calls import Case, JudgeCall, Talk
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.criteria.spec import CriterionSpec, criterion_rubric, frame
 from evaluation.judging.prompt import judge_call

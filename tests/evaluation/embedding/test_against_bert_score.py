@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.embedding.bert_score import matched
+from evaluation.embedding.similarity import matched
 from evaluation.extras.local_embeddings.model import local_model
 from tests.evaluation.embedding.pairs import CLOSE, FIGURES, PAIRS
 from tests.evaluation.embedding.tiny import LAYERS, tiny_model

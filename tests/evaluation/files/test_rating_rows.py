@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import Refused
+from evaluation.core.registry import Scale
 from evaluation.core.samples import Finding
-from evaluation.core.scales import Scale
 from evaluation.files.rating_rows import PairSide, RatingRow
 from evaluation.files.rating_values import Origin, Phase, Rater, read_definitions
 from evaluation.files.reading import read_ratings

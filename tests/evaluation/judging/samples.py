@@ -7,13 +7,11 @@ from typing import Any
 
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
-from evaluation.judging.asking import Case, Heard, Talk
 from evaluation.judging.baseline import judged
-from evaluation.judging.calls import Ask, JudgeCall, JudgeReply, Outcome
+from evaluation.judging.calls import Ask, Case, Heard, JudgeCall, JudgeReply, Outcome, Talk
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.formulas import read_scores, scores_ask
-from evaluation.judging.prompt import data_blocks, judge_call, shown
-from evaluation.judging.reading import hear
+from evaluation.judging.prompt import data_blocks, hear, judge_call, shown
 from evaluation.judging.rubric import Rubric, shipped_rubric
 
 KO = shipped_rubric("answer_quality", "ko")

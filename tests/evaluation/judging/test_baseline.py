@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from evaluation.core.errors import UnknownName
 from evaluation.core.samples import QuestionSpec, Status
 from evaluation.judging import baseline
-from evaluation.judging.baseline import ANSWERS, BaselineJudge, judged
+from evaluation.judging.baseline import ANSWERS, SCORERS, BaselineJudge, judged
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.lexical.grades import correctness
-from evaluation.judging.lexical.scores import SCORERS
+from evaluation.judging.lexical.words import correctness
 from evaluation.judging.pricing import cost_of
 from evaluation.judging.rubric import Rubric, shipped_rubrics
 from review.extras.pairs.pairwise import FAMILY as PAIRS

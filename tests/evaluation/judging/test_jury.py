@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.samples import Result, Status
-from evaluation.judging.jury import JuryRule, joined
+from evaluation.judging.formulas import JuryRule, joined
 
 
 def members(*said: float | str | None) -> dict[str, Result]:

@@ -4,8 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.judging.lexical.grades import level_of
-from evaluation.judging.lexical.words import content_words, coverage, denies, negates, numbers, refuses, sentences
+from evaluation.judging.lexical.words import (
+    content_words,
+    coverage,
+    denies,
+    level_of,
+    negates,
+    numbers,
+    refuses,
+    sentences,
+)
 
 
 def surfaces(text: str) -> list[str]:

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from evaluation.judging.asking import Heard
-from evaluation.judging.calls import JudgeReply, Outcome, Rung
+from evaluation.judging.calls import Heard, JudgeReply, Outcome, Rung
 from evaluation.judging.client import OpenAIJudge
-from evaluation.judging.reading import hear
+from evaluation.judging.prompt import hear
 from evaluation.judging.wire import request_body
 from tests.evaluation.judging.samples import ALL, call
 from tests.judge_server import JudgeServer, actions

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.samples import Nugget, Status
-from evaluation.judging.asking import Talk
+from evaluation.judging.calls import Talk
 from evaluation.judging.catalogue import families, family_named
-from evaluation.judging.reading import hear
-from evaluation.judging.shapes import ANYTHING, NUMBER, TEXT, YES_NO, closed, conforms, list_of, one_of, whole_number
+from evaluation.judging.prompt import hear
+from evaluation.judging.rubric import ANYTHING, NUMBER, TEXT, YES_NO, closed, conforms, list_of, one_of, whole_number
 from tests.evaluation.judging.families.scripted import before
 from tests.evaluation.judging.samples import answer, delivered, question
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.judging.reading import Span, locate
+from evaluation.judging.prompt import Span, locate
 
 TEXT = "휴학은 통산 3년까지 가능합니다(학칙 제21조). The fee is  “20 euros” per term.\n- Ask the office first."
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluation.metrics import korean, matching, negation
+from evaluation.metrics import matching, negation, normalise
 
 
 def _forget() -> None:
@@ -19,7 +19,7 @@ def closed_list(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """As on an installation without the extra ``ko``, unless the test asks for ``kiwi``."""
     _forget()
     if "kiwi" not in request.fixturenames:
-        monkeypatch.setattr(korean, "Kiwi", None)
+        monkeypatch.setattr(normalise, "Kiwi", None)
     yield
     _forget()
 

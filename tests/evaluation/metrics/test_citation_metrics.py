@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.registry import RuleSettings
-from evaluation.core.rulebook import CitationRules
+from evaluation.core.registry import CitationRules, RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
-from evaluation.metrics.citation_metrics import citation_coverage, citation_format, citation_validity
-from evaluation.metrics.citations import citations
+from evaluation.metrics.citations import citation_coverage, citation_format, citation_validity, citations
 from evaluation.metrics.retrieval import source_relevance
 
 QUESTION = QuestionSpec(id="q", category="c", text="?")

@@ -6,7 +6,7 @@ import pytest
 
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.metrics.dont_know import dont_know
+from evaluation.metrics.phrases import dont_know
 
 QUESTION = QuestionSpec(id="q", category="c", text="?")
 LONG = "Cornish heath grows there. It is also called Erica vagans. "

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics import korean
+from evaluation.metrics import normalise
 from evaluation.metrics.first_tier import _CALM, FirstTier
-from evaluation.metrics.keyword_findings import occurs
+from evaluation.metrics.keyword_coverage import occurs
 from evaluation.metrics.matching import find_keyword
 from evaluation.metrics.negation import _ENGLISH, _KOREAN, holds_negation, may_negate_in_english, may_negate_in_korean
 
@@ -110,9 +110,9 @@ def test_a_negated_hit_is_left_to_the_analyser(kiwi: None) -> None:
 
 def test_the_analyser_runs_only_where_the_stem_occurs(kiwi: None) -> None:
     wanted = FirstTier((("원금 보장",), ("등록금을",)))
-    before = korean.analysed()
+    before = normalise.analysed()
     assert wanted.states("매년 배당을 지급하는 펀드입니다.") == [False, False]
-    assert korean.analysed() == before
+    assert normalise.analysed() == before
     assert wanted.states("원금을 모두 보장합니다. 등록금이 오른다.") == [None, None]
 
 

@@ -11,7 +11,7 @@ from evaluation.core.registry import Kind, RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Status
 from evaluation.metrics.catalogue import RULE_METRICS, is_rule_metric, rule_metric_named
 from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit
-from evaluation.metrics.latency import latency
+from evaluation.metrics.retrieval import latency
 
 SETTINGS = RuleSettings()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import AnswerSpec, CheckPhrases, QuestionSpec, Result, Status
-from evaluation.metrics.negative_detection import negative_detection
+from evaluation.metrics.phrases import negative_detection
 
 HALLUCINATE = "should_not_hallucinate"
 FABRICATE = "should_not_fabricate_data"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from evaluation.core.registry import RuleSettings
-from evaluation.core.rulebook import Condition, NextStepRules
+from evaluation.core.registry import Condition, NextStepRules, RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
-from evaluation.metrics.next_steps import next_steps
+from evaluation.metrics.phrases import next_steps
 
 RULES = NextStepRules.model_validate(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.metrics.korean import is_particle_chain, without_particle
+from evaluation.metrics.normalise import is_particle_chain, without_particle
 
 
 @pytest.mark.parametrize(

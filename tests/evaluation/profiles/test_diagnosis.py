@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from evaluation.profiles.arithmetic import cell_of
 from evaluation.profiles.spec import Table, shipped_profiles
-from evaluation.profiles.thresholds import cell_of
 
 PATTERNS, DIAGNOSIS = next(p for p in shipped_profiles() if p.name == "generation").tables
 FAITH, REL, RECALL = "generation_faithfulness", "answer_relevancy", "recall_at_k"

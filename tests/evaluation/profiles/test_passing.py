@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from evaluation.profiles.arithmetic import Passing, has_passing, pass_or_fail
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from evaluation.profiles.thresholds import Passing, has_passing, pass_or_fail
 
 SHIPPED = {profile.name: profile for profile in shipped_profiles()}
 REGULATION = SHIPPED["regulation"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.core.samples import Result, Status
-from evaluation.profiles.derived import ragas_score
+from evaluation.profiles.per_answer import ragas_score
 
 PARTS = ("claim_support", "context_precision", "context_recall", "answer_relevance")
 MISSING = Result.not_applicable("does_not_retrieve")

@@ -7,13 +7,12 @@ import re
 import pytest
 
 from evaluation.core.samples import Status
-from evaluation.embedding.catalogue import EMBEDDING_METRICS
+from evaluation.embedding.similarity import EMBEDDING_METRICS
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.catalogue import RULE_METRICS
-from evaluation.profiles.derived import DERIVED_METRICS
-from evaluation.profiles.per_answer import PartValue, overall_from_answers, overall_of_answer
+from evaluation.profiles.arithmetic import band_of
+from evaluation.profiles.per_answer import DERIVED_METRICS, PartValue, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from evaluation.profiles.thresholds import band_of
 
 SHIPPED = {profile.name: profile for profile in shipped_profiles()}
 RULED = (metric.spec for metric in (*RULE_METRICS, *DERIVED_METRICS))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from evaluation.profiles.arithmetic import band_of, meets
 from evaluation.profiles.spec import Band, ProfileSpec
-from evaluation.profiles.thresholds import band_of, meets
 
 TITLE = {"en": "T", "ko": "T"}
 PROFILE = ProfileSpec.model_validate(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.scales import Scale
+from evaluation.core.registry import Scale
 from review.charts.axis import axis_around
 from review.charts.forest import Figure, ForestRow, Shape, forest
 from review.charts.scale_line import scale_line

@@ -14,7 +14,7 @@ from django.utils import translation
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
-from evaluation.wording.categories import category_name
+from evaluation.wording.messages import category_name
 from review.comparisons.whole import compare, comparison_json
 from review.management.tables import results_sheets, systems_sheets
 from review.reports.making import make_report

@@ -14,7 +14,7 @@ from django.utils import timezone
 from evaluation.extras.attacks.checking import check
 from evaluation.extras.attacks.running import attack_sets, attacks_hash
 from evaluation.judges.shipping import baseline_judge, jury_row, save_judge
-from evaluation.judging.jury import JuryRule
+from evaluation.judging.formulas import JuryRule
 from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, Project
 from evaluation.models.work import EndpointShare
 from evaluation.work.shares import Share

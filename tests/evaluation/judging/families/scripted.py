@@ -8,8 +8,7 @@ from typing import Any
 
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.judging.asking import Case
-from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.calls import Case, JudgeReply, Outcome
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.rubric import shipped_rubric
 from tests.evaluation.judging.samples import answer, case, question

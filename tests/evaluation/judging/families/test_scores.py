@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from evaluation.core.registry import RuleSettings
-from evaluation.core.rulebook import Cap
+from evaluation.core.registry import Cap, RuleSettings
 from evaluation.core.samples import Result, Status
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.catalogue import family_named

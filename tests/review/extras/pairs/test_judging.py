@@ -18,7 +18,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge, jury_row, save_judge
 from evaluation.judging import retrying
-from evaluation.judging.jury import JuryRule
+from evaluation.judging.formulas import JuryRule
 from evaluation.models import Endpoint, JudgeVersion, Run
 from evaluation.models.work import EndpointShare
 from evaluation.scoring import sessions

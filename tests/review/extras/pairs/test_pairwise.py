@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.samples import QuestionSpec, Result
-from evaluation.judging.asking import Heard
-from evaluation.judging.calls import Outcome
+from evaluation.judging.calls import Heard, Outcome
 from evaluation.judging.prompt import render
 from evaluation.judging.rubric import shipped_rubric
 from review.extras.pairs.pairwise import VALUES, baseline_preference, joined, pairwise_ask, read_preference

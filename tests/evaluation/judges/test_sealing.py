@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused
+from evaluation.judges.clients import seal, unseal
 from evaluation.judging.origins import origin_of
-from evaluation.judging.sealing import seal, unseal
 
 HERE = origin_of("https://llm.example:8000/v1")
 
