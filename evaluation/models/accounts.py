@@ -29,7 +29,7 @@ class User(AbstractUser):
 
     language = models.CharField(_("language"), max_length=5, blank=True, choices=settings.LANGUAGES)
     time_zone = models.CharField(_("time zone"), max_length=64, blank=True)
-    #: Keys of the review screen that differ from the usual ones: action -> place (review/ratings/keymap.py).
+    #: Keys of the review screen that differ from the usual ones: action -> place (review/ratings/card.py).
     keymap = models.JSONField(_("keys"), default=dict, blank=True, editable=False)
     keys_off = models.BooleanField(_("single-key shortcuts switched off"), default=False, editable=False)
     #: Set for one request by a REST token: the only project it reaches (``evaluation/accounts/access.py``).

@@ -27,8 +27,7 @@ from review.reports.estimates import three_ways
 from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gate import GateOn
 from review.reports.gathering import gather
-from review.results.run_agreement import By
-from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
+from review.results.run_agreement import By, agreement_if_kept, kept_agreement
 from review.web.pages.agreement import agreement_pictures
 
 MOST_RESAMPLES = 10_000

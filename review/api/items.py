@@ -14,9 +14,8 @@ from review.models import Assignment
 from review.queues.access import own_assignment
 from review.ratings.card import Card, card
 from review.ratings.leases import extend
-from review.ratings.leaving import escalate, flag, payload_of, release, save_draft, skip
 from review.ratings.reveals import Finalised, JudgeSaid, finalise, reveal
-from review.ratings.submitting import Submitted, submit, undo
+from review.ratings.submitting import Submitted, escalate, flag, payload_of, release, save_draft, skip, submit, undo
 
 
 def card_of(assignment: Assignment) -> Card:

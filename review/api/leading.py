@@ -25,7 +25,7 @@ from review.queues.directing import Moved, extend_all, name_people, reassign, re
 from review.queues.making import close, reopen
 from review.queues.progress import paces
 from review.reports.item_export import ITEM_EXPORTS, export_items
-from review.results.consistency import consistency
+from review.results.variation import consistency
 
 
 def _name() -> serializers.CharField:

@@ -12,8 +12,7 @@ from review.comparisons.versions import differing_versions
 from review.comparisons.whole import Comparison
 from review.reports.as_markdown import cells, escaped, gate_block, table
 from review.reports.entries import NOTHING, Output
-from review.reports.figure import Figure
-from review.reports.figure_notes import why_withheld
+from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate, gate_line
 from review.reports.report import Report
 from review.reports.sections import OVERALL

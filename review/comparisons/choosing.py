@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from evaluation.models import Run
 from evaluation.runs.making import project_named, question_set_named
 from review.reports.gathering import Gathered, gather
-from review.reports.making import report_of
-from review.reports.report import Report
+from review.reports.report import Report, report_of
 
 MOST = 50  # runs shown side by side
 

@@ -20,9 +20,9 @@ from review.comparisons.values import (
     weight_compared,
 )
 from review.comparisons.versions import Differing, differing_versions, metric_differs
-from review.reports.corrected import NO_WIDTH, as_figure
 from review.reports.figure import Figure, Withheld, withheld
-from review.reports.report import MetricLine
+from review.reports.gathering import NO_WIDTH, as_figure
+from review.reports.lines import MetricLine
 from review.statistics.correction.frame import Component
 from review.statistics.correction.outcome import Target
 from review.statistics.paired_tests.paired import PairedDifference, PairedPart, paired_difference, paired_sum

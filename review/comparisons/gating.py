@@ -11,9 +11,9 @@ from review.comparisons.difference import RunDifference, difference
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
 from review.comparisons.versions import SERVED
 from review.comparisons.whole import Comparison
+from review.reports.estimates import ThreeScores
 from review.reports.figure import Figure
 from review.reports.gate import Check, Gate, GateOn, Rule
-from review.reports.report import ThreeScores
 from review.statistics.paired_tests.gate import (
     GateVerdict,
     Settling,

@@ -16,7 +16,7 @@ from evaluation.judging.pricing import Price
 from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge
 from review.comparisons.trend import headline_statistic
 from review.models import Rating
-from review.results.run_agreement_cache import kept_of
+from review.results.run_agreement import kept_of
 
 MOST_LOOKED_AT = 5  # rated runs of each judge, the newest ones
 

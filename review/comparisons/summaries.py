@@ -10,8 +10,7 @@ from django.db.models import Max
 
 from evaluation.models import Run, Score
 from review.models import Override, Rating
-from review.reports.making import make_report
-from review.reports.report import Report
+from review.reports.report import Report, make_report
 
 DAY = 24 * 3600
 

@@ -13,8 +13,7 @@ from evaluation.core.registry import Bilingual, Scale, ScaleKind
 from evaluation.judging.calls import Outcome
 from evaluation.models import Preflight, Run
 from review.models import Rating
-from review.results.run_agreement import By
-from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
+from review.results.run_agreement import By, agreement_if_kept, kept_agreement
 
 MOST_RUNS = 12  # the newest ones; more are no longer read in one look
 

@@ -9,10 +9,9 @@ from evaluation.profiles.arithmetic import Passing, has_passing
 from evaluation.profiles.spec import OVERALL, Part, ProfileSpec, Unit
 from review.comparisons.choosing import Side
 from review.evidence.answers import RunAnswer
-from review.reports.by_profile.passing import each_answer, flags_of
 from review.reports.lines import own_scores
-from review.reports.scores import SideScore, score_side, summand
-from review.reports.values import MetricValues
+from review.reports.profile_section import each_answer, flags_of
+from review.reports.scores import MetricValues, SideScore, score_side, summand
 
 Values = Mapping[str, float]
 

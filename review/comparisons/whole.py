@@ -13,7 +13,8 @@ from review.comparisons.difference import SCORE, MetricDifference, QuestionChang
 from review.comparisons.order import Order, order
 from review.comparisons.verdict import corrected_verdict, judge_only_verdict
 from review.comparisons.versions import differing_versions
-from review.reports.as_json import plain, summary_json
+from review.reports.as_json import summary_json
+from review.reports.figure import plain
 from review.reports.gate import Gate
 from review.statistics.paired_tests.paired import PairedDifference
 

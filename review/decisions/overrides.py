@@ -1,9 +1,5 @@
-"""Overrides of one answer or of many.
-
-Decisions above judge and ratings: overriding a score of any answer, and taking that back.
-
-One decision about many answers: the same value with the same reason, each a row of its own that can be reverted.
-"""
+"""Decisions above judge and ratings: overriding a score of any answer, and taking that back; and one decision about
+many answers, the same value with the same reason, each a row of its own that can be reverted."""
 
 from __future__ import annotations
 

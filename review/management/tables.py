@@ -30,12 +30,11 @@ from review.plans.ahead import next_review
 from review.plans.wording import guess_note, plan_json, plan_sentence
 from review.reports.as_json import summary_json
 from review.reports.entries import Entry, Output
-from review.reports.figure import Figure
-from review.reports.figure_notes import why_withheld
+from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate
 from review.reports.gathering import gather
-from review.reports.making import report_of
-from review.reports.report import Latency, MetricLine, Report
+from review.reports.lines import Latency, MetricLine
+from review.reports.report import Report, report_of
 from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
 from review.statistics.paired_tests.paired import PairedDifference
 from review.statistics.paired_tests.tests import McNemar

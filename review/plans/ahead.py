@@ -7,7 +7,7 @@ from typing import Any
 
 from evaluation.models import Run
 from review.plans.errors import Errors, errors_of
-from review.queues.preview import reading_seconds, usual_seconds
+from review.queues.making import reading_seconds, usual_seconds
 from review.reports.gathering import Gathered
 from review.statistics.precision.width import PlannedStratum, expected_half_width, labels_for_width
 

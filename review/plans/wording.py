@@ -13,7 +13,7 @@ from evaluation.wording import numbers
 from review.plans.ahead import ReviewPlan, next_review
 from review.plans.design import Expected
 from review.plans.goals import Goal
-from review.reports.figure_notes import stratum_in_words
+from review.reports.figure import stratum_in_words
 from review.reports.gathering import Gathered
 
 FINE = 0.02  # half-widths below it are told to three decimals

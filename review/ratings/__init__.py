@@ -3,5 +3,5 @@
 Above ``evidence``. ``card`` is the only source of what a reviewer sees.
 
 Door: ``leases.next_assignment``, ``card.card``, ``submitting.submit``, ``reveals.reveal`` and ``finalise``,
-``leaving.skip`` and ``escalate``.
+``submitting.skip`` and ``escalate``.
 """

@@ -1,13 +1,9 @@
-"""Leases: who may be given which item, and who holds it.
-
-Which item a person may be given next: the first that fits on the ring of shuffle keys.
-
-Who holds which item: taken, prolonged, given back, and recovered when a lease lapses.
+"""Leases: which item a person may be given next, the first that fits on the ring of shuffle keys, and who holds it:
+taken, prolonged, given back, and recovered when a lease lapses.
 
 Times are the database's. Two people never hold one slot of an item and nobody holds an item twice: constraints and
 guards of the database see to it, and whoever loses a race tries the next item. Whoever changes who holds an item locks
-the item first, so that of two at the same moment one follows the other.
-"""
+the item first, so that of two at the same moment one follows the other."""
 
 from __future__ import annotations
 

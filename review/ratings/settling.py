@@ -1,13 +1,8 @@
 """When an item is finished, needs a lead, or comes again.
 
-When an item is finished, and when it needs a lead.
-
-Hidden repeats: the same item again to the same reviewer, much later and unmarked. They tell how far a person agrees
-with themselves and enter no other figure.
-
-Which items come again is chance, from the queue's seed. The judge is shown for neither occasion: a second rating that
-has seen the judge would say nothing about the first.
-"""
+Hidden repeats are the same item again to the same reviewer, much later and unmarked. They tell how far a person agrees
+with themselves and enter no other figure. Which items come again is chance, from the queue's seed. The judge is shown
+for neither occasion: a second rating that has seen the judge would say nothing about the first."""
 
 from __future__ import annotations
 

@@ -2,5 +2,5 @@
 
 Above ``decisions`` and ``results``.
 
-Door: ``gathering.gather``, ``making.report_of``, ``exporting.REPORT_EXPORTS``, ``item_export``.
+Door: ``gathering.gather``, ``report.report_of``, ``exporting.REPORT_EXPORTS``, ``item_export``.
 """

@@ -14,15 +14,23 @@ from evaluation.profiles.arithmetic import Label
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import category_name, explain_reason
 from review.charts import forest as charts
-from review.reports.answer_entries import ANSWERS, ToldAnswer
-from review.reports.category_tables import CategoryTable, category_tables
 from review.reports.entries import NOTHING, Entry, Inner, Output, Section
-from review.reports.figure import Figure
-from review.reports.figure_notes import notes, why_withheld
+from review.reports.figure import Figure, notes, why_withheld
 from review.reports.gate import Gate, gate_line, gate_reasons
+from review.reports.lines import AnswerLine, CategoryLine, MetricLine
 from review.reports.provenance import Versioned
-from review.reports.report import AnswerLine, CategoryLine, MetricLine, Report
-from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
+from review.reports.report import CategoryTable, Report, category_tables
+from review.reports.sections import (
+    ANSWERS,
+    BY_CATEGORY,
+    COVERAGE,
+    METRICS,
+    OVERALL,
+    RUN,
+    ToldAnswer,
+    facts_of,
+    figures_of,
+)
 
 HERE = Output.HTML
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, is_dataclass
-from datetime import datetime
-from decimal import Decimal
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from review.reports.answer_entries import ANSWERS, ToldAnswer
 from review.reports.entries import Output
-from review.reports.figure import Figure
+from review.reports.figure import plain
 from review.reports.report import Report
-from review.reports.sections import REPORT, around
-
-DIGITS = 12  # values are exact to here and stay readable: 0.762 instead of 0.7619999999999999
+from review.reports.sections import ANSWERS, REPORT, ToldAnswer, around
 
 
 def report_json(report: Report, answers: Iterable[ToldAnswer]) -> dict[str, Any]:
@@ -41,22 +35,3 @@ def details(report: Report, answers: Iterable[ToldAnswer]) -> Iterator[dict[str,
                 inner = inner.setdefault(name, {})
             inner[path[-1]] = plain(value)
         yield found
-
-
-def plain(value: Any) -> Any:
-    """JSON values: numbers rounded to 12 digits, moments in ISO 8601, money as text without loss."""
-    if isinstance(value, float):
-        return round(value, DIGITS)
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, Figure):
-        return plain(value.to_dict())
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    return value

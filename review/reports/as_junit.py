@@ -15,7 +15,8 @@ from evaluation.wording.messages import explain_reason
 from review.reports.entries import Output
 from review.reports.figure import Figure
 from review.reports.gate import Check, Gate, check_reason, check_title, gate_line, gate_reasons
-from review.reports.report import MetricLine, Report
+from review.reports.lines import MetricLine
+from review.reports.report import Report
 from review.reports.sections import METRICS, REPORT, RUN
 from review.statistics.paired_tests.gate import GateVerdict
 

@@ -9,13 +9,21 @@ from django.utils.translation import gettext as _
 
 from evaluation.wording.messages import explain_doubt, explain_reason
 from review.charts.forest import Shape
-from review.reports.answer_entries import ANSWERS, ToldAnswer
 from review.reports.entries import NOTHING, Entry, Output, Row
-from review.reports.figure import Figure
-from review.reports.figure_notes import why_withheld
+from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate, gate_line, gate_reasons
 from review.reports.report import Report
-from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
+from review.reports.sections import (
+    ANSWERS,
+    BY_CATEGORY,
+    COVERAGE,
+    METRICS,
+    OVERALL,
+    RUN,
+    ToldAnswer,
+    facts_of,
+    figures_of,
+)
 from review.statistics.paired_tests.gate import GateVerdict
 
 SIGNS = {GateVerdict.PASSED: "✅", GateVerdict.FAILED: "❌", GateVerdict.CANNOT_TELL: "⚠️"}

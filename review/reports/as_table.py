@@ -7,11 +7,10 @@ from typing import Any
 
 from evaluation.files.export import Cell
 from review.evidence.effective import Effective
-from review.reports.answer_entries import ANSWERS, VALUES, ToldAnswer
 from review.reports.entries import Entry, Output, Path
 from review.reports.figure import Figure
 from review.reports.report import Report
-from review.reports.sections import METRICS, OVERALL, REPORT, around
+from review.reports.sections import ANSWERS, METRICS, OVERALL, REPORT, VALUES, ToldAnswer, around
 
 FIGURES = ("figure", "estimate", "value", "low", "high", "target", "n", "withheld")
 

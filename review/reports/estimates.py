@@ -1,19 +1,107 @@
-"""The three estimates of the overall score and of every metric, over the run and by category, ready to be printed."""
+"""The overall score and every metric three ways, judge only, reviewed and corrected, over the run and by category."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from review.reports.as_json import plain
-from review.reports.figure import Figure, Withheld, withheld
-from review.reports.gathering import Gathered
-from review.reports.lines import category_lines, corrected_of_category, metric_lines
-from review.reports.overall import three_scores
-from review.reports.report import CategoryLine, MetricLine
-from review.reports.scores import score_side
+from evaluation.models import Run
+from evaluation.profiles.arithmetic import Label, MissingPart
+from evaluation.profiles.spec import ProfileSpec
+from review.evidence.effective import Source
+from review.evidence.experts import agreement_ratings, effective_ratings
+from review.evidence.run_evidence import Said
+from review.reports.figure import Figure, Withheld, plain, withheld
+from review.reports.gathering import Correction, Gathered
+from review.reports.lines import CategoryLine, MetricLine, category_lines, corrected_of_category, metric_lines
+from review.reports.scores import Sides, SideScore, score_side
 from review.statistics.correction.outcome import Target
+
+
+@dataclass(frozen=True, slots=True)
+class ThreeScores:
+    """The overall score three ways; ``sections.OVERALL`` says what each field means. A ``rules_only`` or ``partial``
+    figure is shown with its weight ("rules only, weight 0.40") and stands in ``part_only``, the three being withheld
+    with that label. ``missing`` names the parts left out. ``mean_shift`` is ``None`` without ratings of both kinds."""
+
+    label: Label
+    weight: float
+    missing: tuple[MissingPart, ...]
+    judge_only: Figure
+    reviewed: Figure
+    corrected: Figure
+    corrected_over_questions: Figure
+    part_only: Figure | None
+    answers: int
+    reviewed_answers: int
+    overrides: int
+    unresolved: int
+    examples: bool
+    mean_shift: float | None
+
+
+def three_scores(
+    run: Run, profile: ProfileSpec, sides: Sides, machine: SideScore, reviewed: SideScore, correction: Correction
+) -> ThreeScores:
+    """The three overall scores, or why each is withheld. A run that is not finished has none; one without all parts
+    of the profile has only a figure labelled as partial, never an overall score."""
+    values = list(sides.found.values.values())
+    human = {value.answer_id for value in values if value.human}
+    n = len(sides.machine.answers)
+    judge_only = _named(run, machine, n)
+    partial = machine.outcome.label in {Label.RULES_ONLY, Label.PARTIAL}
+    return ThreeScores(
+        label=machine.outcome.label,
+        weight=machine.outcome.weight,
+        missing=machine.outcome.missing,
+        judge_only=judge_only,
+        reviewed=_named(run, reviewed, n) if human else withheld(Withheld.NOT_REVIEWED, n),
+        corrected=_corrected(run, profile, machine, correction, Target.THIS_RUN),
+        corrected_over_questions=_corrected(run, profile, machine, correction, Target.QUESTIONS_LIKE_THESE),
+        part_only=machine.figure if partial and run.state in Run.ENDED and not machine.figure.withheld else None,
+        answers=n,
+        reviewed_answers=len(human),
+        overrides=sum(value.source is Source.OVERRIDE for value in values),
+        unresolved=sum(value.unresolved for value in values),
+        examples=any(row.example for row in correction.said.ratings),
+        mean_shift=mean_shift(correction.said),
+    )
+
+
+def _named(run: Run, side: SideScore, n: int) -> Figure:
+    """The side's figure where it may be called the overall score."""
+    if run.state not in Run.ENDED:
+        return withheld(Withheld.NOT_FINISHED, n)
+    label = side.outcome.label
+    if side.figure.withheld or label is Label.OVERALL_SCORE:
+        return side.figure
+    return dataclasses.replace(withheld(str(label), n), worst=side.figure.worst, best=side.figure.best)
+
+
+def _corrected(run: Run, profile: ProfileSpec, machine: SideScore, correction: Correction, target: Target) -> Figure:
+    n = len(correction.said.answers)
+    if run.state not in Run.ENDED:
+        return withheld(Withheld.NOT_FINISHED, n)
+    if machine.outcome.label is not Label.OVERALL_SCORE:
+        return withheld(machine.outcome.reason or str(machine.outcome.label), n)
+    return correction.overall(profile, machine, target)
+
+
+def mean_shift(said: Said) -> float | None:
+    """The mean change from experts' blind first ratings to their last ones, as a share of the scale: it explains why
+    reviewed and corrected differ when everything is reviewed. ``None`` without ratings of both kinds."""
+    last = effective_ratings(said.ratings)
+    changes: list[float] = []
+    for key, rows in agreement_ratings(said.ratings).items():
+        scale = said.metrics[key[1]].read_scale()
+        before = [row.value for row in rows if row.value is not None]
+        after = [row.value for row in last.get(key, []) if row.value is not None]
+        if before and after and scale.width:
+            changes.append((sum(after) / len(after) - sum(before) / len(before)) / scale.width)
+    return sum(changes) / len(changes) if changes else None
+
 
 OVERALL = "overall"
 #: What every estimate says, whoever made it; null where it means nothing for that estimate.

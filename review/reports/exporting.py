@@ -14,18 +14,17 @@ from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
 from evaluation.files.formats import ExportFile, Exports, write_whole
 from evaluation.models import Answer, Run
 from evaluation.runs.costs import spending_by_answer
-from review.reports.answer_entries import ToldAnswer
+from review.reports.answer_fields import answer_fields
 from review.reports.as_html import html_report
 from review.reports.as_json import details, report_json
 from review.reports.as_junit import junit_xml
 from review.reports.as_markdown import markdown_summary
 from review.reports.as_table import FIGURES, answer_table, figure_rows
-from review.reports.by_profile.answers import answer_fields
 from review.reports.entries import Output
 from review.reports.gate import Gate
 from review.reports.gathering import Gathered, gather
-from review.reports.making import report_of
-from review.reports.report import Report
+from review.reports.report import Report, report_of
+from review.reports.sections import ToldAnswer
 
 # What lies on higher floors is handed in by entrances: the plots of a run as HTML, and the next review worth while.
 Pictures = Callable[[Run], str]

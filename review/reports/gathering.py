@@ -1,19 +1,263 @@
-"""Everything the figures of a run are made of, read once: what was said, both sides, their scores, the labels."""
+"""Everything the figures of a run are made of, read once: what was said, both sides, their scores, and the labels with
+which any figure is corrected: what the experts would have said, blind, of all answers (``docs/correction.md``)."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.models import Run
-from evaluation.profiles.spec import ProfileSpec
+from evaluation.core.registry import ScaleKind
+from evaluation.core.samples import Status
+from evaluation.models import MetricDefinition, Run
+from evaluation.profiles.arithmetic import on_unit_scale
+from evaluation.profiles.spec import ProfileSpec, Unit
+from review.evidence.answers import RunAnswer
 from review.evidence.effective import values_from
+from review.evidence.experts import agreement_ratings
+from review.evidence.judged import Judged
 from review.evidence.run_evidence import Said, said_of, samples_behind
-from review.evidence.sampling import Samples
-from review.reports.corrected import Correction, labels_by_metric
-from review.reports.lines import Sides
+from review.evidence.sampling import NOWHERE, Place, Samples
+from review.reports.figure import Figure, Withheld, withheld
 from review.reports.provenance import with_relations
-from review.reports.scores import SideScore, score_side
-from review.reports.values import machine_side, reviewed_side
+from review.reports.scores import Sides, SideScore, machine_side, reviewed_side, score_side
+from review.statistics.agreement.rating import consensus
+from review.statistics.agreement.statistic import Undefined
+from review.statistics.correction.corrected import corrected, corrected_overall
+from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.outcome import Estimate, Outcome, Target, WithheldReason
+
+
+@dataclass(frozen=True, slots=True)
+class MetricLabels:
+    """The blind first ratings of one metric: answer -> mean of the raters, and how the answers were sampled."""
+
+    means: dict[int, float]
+    places: dict[int, Place]
+    silent: frozenset[int]
+
+    @property
+    def any(self) -> bool:
+        """Whether anybody rated the metric blind."""
+        return bool(self.means)
+
+    def frame_answer(self, answer: RunAnswer, judge: float | None, rating: float | None) -> FrameAnswer:
+        """One member of the frame. ``rating`` is the mean, in the units of ``judge``; it is used only where a draw
+        with probabilities took the answer. A rating is missing from a sampled answer because nobody was served it
+        yet, or because whoever was gave no usable one (skipped, flagged, cannot judge, not blind)."""
+        place = self.places.get(answer.answer_id, NOWHERE)
+        if not place.sampled:
+            state = ReviewState.NOT_SAMPLED
+        elif rating is not None:
+            state = ReviewState.RATED
+        else:
+            state = ReviewState.NO_RESPONSE if answer.answer_id in self.silent else ReviewState.NOT_REACHED
+        return FrameAnswer(
+            key=answer.answer_id,
+            judge=judge,
+            rating=rating if state is ReviewState.RATED else None,
+            state=state,
+            probability=place.probability,
+            stratum=place.stratum,
+            group=answer.group,
+            category=answer.category,
+        )
+
+
+def labels_by_metric(said: Said, samples: Samples) -> dict[int, MetricLabels]:
+    """The labels of every metric that anybody rated and that has numbers."""
+    blind = agreement_ratings(said.ratings)
+    found: dict[int, MetricLabels] = {}
+    for pk in sorted({row.metric_id for row in said.ratings}):
+        scale = said.metrics[pk].read_scale()
+        if scale.labels:
+            continue
+        means: dict[int, float] = {}
+        for (answer_id, metric_id), rows in blind.items():
+            if metric_id == pk:
+                means[answer_id] = float(consensus([v for row in rows if (v := row.value) is not None], scale) or 0.0)
+        places = samples.places(pk, said.ratings)
+        silent = samples.silent_for(pk) | {row.answer_id for row in said.ratings if row.metric_id == pk}
+        found[pk] = MetricLabels(means, _census(said, pk, means, places), frozenset(silent - means.keys()))
+    return found
+
+
+def applies(said: Judged | None) -> bool:
+    """Whether an answer belongs to a metric's frame: scored or failed, not inapplicable."""
+    return said is not None and said.status is not Status.NOT_APPLICABLE
+
+
+def _census(said: Said, pk: int, means: dict[int, float], places: dict[int, Place]) -> dict[int, Place]:
+    """Where every answer the metric applies to was rated there is nothing to sample: a census, however the answers
+    were chosen."""
+    frame = [answer for answer in said.answers if applies(said.scored.get((answer, pk)))]
+    if frame and all(answer in means for answer in frame):
+        return places | {answer: Place(1.0, "all", True) for answer in frame}
+    return places
+
+
+_UNRATED = MetricLabels({}, {}, frozenset())
+NO_WIDTH = 1e-12
+_STANDARD = ("value", "low", "high", "target", "n", "withheld")
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """The labels of a run, ready to correct any of its metrics and its overall score."""
+
+    said: Said
+    labels: Mapping[int, MetricLabels]
+
+    def of_metric(
+        self, metric: MetricDefinition, category: str | None = None, target: Target = Target.THIS_RUN
+    ) -> Figure:
+        """One metric, on its own scale, over the run or one category."""
+        labels = self.labels.get(metric.pk)
+        if labels is None or not labels.any:
+            return withheld(Withheld.NOT_REVIEWED)
+        component = self._component(metric, labels, lambda value: value, category)
+        if component is None:
+            return withheld(Withheld.NO_VALUES)
+        if not component.labels:
+            return withheld(WithheldReason.NO_PROBABILITY, len(component.answers))
+        return as_figure(corrected(component, target, part=category is not None))
+
+    def overall(
+        self,
+        profile: ProfileSpec,
+        machine: SideScore,
+        target: Target = Target.THIS_RUN,
+        category: str | None = None,
+    ) -> Figure:
+        """The overall score of the run or one category: the sum of the corrected parts. ``machine`` holds the weights
+        in use there."""
+        components = self.components(profile, machine, category)
+        if not components:
+            return withheld(Withheld.NO_VALUES)
+        if not any(one.labels for one in components):
+            rated = any(self._rated(one.name) for one in components)
+            return withheld(WithheldReason.NO_PROBABILITY if rated else Withheld.NOT_REVIEWED)
+        return _shifted(as_figure(corrected_overall(components, target, part=category is not None)), profile.constant)
+
+    def components(self, profile: ProfileSpec, machine: SideScore, category: str | None = None) -> list[Component]:
+        """What the overall score of the run or one category is the sum of.
+
+        Run-mean profiles: weight x mean of each part. Per-answer profiles: over all answers, each part's contribution
+        to the answer's own score, the stored weight times the value.
+        """
+        if profile.unit is Unit.PER_ANSWER:
+            return self._contributions(profile, machine, category)
+        return self._parts(profile, machine, category)
+
+    def metric_component(self, metric: MetricDefinition) -> Component | None:
+        """A metric's frame on its own scale, where it has labels with a probability; else ``None``."""
+        labels = self.labels.get(metric.pk, _UNRATED)
+        component = self._component(metric, labels, lambda value: value) if labels.any else None
+        return component if component and component.labels else None
+
+    def _parts(self, profile: ProfileSpec, machine: SideScore, category: str | None) -> list[Component]:
+        """Each part's values on the unit scale over the answers it applies to, with its weight in the run."""
+        found = []
+        for name, weight in machine.outcome.weights_used.items():
+            metric = self._metric(name)
+            if metric is not None:
+                unit = _unit_scale(profile, metric, name)
+                component = self._component(metric, self.labels.get(metric.pk, _UNRATED), unit, category)
+                found += [dataclasses.replace(component, weight=weight)] if component else []
+        return found
+
+    def _component(
+        self,
+        metric: MetricDefinition,
+        labels: MetricLabels,
+        unit: Callable[[float | None], float | None],
+        category: str | None = None,
+    ) -> Component | None:
+        """The metric's frame, its values converted by ``unit``; ``None`` where it applies nowhere."""
+        scale = metric.read_scale()
+        frame: list[FrameAnswer] = []
+        for answer in self.said.answers.values():
+            said = self.said.scored.get((answer.answer_id, metric.pk))
+            if said is not None and applies(said) and category in {None, answer.category}:
+                rating = labels.means.get(answer.answer_id)
+                frame.append(labels.frame_answer(answer, unit(said.value), unit(rating)))
+        low, high = unit(scale.low) or 0.0, unit(scale.high) or 0.0
+        yes_no = scale.kind is ScaleKind.YES_NO
+        return Component(metric.name, frame, low, high, yes_no=yes_no) if frame else None
+
+    def _contributions(self, profile: ProfileSpec, machine: SideScore, category: str | None) -> list[Component]:
+        """Each part's contribution to every answer's score: the stored weight times the value on the unit scale."""
+        names = dict.fromkeys(name for one in machine.answers for name in one.weights_used)
+        answers = [answer for answer in self.said.answers.values() if category in {None, answer.category}]
+        found = (self._contribution(profile, name, machine, answers) for name in names)
+        return [one for one in found if one is not None]
+
+    def _contribution(
+        self, profile: ProfileSpec, name: str, machine: SideScore, answers: Sequence[RunAnswer]
+    ) -> Component | None:
+        metric = self._metric(name)
+        if metric is None:
+            return None
+        labels = self.labels.get(metric.pk, _UNRATED)
+        unit = _unit_scale(profile, metric, name)
+        rated = frozenset(answer for each in self.labels.values() for answer in each.means)
+        frame: list[FrameAnswer] = []
+        for answer, score in zip(answers, machine.answers, strict=True):
+            weight = score.weights_used.get(name, 0.0)
+            if weight and name not in score.zeroed:
+                said = self.said.scored.get((answer.answer_id, metric.pk))
+                judge, rating = unit(said.value if said else None), unit(labels.means.get(answer.answer_id))
+            else:  # the part does not apply: its contribution is known to be 0, for judge and experts alike
+                judge, rating = 0.0, 0.0 if answer.answer_id in rated else None
+            frame.append(labels.frame_answer(answer, _times(weight, judge), _times(weight, rating)))
+        top = max(score.weights_used.get(name, 0.0) for score in machine.answers)
+        return Component(name, frame, 0.0, top) if top else None
+
+    def _rated(self, name: str) -> bool:
+        metric = self._metric(name)
+        return metric is not None and self.labels.get(metric.pk, _UNRATED).any
+
+    def _metric(self, name: str) -> MetricDefinition | None:
+        return next((self.said.metrics[pk] for pk in self.said.computed if self.said.metrics[pk].name == name), None)
+
+
+def _unit_scale(profile: ProfileSpec, metric: MetricDefinition, name: str) -> Callable[[float | None], float | None]:
+    """Puts values of a metric on the profile's unit scale; a metric that decides whole scores uses both its ends."""
+    scale = metric.read_scale()
+    part = next((one for one in profile.parts if one.metric == name), None)
+
+    def unit(value: float | None) -> float | None:
+        if value is None:
+            return None
+        if part is None:
+            return (value - scale.low) / scale.width
+        return on_unit_scale(profile, part, value, scale.low, scale.high)
+
+    return unit
+
+
+def _times(weight: float, value: float | None) -> float | None:
+    return None if value is None else weight * value
+
+
+def as_figure(outcome: Outcome) -> Figure:
+    """An outcome of the correction as a report's figure; everything only corrections have goes to ``extra``."""
+    extra = {key: value for key, value in outcome.to_dict().items() if key not in _STANDARD}
+    if isinstance(outcome, Estimate):
+        figure = Figure(outcome.value, outcome.low, outcome.high, str(outcome.target), outcome.n, extra=extra)
+        constant = outcome.target is Target.QUESTIONS_LIKE_THESE and outcome.high - outcome.low <= NO_WIDTH
+        if constant:  # every answer of a run may be known, never every question like these
+            return dataclasses.replace(figure, low=None, high=None, no_interval=str(Undefined.NO_VARIATION))
+        return figure
+    return Figure(target=str(outcome.target), n=outcome.n, withheld=str(outcome.reason), extra=extra)
+
+
+def _shifted(figure: Figure, constant: float) -> Figure:
+    """A profile's constant is the same for every answer: it moves the figure and its ends alike."""
+    if not constant or figure.value is None:
+        return figure
+    low, high = (None if end is None else end + constant for end in (figure.low, figure.high))
+    return dataclasses.replace(figure, value=figure.value + constant, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)

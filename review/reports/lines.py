@@ -10,32 +10,119 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.core.registry import ScaleKind
+from evaluation.core.registry import Bilingual, Scale, ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition
 from evaluation.profiles.arithmetic import on_unit_scale, worst_and_best
 from evaluation.profiles.per_answer import ANSWER_OVERALL
 from evaluation.profiles.spec import ProfileSpec, Unit
 from review.evidence.answers import RunAnswer
-from review.evidence.effective import Effective, RunValues, Source
+from review.evidence.effective import Effective, Source
 from review.evidence.judged import Key
 from review.evidence.run_evidence import Said
 from review.evidence.scorers import title_of
-from review.reports.corrected import Correction
 from review.reports.figure import Figure, Withheld, withheld
-from review.reports.report import AnswerLine, CategoryLine, Coverage, Disagreement, Latency, MetricLine
-from review.reports.scores import SideScore, Summand, figure_over_questions, score_side
-from review.reports.values import MetricValues, Side, as_effective, categories_of
+from review.reports.gathering import Correction
+from review.reports.scores import (
+    MetricValues,
+    Side,
+    Sides,
+    SideScore,
+    Summand,
+    as_effective,
+    categories_of,
+    figure_over_questions,
+    score_side,
+)
 from review.statistics.correction.outcome import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
-    """The two sides of a run with what they were made of."""
+class Coverage:
+    """How many answers of the run have which status of a metric; ``pending`` ones have no result yet."""
 
-    machine: Side
-    reviewed: Side
-    found: RunValues
+    scored: int
+    failed: int
+    not_applicable: int
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Seconds from request to complete answer: mean, median and 95th percentile of ``n`` answers."""
+
+    n: int
+    mean: float
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class MetricLine:
+    """A metric over the run; ``sections.METRICS`` says what each field means. Means are on the metric's own ``scale``;
+    class metrics have ``shares`` (label -> share of effective labels) instead. ``report_name`` is that of the profile's
+    source, under which figures stand times ``report_factor``."""
+
+    metric_id: int
+    name: str
+    version: int
+    title: Bilingual
+    report_name: str
+    report_factor: float
+    kind: str
+    scale: Scale
+    weight: float
+    coverage: Coverage
+    judge_only: Figure
+    reviewed: Figure
+    corrected: Figure
+    rated: int
+    overridden: int
+    unresolved: int
+    shares: Mapping[str, float]
+    latency: Latency | None
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryLine:
+    """The run's answers to the questions of one category. ``metrics`` are judge-only and reviewed means by metric
+    name, ``corrected`` likewise; an overall figure (``corrected_overall`` is the corrected one) stands only where all
+    parts of the profile exist in the category.
+    """
+
+    name: str
+    answers: int
+    judge_only: Figure
+    reviewed: Figure
+    corrected_overall: Figure
+    metrics: Mapping[str, tuple[Figure, Figure]]
+    corrected: Mapping[str, Figure]
+    coverage: Mapping[str, Coverage]
+    latency: Latency | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLine:
+    """One answer with its effective values by metric name. ``score`` is its share of the parts that apply to it (0 to
+    1, effective values, profile's weights), ``None`` where there is none: it ranks answers and is no overall score of
+    a run-mean profile."""
+
+    answer: RunAnswer
+    values: Mapping[str, Effective]
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Where the primary judge and the experts are furthest apart. ``distance`` is a share of the scale (classes: 1)."""
+
+    answer: RunAnswer
+    metric: str
+    title: Bilingual
+    judge: float | str
+    expert: float | str
+    raters: int
+    distance: float
 
 
 def coverage_of(values: MetricValues) -> Coverage:

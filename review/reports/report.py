@@ -1,130 +1,43 @@
-"""The figures of a run: one frozen value that the run page, REST and the exports all show."""
+"""The figures of a run: one frozen value that the run page, REST and the exports all show, with the ``evaluation``
+section in the names and shape of source 000."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from evaluation.core.registry import Bilingual, Scale
-from evaluation.profiles.arithmetic import Label, MissingPart
+from django.db.models import Count, Q
+from django.utils.translation import gettext
+
+from evaluation.core.registry import JUDGED, Scale
+from evaluation.models import Run, WorkUnit
+from evaluation.profiles.arithmetic import Label
+from evaluation.profiles.spec import OVERALL, ProfileSpec
+from evaluation.work.units import HELD
 from review.evidence.answers import RunAnswer
-from review.evidence.effective import Effective
-from review.reports.by_profile.section import ProfileSection
-from review.reports.doubting import Doubt
+from review.evidence.run_evidence import Said
+from review.reports.estimates import ThreeScores, three_scores
 from review.reports.figure import Figure
-from review.reports.provenance import Provenance
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How many answers of the run have which status of a metric; ``pending`` ones have no result yet."""
-
-    scored: int
-    failed: int
-    not_applicable: int
-    pending: int
-
-
-@dataclass(frozen=True, slots=True)
-class ThreeScores:
-    """The overall score three ways; ``sections.OVERALL`` says what each field means. A ``rules_only`` or ``partial``
-    figure is shown with its weight ("rules only, weight 0.40") and stands in ``part_only``, the three being withheld
-    with that label. ``missing`` names the parts left out. ``mean_shift`` is ``None`` without ratings of both kinds."""
-
-    label: Label
-    weight: float
-    missing: tuple[MissingPart, ...]
-    judge_only: Figure
-    reviewed: Figure
-    corrected: Figure
-    corrected_over_questions: Figure
-    part_only: Figure | None
-    answers: int
-    reviewed_answers: int
-    overrides: int
-    unresolved: int
-    examples: bool
-    mean_shift: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """Seconds from request to complete answer: mean, median and 95th percentile of ``n`` answers."""
-
-    n: int
-    mean: float
-    p50: float
-    p95: float
-
-
-@dataclass(frozen=True, slots=True)
-class MetricLine:
-    """A metric over the run; ``sections.METRICS`` says what each field means. Means are on the metric's own ``scale``;
-    class metrics have ``shares`` (label -> share of effective labels) instead. ``report_name`` is that of the profile's
-    source, under which figures stand times ``report_factor``."""
-
-    metric_id: int
-    name: str
-    version: int
-    title: Bilingual
-    report_name: str
-    report_factor: float
-    kind: str
-    scale: Scale
-    weight: float
-    coverage: Coverage
-    judge_only: Figure
-    reviewed: Figure
-    corrected: Figure
-    rated: int
-    overridden: int
-    unresolved: int
-    shares: Mapping[str, float]
-    latency: Latency | None
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryLine:
-    """The run's answers to the questions of one category. ``metrics`` are judge-only and reviewed means by metric
-    name, ``corrected`` likewise; an overall figure (``corrected_overall`` is the corrected one) stands only where all
-    parts of the profile exist in the category.
-    """
-
-    name: str
-    answers: int
-    judge_only: Figure
-    reviewed: Figure
-    corrected_overall: Figure
-    metrics: Mapping[str, tuple[Figure, Figure]]
-    corrected: Mapping[str, Figure]
-    coverage: Mapping[str, Coverage]
-    latency: Latency | None
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerLine:
-    """One answer with its effective values by metric name. ``score`` is its share of the parts that apply to it (0 to
-    1, effective values, profile's weights), ``None`` where there is none: it ranks answers and is no overall score of
-    a run-mean profile."""
-
-    answer: RunAnswer
-    values: Mapping[str, Effective]
-    score: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """Where the primary judge and the experts are furthest apart. ``distance`` is a share of the scale (classes: 1)."""
-
-    answer: RunAnswer
-    metric: str
-    title: Bilingual
-    judge: float | str
-    expert: float | str
-    raters: int
-    distance: float
+from review.reports.gathering import Gathered, gather
+from review.reports.lines import (
+    AnswerLine,
+    CategoryLine,
+    Disagreement,
+    Latency,
+    MetricLine,
+    answer_latency,
+    answer_lines,
+    category_lines,
+    disagreements,
+    metric_lines,
+    worst_answers,
+)
+from review.reports.profile_section import ProfileSection, profile_section
+from review.reports.provenance import Doubt, Provenance, doubts_of, provenance_of
+from review.results.run_agreement import agreement_from
+from review.results.variation import variation_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +93,153 @@ class Report:
     disagreements: tuple[Disagreement, ...]
     answers: tuple[AnswerLine, ...]
     removed: tuple[RunAnswer, ...]
+
+
+OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD)
+
+
+def make_report(run: Run) -> Report:
+    """All figures of a run as they stand now, in a fixed number of queries (see its test), without any bootstrap."""
+    return report_of(gather(run))
+
+
+def report_of(basis: Gathered) -> Report:
+    """The report of what was gathered."""
+    run, profile, said, sides, correction = basis.run, basis.profile, basis.said, basis.sides, basis.correction
+    found = sides.found
+    overall = three_scores(run, profile, sides, basis.machine, basis.reviewed, correction)
+    metrics = metric_lines(profile, sides, correction)
+    categories = category_lines(profile, sides, correction)
+    lines = answer_lines(profile, said, sides.reviewed, basis.reviewed, found.values)
+    latency = answer_latency(said.answers.values())
+    provenance = provenance_of(run, (found.metrics[pk] for pk in found.computed))
+    return Report(
+        header=_header(run, said, provenance),
+        overall=overall,
+        metrics=metrics,
+        categories=categories,
+        latency=latency,
+        agreement=replace(agreement_from(said, basis.samples), variation=variation_from(said)).to_dict(),
+        gate=None,
+        next_review=None,
+        provenance=provenance,
+        doubts=doubts_of(run, provenance),
+        evaluation=evaluation_section(profile, overall, metrics, categories, latency.mean if latency else None),
+        by_profile=profile_section(basis, overall),
+        worst=worst_answers(lines),
+        disagreements=disagreements(said, found.values),
+        answers=lines,
+        removed=said.removed,
+    )
+
+
+def _header(run: Run, said: Said, provenance: Provenance) -> RunHeader:
+    units = WorkUnit.objects.filter(run=run).aggregate(all=Count("id"), open=Count("id", filter=Q(state__in=OPEN)))
+    return RunHeader(
+        run_id=run.pk,
+        name=str(run),
+        project_id=run.project_id,
+        state=run.state,
+        reason=run.reason,
+        complete=run.state == Run.State.COMPLETED,
+        system=str(run.answer_set.system_version),
+        question_set=str(run.answer_set.question_set),
+        question_set_id=run.answer_set.question_set_id,
+        profile=str(run.profile_version),
+        judges=tuple(dict.fromkeys(f"{one.judge.name}@{one.judge.version}" for one in provenance.judges)),
+        baseline_judged=any(one.baseline and one.primary for one in provenance.judges),
+        answers=len(said.answers),
+        units=units["all"],
+        open_units=units["open"],
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+    )
+
+
+def evaluation_section(
+    profile: ProfileSpec,
+    overall: ThreeScores,
+    metrics: Sequence[MetricLine],
+    categories: Sequence[CategoryLine],
+    average_latency: float | None,
+) -> dict[str, Any]:
+    """Rates and judge means under the profile's report names, judge-only; without ``details``.
+
+    The overall score is null unless it may be called so. A run without a judge has ``llm_judge`` null and its figure
+    under ``rules_only`` with its weight.
+    """
+    shown = [line for line in metrics if line.name in profile.metrics and not line.latency]
+    section: dict[str, Any] = _rates(profile, shown, {line.name: line.judge_only for line in shown})
+    section[profile.report_name(OVERALL)] = _shown(profile, OVERALL, overall.judge_only.value)
+    if overall.part_only is not None:
+        section[str(overall.label)] = {"value": overall.part_only.value, "weight": round(overall.weight, 9)}
+    section["avg_latency_seconds"] = average_latency
+    section["by_category"] = {
+        line.name: {
+            **_rates(profile, shown, {name: pair[0] for name, pair in line.metrics.items()}),
+            profile.report_name(OVERALL): _shown(profile, OVERALL, _overall(line, overall)),
+            "avg_latency_seconds": line.latency.mean if line.latency else None,
+            "count": line.answers,
+        }
+        for line in categories
+    }
+    return section
+
+
+def _shown(profile: ProfileSpec, name: str, value: float | None) -> float | None:
+    """The value as the profile's source shows it."""
+    return None if value is None else profile.report_value(name, value)
+
+
+def _rates(profile: ProfileSpec, shown: Sequence[MetricLine], figures: Mapping[str, Figure]) -> dict[str, Any]:
+    """Rule metrics at the top, judge metrics together under ``llm_judge``, as the source has them."""
+    there = [line for line in shown if line.name in figures]
+    values = {line.report_name: _shown(profile, line.name, figures[line.name].value) for line in there}
+    judged = {line.report_name for line in shown if line.kind in JUDGED}
+    rates: dict[str, Any] = {name: value for name, value in values.items() if name not in judged}
+    rates["llm_judge"] = {name: value for name, value in values.items() if name in judged} or None
+    return rates
+
+
+def _overall(line: CategoryLine, overall: ThreeScores) -> float | None:
+    return line.judge_only.value if overall.label is Label.OVERALL_SCORE else None
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryFigures:
+    """One category's figures, with the number of its answers."""
+
+    name: str
+    answers: int
+    judge_only: Figure
+    reviewed: Figure
+    corrected: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryTable:
+    """The categories by one figure, named by ``title``; ``scale`` is that of a metric, ``None`` for the score."""
+
+    title: str
+    scale: Scale | None
+    rows: tuple[CategoryFigures, ...]
+
+
+def category_tables(report: Report, language: str) -> tuple[CategoryTable, ...]:
+    """The overall score where any category has one, then every metric that people rated."""
+    tables = []
+    if any(one.judge_only.value is not None for one in report.categories):
+        rows = tuple(
+            CategoryFigures(one.name, one.answers, one.judge_only, one.reviewed, one.corrected_overall)
+            for one in report.categories
+        )
+        tables.append(CategoryTable(gettext("Overall score"), None, rows))
+    for line in report.metrics:
+        if line.rated and not line.shares:
+            rows = tuple(
+                CategoryFigures(one.name, one.answers, *one.metrics[line.name], one.corrected[line.name])
+                for one in report.categories
+                if line.name in one.metrics and line.name in one.corrected
+            )
+            tables.append(CategoryTable(line.title.in_language(language), line.scale, rows))
+    return tuple(one for one in tables if one.rows)

@@ -2,5 +2,5 @@
 
 Above ``ratings``.
 
-Door: ``run_agreement.agreement_of``, ``run_agreement_cache.kept_agreement``, ``history``, ``selection``.
+Door: ``run_agreement.agreement_of`` and ``kept_agreement``, ``answers``.
 """

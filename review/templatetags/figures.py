@@ -9,13 +9,13 @@ from django import template
 
 from evaluation.core.registry import Scale
 from evaluation.wording import numbers
-from review.reports import figure_notes
-from review.reports.figure import Figure
+from review.reports.figure import Figure, why_withheld
 from review.statistics.agreement.pair import PairAgreement
 from review.web.pages import figures
 from review.web.pages.agreement_plots import STATISTICS
 
 register = template.Library()
+register.filter(why_withheld)
 
 
 class Ends(Protocol):
@@ -104,12 +104,6 @@ def p_value(p: float | None) -> str:
 def lost(count: int) -> str:
     """A count of what was lost, with its minus."""
     return numbers.plain(-count, 0)
-
-
-@register.filter
-def why_withheld(figure: Figure) -> str:
-    """Why there is no figure, and how much of what would give one."""
-    return figure_notes.why_withheld(figure)
 
 
 @register.filter

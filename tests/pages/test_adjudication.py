@@ -12,8 +12,7 @@ from review.decisions.cases import open_cases
 from review.evidence.rating_input import Given
 from review.models import Override, ReviewItem, ReviewQueue
 from review.ratings.leases import next_assignment
-from review.ratings.leaving import escalate
-from review.ratings.submitting import submit
+from review.ratings.submitting import escalate, submit
 from tests.factories import make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

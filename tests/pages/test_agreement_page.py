@@ -13,8 +13,7 @@ from evaluation.core.roles import Role
 from evaluation.models import Preflight, Run
 from review.comparisons.trend import trends_of
 from review.models import KeptFigures
-from review.results.run_agreement import By
-from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
+from review.results.run_agreement import By, agreement_if_kept, kept_agreement
 from review.statistics.agreement import bootstrap
 from tests.factories import make_judge, make_user
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over, score_all

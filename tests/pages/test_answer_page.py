@@ -15,7 +15,7 @@ from evaluation.models import Run, User
 from review.evidence.rating_input import Given
 from review.models import Exposure, Override, ReviewQueue
 from review.ratings.submitting import submit
-from review.reports.making import make_report
+from review.reports.report import make_report
 from review.web.pages.passages import Piece, Span, pieces
 from tests.factories import make_answer_set, make_scored_run, make_user
 from tests.pages.world import World, make_world

@@ -8,8 +8,7 @@ from django.urls import reverse
 from review.evidence.rating_input import FlagKind, Given
 from review.models import Pair, PairMember, PairSet, ReviewQueue
 from review.ratings.leases import next_assignment
-from review.ratings.leaving import escalate, flag
-from review.ratings.submitting import metrics_of, submit
+from review.ratings.submitting import escalate, flag, metrics_of, submit
 from tests.pages.markup import unsafe
 from tests.pages.test_hostile_text import ALL, CORPUS
 from tests.pages.world import World, make_world

@@ -19,9 +19,8 @@ from review.evidence.rating_input import Given
 from review.imports.files import import_ratings
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
-from review.results import run_agreement_cache
-from review.results.run_agreement import By
-from review.results.run_agreement_cache import agreement_if_kept, kept_agreement, kept_of
+from review.results import run_agreement
+from review.results.run_agreement import By, agreement_if_kept, kept_agreement, kept_of
 from review.templatetags.figures import plain, signed
 from review.web.pages.judges import judge_card
 from tests.evaluation.criteria.written import drafted, in_force
@@ -52,8 +51,8 @@ def test_agreement_stands_there_once_somebody_has_looked_and_is_never_computed(m
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
     computed: list[int] = []
-    original = run_agreement_cache.agreement_of
-    monkeypatch.setattr(run_agreement_cache, "agreement_of", lambda *a, **k: computed.append(1) or original(*a, **k))
+    original = run_agreement.agreement_of
+    monkeypatch.setattr(run_agreement, "agreement_of", lambda *a, **k: computed.append(1) or original(*a, **k))
     card = client.get(reverse("judge-list")).context["page"].judges[0]
     assert (card.record.measured, card.record.kept, computed) == (run, False, [])
     assert {line.record.agreed for line in card.metrics} == {None}

@@ -13,7 +13,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from review.models import Assignment
 from review.ratings.leases import next_assignment
-from review.ratings.leaving import save_draft
+from review.ratings.submitting import save_draft
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ from django.utils import translation
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
 from evaluation.wording.messages import category_name
-from review.reports.making import make_report
+from review.reports.report import make_report
 from review.templatetags.figures import share
 from review.web.pages.categories import ProfileCard, profile_card
 from tests.review.builders import FAILED, answers_to, run_over, score_all

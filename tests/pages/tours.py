@@ -15,9 +15,8 @@ from review.evidence.rating_input import Given
 from review.extras.pairs.making import make_pairs
 from review.models import Assignment, ReviewQueue
 from review.ratings.leases import next_assignment
-from review.ratings.leaving import escalate
 from review.ratings.reveals import finalise, reveal
-from review.ratings.submitting import metrics_of, submit
+from review.ratings.submitting import escalate, metrics_of, submit
 
 #: Addresses that answer a GET and are no page of their own.
 NO_PAGES = {

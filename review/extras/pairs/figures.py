@@ -17,8 +17,7 @@ from evaluation.files.formats import ExportFile, Exports
 from evaluation.models import Answer, User
 from review.extras.pairs.preferring import card_of
 from review.models import Pair, PairSet, Preference
-from review.reports.item_export import chunk_ids_cell, passages_cell
-from review.reports.item_records import contexts_of
+from review.reports.item_export import chunk_ids_cell, contexts_of, passages_cell
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.experts import compare_experts
 from review.statistics.agreement.pair import compare

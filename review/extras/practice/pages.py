@@ -15,8 +15,7 @@ from evaluation.wording.messages import category_name
 from review.charts.scale_line import ScaleLine, scale_line
 from review.extras.practice.items import FAMILY, METRICS, Levels, PracticeItem, Told, practice_items, tally, told
 from review.extras.practice.progress import Practice
-from review.ratings.card import CardMetric, LevelText
-from review.ratings.keymap import KeyAction
+from review.ratings.card import CardMetric, KeyAction, LevelText
 from review.web.forms.rating import CANNOT_JUDGE
 from review.web.pages.choices import MetricField, metric_field
 from review.web.pages.passages import PassageView

@@ -14,8 +14,7 @@ from review.management.tables import NOTHING, Sheet, number, short, write
 from review.plans.ahead import next_review
 from review.plans.wording import guess_note, plan_json, plan_sentence
 from review.reports.estimates import CorrectionSheet, ThreeWays, three_ways
-from review.reports.figure import Figure
-from review.reports.figure_notes import notes, why_withheld
+from review.reports.figure import Figure, notes, why_withheld
 from review.reports.gathering import gather
 
 ESTIMATES = {

@@ -22,8 +22,7 @@ from review.plans.errors import GUESS
 from review.plans.goals import Goal, Staff, goals, size_for
 from review.plans.several import designs, told
 from review.queues.draws import steering_metrics
-from review.queues.making import make_queue, metrics_of
-from review.queues.preview import QueuePreview, queue_preview
+from review.queues.making import QueuePreview, make_queue, metrics_of, queue_preview
 from review.queues.sharing import picked
 
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from review.queues.reminding import remind_all
+from review.queues.directing import remind_all
 
 
 class Command(BaseCommand):

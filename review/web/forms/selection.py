@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from evaluation.core.canonical import whole_number
 from evaluation.models import QuestionSet, Run
 from review.evidence.effective import Source
-from review.results.selection import Wanted
+from review.results.answers import Wanted
 
 SIZE = 20
 

@@ -23,8 +23,7 @@ from review.evidence.answers import RunAnswer
 from review.evidence.effective import Effective, RunValues, Source
 from review.evidence.rating_input import FlagKind, OverrideReason
 from review.ratings.card import CardMetric, Passage, card_metric
-from review.results.history import Event, EventKind
-from review.results.selection import Selected, Selection, Wanted
+from review.results.answers import Event, EventKind, Selected, Selection, Wanted
 from review.web.forms.rating import Decided
 from review.web.pages.choices import MetricField, metric_field, said, value_text
 from review.web.pages.passages import PassageView, Piece, Span, passages, pieces

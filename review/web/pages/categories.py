@@ -12,13 +12,11 @@ from evaluation.profiles.spec import OVERALL, Band
 from evaluation.profiles.spec import Cell as DiagnosisCell
 from evaluation.wording.messages import category_name
 from review.charts.forest import Forest, Shape, forest
-from review.reports.by_profile.classes import ClassTable
-from review.reports.by_profile.passing import PassRate
-from review.reports.by_profile.section import Banded, Diagnosed, ProfileSection, Spread
-from review.reports.category_tables import CategoryTable, category_tables
 from review.reports.entries import Output
 from review.reports.figure import Figure
-from review.reports.report import CategoryLine, Coverage, MetricLine, Report
+from review.reports.lines import CategoryLine, Coverage, MetricLine
+from review.reports.profile_section import Banded, ClassTable, Diagnosed, PassRate, ProfileSection, Spread
+from review.reports.report import CategoryTable, Report, category_tables
 from review.reports.sections import BY_CATEGORY
 from review.web.pages.figures import Cell, cell, row, said
 

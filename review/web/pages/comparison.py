@@ -25,9 +25,8 @@ from review.comparisons.verdict_sentences import corrected_sentence, judge_only_
 from review.comparisons.versions import differing_versions
 from review.comparisons.whole import Comparison
 from review.evidence.answers import RunAnswer
-from review.reports.by_profile.classes import ClassShare, ClassTable
-from review.reports.by_profile.section import Spread
 from review.reports.figure import Figure
+from review.reports.profile_section import ClassShare, ClassTable, Spread
 from review.reports.report import Report
 from review.statistics.paired_tests.paired import PairedDifference
 from review.statistics.paired_tests.ranking import Ranked

@@ -20,12 +20,12 @@ from evaluation.wording.messages import category_name
 from review.charts import forest as charts
 from review.charts.forest import Forest, Shape, forest
 from review.evidence.answers import RunAnswer
-from review.reports.answer_entries import ANSWERS, ToldAnswer
 from review.reports.entries import Entry, Output, Section
-from review.reports.figure import Figure
-from review.reports.figure_notes import notes, why_withheld
-from review.reports.report import Disagreement, MetricLine, Report, ThreeScores
-from review.reports.sections import COVERAGE, METRICS, OVERALL, facts_of, figures_of
+from review.reports.estimates import ThreeScores
+from review.reports.figure import Figure, notes, why_withheld
+from review.reports.lines import Disagreement, MetricLine
+from review.reports.report import Report
+from review.reports.sections import ANSWERS, COVERAGE, METRICS, OVERALL, ToldAnswer, facts_of, figures_of
 
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})
 

@@ -15,8 +15,9 @@ from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import has
 from review.comparisons.judge_records import Agreed, JudgeRecord, MetricRecord
+from review.reports.lines import MetricLine
 from review.reports.provenance import JudgeUsed
-from review.reports.report import MetricLine, Report
+from review.reports.report import Report
 
 WEAK = 0.4  # below it, agreement beyond chance is usually called poor to fair
 FEW = 20  # with fewer answers a kappa says little

@@ -10,10 +10,9 @@ from evaluation.models import Run, User
 from evaluation.wording import numbers
 from review.models import QueueMetric, ReviewItem, ReviewQueue
 from review.plans.wording import ExpectedCard, GoalRow
-from review.queues.preview import QueuePreview
-from review.queues.progress import OwnProgress, Pace, QueueProgress, ReviewerProgress
-from review.queues.questions import DoubtfulQuestion
-from review.results.consistency import Consistency
+from review.queues.making import QueuePreview
+from review.queues.progress import DoubtfulQuestion, OwnProgress, Pace, QueueProgress, ReviewerProgress
+from review.results.variation import Consistency
 from review.web.forms.queue import QueueForm
 from review.web.pages.adjudication import CaseRow
 

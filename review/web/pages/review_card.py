@@ -24,8 +24,7 @@ from evaluation.wording.markdown import language_of, render
 from review.evidence.rating_input import FlagKind, Given
 from review.models import Assignment, ReviewQueue
 from review.queues.progress import OwnProgress
-from review.ratings.card import CLAIM_METRIC, Card, CardMetric, Claim
-from review.ratings.keymap import CODES, DEFAULTS, ON_REVEAL, KeyAction, keys_from
+from review.ratings.card import CLAIM_METRIC, CODES, DEFAULTS, ON_REVEAL, Card, CardMetric, Claim, KeyAction, keys_from
 from review.web.forms.rating import entered, entered_parts, entered_why
 from review.web.pages.choices import MetricField, metric_field, said, value_text, with_passages
 from review.web.pages.passages import PassageView, Piece, numbered_html, passages, raw_pieces

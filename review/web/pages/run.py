@@ -20,11 +20,10 @@ from evaluation.work.plugins import BatchesOut
 from review.evidence.answers import RunAnswer
 from review.plans.ahead import ReviewPlan
 from review.plans.wording import guess_note, plan_sentence
-from review.reports.answer_entries import ANSWERS, ToldAnswer
 from review.reports.entries import Entry, Output
 from review.reports.exporting import REPORT_EXPORTS
 from review.reports.report import Report, RunHeader
-from review.reports.sections import RUN
+from review.reports.sections import ANSWERS, RUN, ToldAnswer
 from review.web.pages.categories import CategoryCard, ProfileCard, category_card, profile_card
 from review.web.pages.figures import (
     AnswerLink,

@@ -23,8 +23,7 @@ from review.decisions.overrides import effect_of, may_override, override, overri
 from review.evidence.effective import effective_values
 from review.evidence.exposures import expose, expose_answers
 from review.queues.access import answer_to_override
-from review.results.history import Event, EventKind, history
-from review.results.selection import Selection, narrowed, select
+from review.results.answers import Event, EventKind, Selection, history, narrowed, select
 from review.web.forms.queue import ids_of
 from review.web.forms.rating import Decided, read_decision
 from review.web.forms.selection import query_of, wanted_from

@@ -30,14 +30,20 @@ from review.plans.several import designs, told
 from review.plans.wording import expected_card, goal_rows
 from review.queues.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of
 from review.queues.directing import extend_all, invite, name_people, reassign, release_all, set_deadline
-from review.queues.making import make_queue
-from review.queues.preview import queue_preview
-from review.queues.progress import OwnProgress, own_progress, own_progresses, paces, queue_progress, ratings_given
-from review.queues.questions import doubtful_questions
+from review.queues.making import make_queue, queue_preview
+from review.queues.progress import (
+    OwnProgress,
+    doubtful_questions,
+    own_progress,
+    own_progresses,
+    paces,
+    queue_progress,
+    ratings_given,
+)
 from review.queues.sharing import answers_to
 from review.ratings.submitting import metrics_of
 from review.reports.item_export import ITEM_EXPORTS, export_items
-from review.results.consistency import consistency
+from review.results.variation import consistency
 from review.statistics.sampling.member import DrawParams, Strategy
 from review.web.forms.queue import QueueForm, ids_of, moment_of
 from review.web.pages.adjudication import case_rows

@@ -18,8 +18,14 @@ from review.models import Assignment
 from review.queues.access import own_assignment, own_rated
 from review.queues.progress import own_progress
 from review.ratings.card import card
-from review.ratings.rerating import adjudicated_metrics, rate_again, standing_by_assignment, standing_ratings
-from review.ratings.reveals import finalise, reveal
+from review.ratings.reveals import (
+    adjudicated_metrics,
+    finalise,
+    rate_again,
+    reveal,
+    standing_by_assignment,
+    standing_ratings,
+)
 from review.ratings.submitting import metrics_of
 from review.web.forms.rating import held_fields, in_words, read_active_ms, read_changes
 from review.web.pages.reveal import Decided, Entered, MyRatingsPage, again_page, past_rating, reveal_page

@@ -25,11 +25,9 @@ from evaluation.wording.messages import explain_refusal
 from review.models import Assignment, ReviewQueue
 from review.queues.access import own_assignment, queue_for_rating
 from review.queues.progress import own_progress, undoable
-from review.ratings.card import Card, card
-from review.ratings.keymap import DEFAULTS, checked_keys
+from review.ratings.card import DEFAULTS, Card, card, checked_keys
 from review.ratings.leases import assignment_ahead, extend, next_assignment
-from review.ratings.leaving import escalate, flag, save_draft, skip
-from review.ratings.submitting import metrics_of, submit, undo
+from review.ratings.submitting import escalate, flag, metrics_of, save_draft, skip, submit, undo
 from review.web.forms.rating import draft_payload, in_words, metrics_in, read_active_ms, read_given
 from review.web.pages.review_card import PassedOnPage, WaitingPage, finished_page, keys_of, keys_page, review_page
 from review.web.views.revealing import show_reveal

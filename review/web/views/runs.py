@@ -28,9 +28,8 @@ from review.plans.ahead import next_review
 from review.plans.wording import planned_review
 from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gathering import gather
-from review.reports.making import report_of
-from review.results.run_agreement import By, agreement_of
-from review.results.run_agreement_cache import agreement_if_kept, kept_agreement
+from review.reports.report import report_of
+from review.results.run_agreement import By, agreement_if_kept, agreement_of, kept_agreement
 from review.web.forms.selection import RunFilter
 from review.web.pages.agreement import agreement_page, agreement_pictures
 from review.web.pages.agreement_plots import trend_page

@@ -13,7 +13,7 @@ from evaluation.scoring.judges import earlier_replies
 from evaluation.work.lifecycle import retry_failed
 from review.comparisons.versions import differing_versions
 from review.evidence.scored_values import machine_values
-from review.reports.making import make_report
+from review.reports.report import make_report
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server

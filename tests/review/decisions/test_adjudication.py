@@ -23,11 +23,10 @@ from review.models import Assignment, ItemEvent, Override, Rating, ReviewItem, R
 from review.queues.directing import name_people
 from review.queues.making import close, reopen
 from review.ratings.leases import loaded, next_assignment
-from review.ratings.leaving import escalate, flag, skip
-from review.ratings.submitting import submit, undo
+from review.ratings.submitting import escalate, flag, skip, submit, undo
 from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary
-from review.reports.making import make_report
+from review.reports.report import make_report
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.together import WAITS, together
 

@@ -17,8 +17,7 @@ from review.decisions.overrides import effect_of, override, override_many, rever
 from review.evidence.effective import effective_values
 from review.models import Assignment, Exposure, Override
 from review.ratings.leases import next_assignment
-from review.results.history import history
-from review.results.selection import Wanted, select
+from review.results.answers import Wanted, history, select
 from tests.factories import make_queue, make_scored_run, make_user
 from tests.review.api.clients import Caller
 

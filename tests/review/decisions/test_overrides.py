@@ -13,10 +13,9 @@ from review.evidence.decisions import standing
 from review.evidence.rating_input import Change, Given
 from review.models import Override
 from review.ratings.leases import next_assignment
-from review.ratings.leaving import flag
 from review.ratings.reveals import finalise, reveal
-from review.ratings.submitting import submit
-from review.results.history import EventKind, history
+from review.ratings.submitting import flag, submit
+from review.results.answers import EventKind, history
 from tests.factories import make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from evaluation.models import Run
 from evaluation.wording.messages import category_name
 from review.comparisons.whole import compare, comparison_json
 from review.management.tables import results_sheets, systems_sheets
-from review.reports.making import make_report
+from review.reports.report import make_report
 from review.templatetags.figures import plain
 from review.web.pages.comparison import systems_card
 from tests.factories import make_answer_set, make_judge, make_user

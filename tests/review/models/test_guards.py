@@ -19,9 +19,8 @@ from review.evidence.rating_input import Given
 from review.models import Assignment, QueueMember, Rating, Reservation, ReviewItem, ReviewQueue
 from review.ratings import leases
 from review.ratings.leases import loaded, next_assignment
-from review.ratings.leaving import release
 from review.ratings.reveals import finalise, reveal
-from review.ratings.submitting import submit, undo
+from review.ratings.submitting import release, submit, undo
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.together import WAITS, together
 

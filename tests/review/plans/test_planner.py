@@ -23,7 +23,7 @@ from review.plans.design import design, expected_interval
 from review.plans.errors import errors_of
 from review.plans.goals import Staff, goals
 from review.plans.wording import guess_note, plan_sentence
-from review.queues.preview import queue_preview
+from review.queues.making import queue_preview
 from review.reports.gathering import gather
 from tests.factories import make_user
 from tests.review.api.clients import Caller

@@ -14,8 +14,7 @@ from review.evidence.rating_input import Given
 from review.models import Assignment, Draft, ItemEvent, Rating, Reservation, ReviewQueue
 from review.queues.directing import Moved, extend_all, invite, name_people, reassign, release_all, set_deadline
 from review.ratings.leases import extend, loaded, next_assignment
-from review.ratings.leaving import save_draft
-from review.ratings.submitting import submit
+from review.ratings.submitting import save_draft, submit
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.together import WAITS, together
 

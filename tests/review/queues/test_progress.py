@@ -11,8 +11,7 @@ from review.evidence.rating_input import Given
 from review.models import ReviewQueue
 from review.queues.progress import own_progress, own_progresses, undoable
 from review.ratings.leases import next_assignment
-from review.ratings.leaving import flag, skip
-from review.ratings.submitting import submit, undo
+from review.ratings.submitting import flag, skip, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

@@ -19,8 +19,7 @@ from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.queues.progress import own_progress, queue_progress, ratings_given
 from review.queues.sharing import Sharing, needs_of, open_loads, repeat_window
 from review.ratings.leases import loaded, next_assignment
-from review.ratings.leaving import skip
-from review.ratings.submitting import submit, undo
+from review.ratings.submitting import skip, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user, question_spec
 
 pytestmark = pytest.mark.django_db

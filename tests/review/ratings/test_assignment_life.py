@@ -17,10 +17,9 @@ from review.evidence.exposures import expose
 from review.evidence.rating_input import Change, Given
 from review.models import Assignment, Draft, Exposure, Rating, ReviewItem
 from review.ratings.leases import extend, loaded, next_assignment
-from review.ratings.leaving import escalate, flag, release, save_draft, skip
 from review.ratings.reveals import finalise, reveal
 from review.ratings.settling import PASSED, RATED
-from review.ratings.submitting import submit, undo
+from review.ratings.submitting import escalate, flag, release, save_draft, skip, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run
 
 PEOPLE, NEEDED, ITEMS = 3, 2, 3

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused
-from review.ratings.keymap import CODES, DEFAULTS, ON_REVEAL, KeyAction, checked_keys, keys_from
+from review.ratings.card import CODES, DEFAULTS, ON_REVEAL, KeyAction, checked_keys, keys_from
 from review.web.pages.review_card import keys_of
 from tests.pages.world import make_world
 

@@ -13,7 +13,7 @@ from evaluation.core.errors import Refused
 from evaluation.models import User
 from review.models import Assignment, Draft, QueueMember, Reservation, ReviewItem, ReviewQueue
 from review.ratings.leases import candidates, extend, loaded, next_assignment
-from review.ratings.leaving import release, save_draft, skip
+from review.ratings.submitting import release, save_draft, skip
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from review.evidence.rating_input import Change, Given
 from review.models import Assignment, ItemEvent, Rating, ReviewItem
 from review.queues.making import close
 from review.ratings.leases import assignment_ahead, next_assignment
-from review.ratings.rerating import rate_again, standing_ratings
+from review.ratings.reveals import rate_again, standing_ratings
 from review.ratings.submitting import submit, undo
 from tests.factories import make_queue, make_scored_run, make_user
 from tests.together import WAITS, together

@@ -17,9 +17,8 @@ from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
 from review.queues.making import close
 from review.queues.progress import own_progress, undoable
 from review.ratings.leases import loaded, next_assignment
-from review.ratings.leaving import escalate, skip
 from review.ratings.reveals import reveal
-from review.ratings.submitting import Submitted, metrics_of, submit, undo
+from review.ratings.submitting import Submitted, escalate, metrics_of, skip, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

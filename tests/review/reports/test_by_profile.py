@@ -10,9 +10,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from evaluation.judges.shipping import definitions, profile_row
 from evaluation.models import Finding, Run, Score
-from review.reports.by_profile.section import ProfileSection
 from review.reports.exporting import export
-from review.reports.making import make_report
+from review.reports.profile_section import ProfileSection
+from review.reports.report import make_report
 from tests.review.builders import FAILED, NOT_APPLICABLE, answers_to, run_over, score_all
 
 pytestmark = pytest.mark.django_db

@@ -20,10 +20,9 @@ from review.comparisons.versions import differing_versions
 from review.comparisons.whole import compare
 from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary
-from review.reports.doubting import Doubt
 from review.reports.gate import Gate, gate_reasons
-from review.reports.making import make_report
-from review.reports.provenance import ServedModel
+from review.reports.provenance import Doubt, ServedModel
+from review.reports.report import make_report
 from review.statistics.paired_tests.gate import GateVerdict
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.factories import make_answer_set, make_scored_run, make_user

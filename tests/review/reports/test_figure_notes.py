@@ -9,11 +9,9 @@ from django.utils.translation import override
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.reports.category_tables import category_tables
 from review.reports.exporting import export
-from review.reports.figure import Figure, withheld
-from review.reports.figure_notes import notes, why_withheld
-from review.reports.making import make_report
+from review.reports.figure import Figure, notes, why_withheld, withheld
+from review.reports.report import category_tables, make_report
 from tests.factories import make_user
 from tests.review.builders import answers_to, run_over
 from tests.review.sampled import fill, rate_half

@@ -7,8 +7,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from evaluation.models import Answer, Run
 from evaluation.profiles.arithmetic import Label
-from review.reports.making import make_report
-from review.reports.report import MetricLine, Report
+from review.reports.lines import MetricLine
+from review.reports.report import Report, make_report
 from tests.factories import make_profile, make_user
 from tests.review.builders import (
     FAILED,

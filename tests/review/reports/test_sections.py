@@ -17,11 +17,10 @@ from openpyxl import load_workbook
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.reports.answer_entries import ANSWERS
 from review.reports.entries import EVERYWHERE, Entry, Output, Section
 from review.reports.exporting import export
 from review.reports.figure import Figure
-from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, REPORT, RUN
+from review.reports.sections import ANSWERS, BY_CATEGORY, COVERAGE, METRICS, OVERALL, REPORT, RUN
 from tests.factories import make_user
 from tests.review.builders import answers_to, run_over
 from tests.review.sampled import fill

@@ -7,9 +7,8 @@ import pytest
 from evaluation.judges.shipping import definitions
 from evaluation.models import MetricDefinition, Run, User
 from review.models import ItemEvent, Rating, ReviewQueue
-from review.queues.progress import paces
-from review.queues.questions import doubtful_questions
-from review.results.consistency import Consistency, consistency
+from review.queues.progress import doubtful_questions, paces
+from review.results.variation import Consistency, consistency
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.review.builders import assignment_of, rate
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils.translation import override
 
-from review.reports.figure import Figure
-from review.reports.figure_notes import stratum_in_words, why_withheld
+from review.reports.figure import Figure, stratum_in_words, why_withheld
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from evaluation.models import Finding, Score
 from evaluation.profiles.arithmetic import Passing, band_of
 from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.scoring.writing import counting
-from review.reports.by_profile.passing import each_answer, flags_of
 from review.reports.gathering import Gathered
+from review.reports.profile_section import each_answer, flags_of
 
 Fields = dict[str, Any]
 
