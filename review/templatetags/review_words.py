@@ -7,8 +7,8 @@ from django import template
 from review.evidence.rating_input import FlagKind
 from review.models import Override, Rating
 from review.ratings.card import Claim
-from review.web.pages import choices, passages
-from review.web.pages.choices import value_text
+from review.web.pages import item
+from review.web.pages.item import value_text
 from review.web.pages.review_card import FLAGS
 
 register = template.Library()
@@ -23,13 +23,13 @@ def flag_title(kind: str) -> str:
 @register.filter
 def verdict_title(verdict: str) -> str:
     """What was said of a part."""
-    return choices.verdict_title(verdict)
+    return item.verdict_title(verdict)
 
 
 @register.filter
 def claim_look(claim: Claim) -> str:
     """The class of the style sheet for a claim."""
-    return passages.claim_look(claim)
+    return item.claim_look(claim)
 
 
 @register.filter

@@ -16,7 +16,7 @@ from review.evidence.rating_input import Given
 from review.models import Exposure, Override, ReviewQueue
 from review.ratings.submitting import submit
 from review.reports.report import make_report
-from review.web.pages.passages import Piece, Span, pieces
+from review.web.pages.item import Piece, Span, pieces
 from tests.factories import make_answer_set, make_scored_run, make_user
 from tests.pages.world import World, make_world
 

@@ -23,7 +23,6 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
 from review.evidence.rating_input import Given
-from review.extras.practice import pages as practice
 from review.extras.practice.items import Expected, Passage, practice_items
 from review.models import Assignment, ReviewQueue
 from review.ratings.leases import next_assignment
@@ -161,7 +160,6 @@ def test_practice_items_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         for one in practice_items()
     ]
-    monkeypatch.setattr(practice, "practice_items", lambda: tuple(hostile))
     monkeypatch.setattr("review.extras.practice.views.practice_items", lambda: tuple(hostile))
     world = reviewed(CORPUS[:4])
     path = reverse("practice-example", args=[1])

@@ -24,15 +24,19 @@ from review.api.people import people_named
 from review.api.requests import TOO_OFTEN, NothingBody, optional_text, row_id
 from review.extras.pairs.figures import PAIR_EXPORTS, export_pairs, figures_for, refuse_early
 from review.extras.pairs.making import (
+    LEAST,
+    MOST,
+    Card,
+    card_of,
     close_pairs,
     leads_pairs,
     make_pairs,
     pair_set_for,
     pair_set_for_lead,
     pair_sets_of,
+    prefer,
     reopen_pairs,
 )
-from review.extras.pairs.preferring import LEAST, MOST, Card, card_of, prefer
 from review.extras.pairs.views import LARGEST, LONGEST_NAME
 from review.models import Pair, PairSet
 from review.statistics.agreement.bootstrap import Resampling

@@ -15,7 +15,7 @@ from evaluation.core.registry import Scale
 from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
 from evaluation.files.formats import ExportFile, Exports
 from evaluation.models import Answer, User
-from review.extras.pairs.preferring import card_of
+from review.extras.pairs.making import card_of
 from review.models import Pair, PairSet, Preference
 from review.reports.item_export import chunk_ids_cell, contexts_of, passages_cell
 from review.statistics.agreement.bootstrap import Resampling

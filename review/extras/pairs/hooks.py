@@ -19,8 +19,7 @@ from evaluation.judges.shipping import baseline_judge
 from evaluation.models import Run, User
 from evaluation.work.plugins import Calls, Extra, Waiting
 from review.extras.pairs.judging import judge_pairs
-from review.extras.pairs.making import make_pairs
-from review.extras.pairs.preferring import is_swapped, prefer
+from review.extras.pairs.making import is_swapped, make_pairs, prefer
 from review.models import PairReply, PairSet
 
 FILE = Path(__file__).parent / "preferences.jsonl"

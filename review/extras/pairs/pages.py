@@ -17,10 +17,10 @@ from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of, render
 from evaluation.wording.messages import explain_reason
 from review.extras.pairs.figures import PairFigures, Preferred
+from review.extras.pairs.making import Card
 from review.extras.pairs.pairwise import METRIC
-from review.extras.pairs.preferring import Card
 from review.models import Pair, PairSet, Preference
-from review.web.pages.provenance import cost_of_calls
+from review.web.pages.judges import cost_of_calls
 
 PREFERRED = {
     -2.0: _("A much better"),

@@ -27,12 +27,18 @@ from evaluation.wording.messages import explain_refusal
 from review.extras.pairs.figures import PAIR_EXPORTS, counting, export_pairs, figures_for, refuse_early
 from review.extras.pairs.judging import spending_by_judge
 from review.extras.pairs.making import (
+    LEAST,
+    LONGEST_REASON,
+    MOST,
+    card_of,
     close_pairs,
+    last_rated,
     leads_pairs,
     make_pairs,
     pair_set_for,
     pair_set_for_lead,
     pair_sets_of,
+    prefer,
     reopen_pairs,
 )
 from review.extras.pairs.pages import (
@@ -43,7 +49,6 @@ from review.extras.pairs.pages import (
     pair_set_page,
     pair_voices,
 )
-from review.extras.pairs.preferring import LEAST, LONGEST_REASON, MOST, card_of, last_rated, prefer
 from review.models import Pair, PairSet, Preference
 
 LONGEST_NAME = 200

@@ -20,8 +20,16 @@ from review.evidence.answers import REMOVING
 from review.models import ItemEvent, Override, Rating, ReviewItem
 from review.ratings.card import CardMetric
 from review.ratings.reveals import JudgeSaid
-from review.web.pages.choices import WHY_NOT, MetricField, metric_field, said, value_text
-from review.web.pages.passages import PassageView, numbered_html, passages
+from review.web.pages.item import (
+    WHY_NOT,
+    MetricField,
+    PassageView,
+    metric_field,
+    numbered_html,
+    passages,
+    said,
+    value_text,
+)
 from review.web.pages.review_card import FLAGS
 
 WHY = {

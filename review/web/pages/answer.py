@@ -25,8 +25,17 @@ from review.evidence.rating_input import FlagKind, OverrideReason
 from review.ratings.card import CardMetric, Passage, card_metric
 from review.results.answers import Event, EventKind, Selected, Selection, Wanted
 from review.web.forms.rating import Decided
-from review.web.pages.choices import MetricField, metric_field, said, value_text
-from review.web.pages.passages import PassageView, Piece, Span, passages, pieces
+from review.web.pages.item import (
+    MetricField,
+    PassageView,
+    Piece,
+    Span,
+    metric_field,
+    passages,
+    pieces,
+    said,
+    value_text,
+)
 from review.web.pages.reveal import REASONS
 from review.web.pages.review_card import FLAGS
 

@@ -26,9 +26,16 @@ from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 from review.ratings.reveals import JudgeSaid
 from review.web.forms.rating import field_text
-from review.web.pages.choices import MetricField, metric_field, value_text, verdict_title
-from review.web.pages.choices import said as value_said
-from review.web.pages.passages import PassageView, numbered_html, passages
+from review.web.pages.item import (
+    MetricField,
+    PassageView,
+    metric_field,
+    numbered_html,
+    passages,
+    value_text,
+    verdict_title,
+)
+from review.web.pages.item import said as value_said
 from review.web.pages.review_card import Keys
 
 REASONS = {

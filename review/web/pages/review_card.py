@@ -26,8 +26,18 @@ from review.models import Assignment, ReviewQueue
 from review.queues.progress import OwnProgress
 from review.ratings.card import CLAIM_METRIC, CODES, DEFAULTS, ON_REVEAL, Card, CardMetric, Claim, KeyAction, keys_from
 from review.web.forms.rating import entered, entered_parts, entered_why
-from review.web.pages.choices import MetricField, metric_field, said, value_text, with_passages
-from review.web.pages.passages import PassageView, Piece, numbered_html, passages, raw_pieces
+from review.web.pages.item import (
+    MetricField,
+    PassageView,
+    Piece,
+    metric_field,
+    numbered_html,
+    passages,
+    raw_pieces,
+    said,
+    value_text,
+    with_passages,
+)
 
 TITLES = {
     KeyAction.NEXT: _("next criterion"),

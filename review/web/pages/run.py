@@ -36,8 +36,7 @@ from review.web.pages.figures import (
     overall_card,
     worst_links,
 )
-from review.web.pages.judges import TrustCard, judge_title, trust_card
-from review.web.pages.provenance import Fact, provenance_facts, saving
+from review.web.pages.judges import Fact, TrustCard, judge_title, provenance_facts, saving, trust_card
 from review.web.pages.run_list import StateChip, state_chip
 
 

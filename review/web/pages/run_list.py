@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
+from django.http import QueryDict
+from django.utils.functional import Promise
 from django.utils.translation import gettext
 
-from evaluation.models import Run
+from evaluation.core.canonical import whole_number
+from evaluation.models import QuestionSet, Run
 from evaluation.wording import numbers
 from review.charts.axis import Tick
 from review.charts.forest import Drawn, Figure, ForestRow, Shape, forest
 from review.comparisons.attention import Attention
 from review.comparisons.summaries import Headline
-from review.web.forms.selection import RunFilter
 
 _LOOK = {
     Run.State.COMPLETED: ("ok", "✓"),
@@ -70,6 +73,62 @@ class RunRows:
 
     rows: tuple[RunRow, ...]
     ticks: tuple[Tick, ...]
+
+
+SIZE = 20
+
+
+class RunFilter:
+    """What is asked for, and the rows of the page that match it. A value that is none is passed over."""
+
+    def __init__(self, data: QueryDict, visible: QuerySet[Run]) -> None:
+        self.state = data.get("state", "") if data.get("state", "") in Run.State.values else ""
+        self.words = data.get("q", "").strip()[:200]
+        self.question_set = _whole(data.get("set", ""))
+        self.page = max(_whole(data.get("page", "")), 1)
+        self._visible = visible
+        matching = self._matching().order_by("-pk")
+        start = (self.page - 1) * SIZE
+        found = list(matching[start : start + SIZE + 1])
+        self.rows = found[:SIZE]
+        self.older = self._query(self.page + 1) if len(found) > SIZE else ""
+        self.newer = self._query(self.page - 1) if self.page > 1 else ""
+
+    @property
+    def filtered(self) -> bool:
+        """Whether anything but the page was asked for."""
+        return bool(self.state or self.words or self.question_set)
+
+    @property
+    def states(self) -> list[tuple[str, str | Promise]]:
+        """The states a run can have, with their names."""
+        return [*Run.State.choices]
+
+    @property
+    def question_sets(self) -> QuerySet[QuestionSet]:
+        """The question sets that have a run, newest first."""
+        used = self._visible.order_by().values("answer_set__question_set")
+        return QuestionSet.objects.filter(pk__in=used).order_by("-pk")[:100]
+
+    def _matching(self) -> QuerySet[Run]:
+        rows = self._visible
+        if self.state:
+            rows = rows.filter(state=self.state)
+        if self.question_set:
+            rows = rows.filter(answer_set__question_set_id=self.question_set)
+        if self.words:
+            rows = rows.filter(name__icontains=self.words)
+        return rows
+
+    def _query(self, page: int) -> str:
+        query = QueryDict(mutable=True)
+        wanted = {"state": self.state, "q": self.words, "set": self.question_set or "", "page": page}
+        query.update({name: str(value) for name, value in wanted.items() if value})
+        return f"?{query.urlencode()}"
+
+
+def _whole(text: str) -> int:
+    return whole_number(text, 11) or 0
 
 
 @dataclass(frozen=True, slots=True)

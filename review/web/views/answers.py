@@ -3,6 +3,8 @@ them, with a preview before it counts."""
 
 from __future__ import annotations
 
+import math
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -20,13 +22,12 @@ from evaluation.models import Answer, Run, Score, User
 from evaluation.scoring.writing import current
 from evaluation.wording.messages import explain_refusal
 from review.decisions.overrides import effect_of, may_override, override, override_many, revert
-from review.evidence.effective import effective_values
+from review.evidence.effective import Source, effective_values
 from review.evidence.exposures import expose, expose_answers
 from review.queues.access import answer_to_override
-from review.results.answers import Event, EventKind, Selection, history, narrowed, select
+from review.results.answers import Event, EventKind, Selection, Wanted, history, narrowed, select
 from review.web.forms.queue import ids_of
 from review.web.forms.rating import Decided, read_decision
-from review.web.forms.selection import query_of, wanted_from
 from review.web.pages.answer import AnswerFacts, ManyPage, Refusal, answer_page, answer_row, run_answers_page
 from review.web.pages.figures import answer_href
 
@@ -225,3 +226,36 @@ def _filters(data: QueryDict) -> tuple[tuple[str, str], ...]:
     """The filters as hidden fields; the criterion has a field of its own."""
     kept = QueryDict(query_of(data).removeprefix("?"))
     return tuple((name, value) for name, value in kept.items() if isinstance(value, str) and name != "metric")
+
+
+NAMES = ("metric", "low", "high", "label", "source", "category", "q")
+
+
+def wanted_from(data: QueryDict) -> Wanted:
+    """What is asked for; a value that is none is passed over."""
+    source = data.get("source", "")
+    return Wanted(
+        metric=data.get("metric", "")[:100],
+        low=_number(data.get("low", "")),
+        high=_number(data.get("high", "")),
+        label=data.get("label", "")[:200],
+        source=source if source in set(Source) else "",
+        category=data.get("category", "")[:200],
+        words=data.get("q", "").strip()[:200],
+    )
+
+
+def query_of(data: QueryDict, **more: str) -> str:
+    """The filters as a query string again."""
+    kept = QueryDict(mutable=True)
+    kept.update({name: text for name in NAMES if (text := data.get(name, ""))})
+    kept.update({name: value for name, value in more.items() if value})
+    return f"?{kept.urlencode()}"
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -47,7 +47,7 @@ from review.results.variation import consistency
 from review.statistics.sampling.member import DrawParams, Strategy
 from review.web.forms.queue import QueueForm, ids_of, moment_of
 from review.web.pages.adjudication import case_rows
-from review.web.pages.provenance import strategy_title
+from review.web.pages.judges import strategy_title
 from review.web.pages.queues import (
     LeadView,
     NewQueuePage,

@@ -30,13 +30,12 @@ from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gathering import gather
 from review.reports.report import report_of
 from review.results.run_agreement import By, agreement_if_kept, agreement_of, kept_agreement
-from review.web.forms.selection import RunFilter
 from review.web.pages.agreement import agreement_page, agreement_pictures
 from review.web.pages.agreement_plots import trend_page
 from review.web.pages.comparison import compare_answers_page, compare_page
 from review.web.pages.judges import judge_page, judges_page
 from review.web.pages.run import progress_page, run_actions, run_page
-from review.web.pages.run_list import LISTED, HomePage, RunListPage, run_rows
+from review.web.pages.run_list import LISTED, HomePage, RunFilter, RunListPage, run_rows
 
 NEWEST = 6
 

@@ -11,8 +11,7 @@ from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.extras.pairs.figures import pair_figures
-from review.extras.pairs.making import import_pairs, make_pairs
-from review.extras.pairs.preferring import card_of, is_swapped, last_rated, prefer
+from review.extras.pairs.making import card_of, import_pairs, is_swapped, last_rated, make_pairs, prefer
 from review.models import PairSet, Preference
 from tests.factories import make_answer_set, make_project, make_question_set, make_scored_run, make_user
 
