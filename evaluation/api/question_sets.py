@@ -22,8 +22,7 @@ from evaluation.api.uploading import FILE_BODY, FileOfRows, UploadEndpoint, proj
 from evaluation.core.roles import Action
 from evaluation.files.reading import read_questions
 from evaluation.models import Question, QuestionSet
-from evaluation.questions.importing import import_question_set, set_name
-from evaluation.questions.uploads import Preview, preview_file
+from evaluation.questions.importing import Preview, import_question_set, preview_file, set_name
 
 SETS = QuestionSet.objects.annotate(question_count=Count("questions"))
 

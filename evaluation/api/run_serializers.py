@@ -13,8 +13,7 @@ from rest_framework.request import Request
 from rest_framework.reverse import reverse
 
 from evaluation.models import Answer, JudgeBatch, Run
-from evaluation.runs.costs import Spending, spending_by_rubric
-from evaluation.runs.progress import Progress, progress, progress_by_run
+from evaluation.runs.progress import Progress, Spending, progress, progress_by_run, spending_by_rubric
 from evaluation.runs.results import FAITHFULNESS, RELEVANCY, Drift, MetricFigures, drift, figures, updated_at, values_of
 from evaluation.wording.messages import explain_reason
 from evaluation.work.lifecycle import RunConfig

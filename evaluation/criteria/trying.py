@@ -22,7 +22,7 @@ from evaluation.judging.pricing import cost_of
 from evaluation.judging.prompt import hear, judge_call
 from evaluation.judging.rubric import Rubric
 from evaluation.models import Answer, AnswerSet, CriterionVersion, JudgeVersion, User
-from evaluation.work.shared_pool import ENDPOINT_BUSY, Busy, SharedPool
+from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool
 
 TRIED = 5  # answers of a trial
 _WAIT_SECONDS = 1.0

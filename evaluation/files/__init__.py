@@ -2,6 +2,6 @@
 
 Pure Python above ``core``. Everything is checked before anything is returned; nothing is half read.
 
-Door: ``reading.read_questions``, ``read_answers`` and ``read_ratings``; ``export`` for tables;
-``formats.write_whole`` for files that appear only when they are complete.
+Door: ``reading.read_questions``, ``read_answers`` and ``read_ratings``; ``export`` for tables
+and formats.
 """

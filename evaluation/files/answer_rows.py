@@ -11,10 +11,10 @@ from typing import Any
 
 from evaluation.core.errors import Problem
 from evaluation.core.samples import VALUE_BOUND, AnswerSpec, ContextSpec
-from evaluation.files.question_fields import TEXT
 from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
 from evaluation.files.values import Row, expand_cell, read_text, read_texts, rows_of
 
+TEXT = ("question", "query", "user_input", "input")  # of a question
 QUESTION_ID = ("question_id", "query_id", "qid", "input_id", "test_case_id")
 ANSWER = ("answer", "response", "output", "actual_output", "generated_answer")
 CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "sources")

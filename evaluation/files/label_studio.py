@@ -15,8 +15,7 @@ from typing import Any
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.registry import Scale, ScaleKind
-from evaluation.files.rating_rows import RatingFile, RatingRow, refuse_duplicates
-from evaluation.files.rating_values import Origin, Phase, Rater, value_on
+from evaluation.files.rating_rows import Origin, Phase, Rater, RatingFile, RatingRow, refuse_duplicates, value_on
 from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
 from evaluation.files.values import read_moment, shown
 

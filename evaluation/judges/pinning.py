@@ -22,7 +22,7 @@ from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probe, Probed, prob
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER, Defer, Retry, decide
 from evaluation.models import JudgeVersion
 from evaluation.work.database import retry_on_db_error
-from evaluation.work.shared_pool import SingleCalls
+from evaluation.work.shares import SingleCalls
 
 _RAW_SHOWN = 300
 _KEPT = ("http_status", "tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning")  # of a reply

@@ -2,5 +2,5 @@
 
 Above ``accounts`` and ``files``.
 
-Door: ``uploads.preview_file`` and ``confirm_upload``, ``importing.import_question_set``, ``importing.composed``.
+Door: ``importing.preview_file``, ``confirm_upload``, ``import_question_set`` and ``composed``.
 """

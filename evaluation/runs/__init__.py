@@ -3,5 +3,5 @@
 Above ``scoring`` and ``criteria``.
 
 Door: ``making.prepare_run`` and ``ask_for_run``, ``answer_files.import_answers``, ``draining.drain``,
-``progress.progress``, ``costs.Spending``, ``results.figures``.
+``progress.progress`` and ``Spending``, ``results.figures``.
 """

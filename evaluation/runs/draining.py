@@ -25,11 +25,17 @@ from evaluation.judging.pool import CallPool
 from evaluation.judging.probing import Probed
 from evaluation.models import JudgeVersion, Preflight, Run, RunEvent, RunJudge, WorkUnit
 from evaluation.scoring import writing
-from evaluation.scoring.deriving import RULE_BATCH, derive, expected_metrics, judge_together, score_rules
 from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession
 from evaluation.scoring.replies import kept_for
-from evaluation.scoring.writing import incomplete_metrics
+from evaluation.scoring.writing import (
+    RULE_BATCH,
+    derive,
+    expected_metrics,
+    incomplete_metrics,
+    judge_together,
+    score_rules,
+)
 from evaluation.work import dispatch, tracing, units
 from evaluation.work.database import STORAGE_FULL, is_short_of_space, look_again, retry_on_db_error, try_writing
 from evaluation.work.lifecycle import RunConfig, begin, pause, unpinned

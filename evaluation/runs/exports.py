@@ -15,7 +15,7 @@ from django.http import StreamingHttpResponse
 from django.utils import timezone
 
 from evaluation.core.errors import TooOften
-from evaluation.files.formats import ExportFile
+from evaluation.files.export import ExportFile
 from evaluation.models import TakenExport, User
 from evaluation.work.database import unwritable
 

@@ -2,6 +2,6 @@
 
 Above ``judges``.
 
-Door: ``judges.JudgeSession``, ``embeddings.EmbeddingSession``, ``deriving.score_rules`` and ``derive``,
-``writing.counting``.
+Door: ``judges.JudgeSession``, ``embeddings.EmbeddingSession``, ``writing.score_rules``, ``derive`` and
+``counting``.
 """

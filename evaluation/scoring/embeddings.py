@@ -38,7 +38,7 @@ from evaluation.scoring import writing
 from evaluation.work import units
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.lifecycle import RunConfig, pause
-from evaluation.work.shared_pool import SingleCalls
+from evaluation.work.shares import SingleCalls
 
 # One text may be at fault, so the others of its batch are asked for without it.
 _SEPARATED = frozenset({Outcome.BAD_REQUEST, Outcome.TOO_LARGE, Outcome.WRONG_CONTENT})

@@ -23,7 +23,7 @@ from evaluation.judging.prompt import repaired
 from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, Retry, decide
 from evaluation.models import JudgeVersion, Reply, WorkUnit
 from evaluation.models.work import ReplyRow
-from evaluation.storage import bulk
+from evaluation.storage.statements import insert_values
 from evaluation.work.tracing import Spans
 
 _FIELDS = (
@@ -53,7 +53,7 @@ def insert_replies(into: type[ReplyRow], rows: Sequence[Row], *, again: bool = F
         kept: Any = into._default_manager  # the column is the subclass's
         there = set(kept.filter(attempt_id__in=[row[0] for row in rows]).values_list("attempt_id", flat=True))
         rows = [row for row in rows if row[0] not in there]
-    bulk.insert(into, _FIELDS, rows)
+    insert_values(into, _FIELDS, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,14 @@ run or the pairs of a comparison, is the subclasses' business.
 
 from __future__ import annotations
 
+import gc
 import heapq
 import random
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import ClassVar, Generic, Protocol
@@ -26,10 +29,35 @@ from evaluation.judging.prompt import hear, request_hash
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.models.work import ReplyRow
 from evaluation.scoring.replies import F, Sorted, insert_replies, reply_row, sort_reply, trace
-from evaluation.work import collector
 from evaluation.work.database import STORAGE_FULL, is_short_of_space, retry_on_db_error
 from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Share
 from evaluation.work.tracing import spans
+
+THRESHOLDS = (50_000, 20, 10)
+_turn = threading.Lock()
+_before: list[tuple[int, int, int]] = []  # one for each that holds it back; the first is what was there
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Collect the cycles among new objects alone, and seldom, until the last of those who ask for it is done: a full
+    collection walks every object of the process and stops all its threads for 0.1 s and more, the one that sends calls
+    too."""
+    with _turn:
+        _before.append(gc.get_threshold())
+        if len(_before) == 1:
+            gc.freeze()
+            gc.set_threshold(*THRESHOLDS)
+    try:
+        yield
+    finally:
+        with _turn:
+            first, *_ = _before
+            _before.pop()
+            if not _before:
+                gc.set_threshold(*first)
+                gc.unfreeze()
+
 
 HEARTBEAT_SHARE = 3  # leases are prolonged when a third of their time has passed
 WAIT_SECONDS = 0.5  # how long one waits for replies before looking at the run again
@@ -116,7 +144,7 @@ class CallSession(ABC, Generic[F]):
     def work(self) -> int:
         """Take and call until nothing can be taken, the work is stopped, or time is up; how many ended."""
         try:
-            with collector.held_back():
+            with held_back():
                 while self._turn():
                     pass
         finally:

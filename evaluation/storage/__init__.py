@@ -2,5 +2,6 @@
 
 Imports ``core`` and Django, no table.
 
-Door: ``append_only.AppendOnly``, ``append_only.install``, ``guards.Guard``, ``bulk``, ``statements.Statement``.
+Door: ``append_only.AppendOnly``, ``append_only.install``, ``guards.Guard``, ``statements.Statement`` and
+``insert_values``.
 """

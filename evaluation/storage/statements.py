@@ -1,23 +1,72 @@
-"""Statements written in SQL once, whose rows come back as models: for the few requests that people wait for by the
-thousand.
+"""Rows in and out by SQL below the ORM, for the few places where they come by the thousand.
 
-The ORM takes half a millisecond to two to put such a statement together, each time anew, and both databases answer it
-in a tenth of that (docs/performance.md). What both do not say alike has a name here: ``{NOW}`` is the database's
-time, ``{UNHURRIED}`` a column that lets the transaction end without waiting for the disk, and ``locks`` names the
-table whose rows stay locked until the transaction ends, as all of SQLite does anyway. A PostgreSQL server keeps them
-prepared for each connection (but see ``CONCORD_POOLER``).
+Building model objects and SQL text anew for each costs half a millisecond to two, more than either database needs to
+store or find the row (docs/performance.md). What the database checks it checks all the same.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from django.db import connection, models
+from django.db import connection, models, transaction
 from django.db.models.expressions import Col
+
+Convert = Callable[[Any], Any]
+
+
+def insert_values(model: type[models.Model], fields: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Insert rows by one statement, the values in the order of the fields; foreign keys are given as ids under their
+    column's name.
+
+    Columns that are not named get the database's default: name every column that has none.
+
+    :raises IntegrityError: as any insert.
+    """
+    if not rows:
+        return
+    columns, converts = _plan(model, tuple(fields), connection.vendor)
+    names = ", ".join(connection.ops.quote_name(name) for name in columns)
+    table = connection.ops.quote_name(model._meta.db_table)
+    ready = (tuple(c(v) if c and v is not None else v for c, v in zip(converts, row, strict=True)) for row in rows)
+    with transaction.atomic(), connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            # Django passes the driver's copy through as it is; its errors have to become Django's.
+            with connection.wrap_database_errors, cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+                for row in ready:
+                    copy.write_row(row)
+        else:
+            slots = ", ".join(["%s"] * len(columns))
+            cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({slots})", list(ready))  # noqa: S608 -- quoted
+
+
+@lru_cache(maxsize=64)
+def _plan(
+    model: type[models.Model], fields: tuple[str, ...], vendor: str
+) -> tuple[tuple[str, ...], tuple[Convert | None, ...]]:
+    """The columns, and for each what makes a value what the driver takes, where that is not the value itself."""
+    columns, converts = [], []
+    for name in fields:
+        field = model._meta.get_field(name)
+        if not isinstance(field, models.Field) or field.column is None:
+            raise TypeError(f"{model.__name__}.{name} is no column")
+        columns.append(field.column)
+        converts.append(_convert(field, vendor))
+    return tuple(columns), tuple(converts)
+
+
+def _convert(field: models.Field[Any, Any], vendor: str) -> Convert | None:
+    if isinstance(field, models.JSONField):
+        return lambda value: json.dumps(value, allow_nan=False)
+    if vendor == "postgresql" or not isinstance(field, models.DateTimeField | models.DecimalField | models.UUIDField):
+        return None
+    # The rows of a batch share their date, which needs to be written once.
+    return lru_cache(maxsize=16)(lambda value: field.get_db_prep_save(value, connection))
+
 
 Read: TypeAlias = "type[models.Model] | Some | models.Field[Any, Any] | str"
 NOW = {"sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')", "postgresql": "STATEMENT_TIMESTAMP()"}
@@ -38,7 +87,12 @@ class Some:
 
 
 class Statement:
-    """SQL with its values as ``%(name)s``; a list stands after ``IN``, where an empty one matches nothing.
+    """SQL that is put together once, with its values as ``%(name)s``; a list stands after ``IN``, where an empty one
+    matches nothing. A PostgreSQL server keeps it prepared for each connection (but see ``CONCORD_POOLER``).
+
+    What both databases do not say alike has a name: ``{NOW}`` is the database's time, ``{UNHURRIED}`` a column that
+    lets the transaction end without waiting for the disk, and ``locks`` names the table whose rows stay locked until
+    the transaction ends, as all of SQLite does anyway.
 
     ``read`` says what the first columns of a row are: a model (or :class:`Some` of it) by the alias of its table, whose
     columns ``{alias}`` names, or a field, by any name; a text stands for itself where the statement names it. Further

@@ -24,7 +24,7 @@ from evaluation.models import (
     JudgeVersion,
     QuestionSet,
 )
-from evaluation.questions.uploads import Preview
+from evaluation.questions.importing import Preview
 from evaluation.web.forms import DIRECTIONS, SLOTS, STAND_INS, UploadForm, key_text
 from evaluation.wording.messages import explain, explain_reason
 

@@ -24,7 +24,7 @@ from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
 from evaluation.models import ImportBatch, QuestionSet, Run, User
-from evaluation.questions.uploads import QUESTIONS, confirm_upload, preview, store_upload
+from evaluation.questions.importing import QUESTIONS, confirm_upload, preview, store_upload
 from evaluation.web.forms import LogInForm, UploadForm
 from evaluation.web.pages import PreviewPage, ProblemList, SetListPage, SetPage, UploadPage, problem_list
 from evaluation.wording.messages import explain, explain_refusal

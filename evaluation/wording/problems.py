@@ -1,4 +1,4 @@
-"""The sentence of every problem and remark about a file (``files/problem_codes.py``), of what an import made or could
+"""The sentence of every problem and remark about a file (``files/tree.py``), of what an import made or could
 not place, and of all that may be wrong with a custom criterion: what is wrong, what to do.
 """
 

@@ -26,7 +26,7 @@ from django.utils import timezone
 
 from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.models import Attempt, Reply, Run, WorkUnit
-from evaluation.storage import bulk
+from evaluation.storage.statements import insert_values
 
 MAX_TRIES = 5
 HELD = (WorkUnit.State.LEASED, WorkUnit.State.BATCHED)  # by a claim, or by the batch that the claim put it into
@@ -91,7 +91,7 @@ def claim(
             unit.fence, unit.tries = unit.fence + 1, unit.tries + 1
         now = timezone.now()
         judged = [(u.pk, u.fence, u.round, 1, now) for u in units if u.kind == WorkUnit.Kind.JUDGE]
-        bulk.insert(Attempt, ("unit_id", "fence", "round", "number", "created_at"), judged)
+        insert_values(Attempt, ("unit_id", "fence", "round", "number", "created_at"), judged)
     return units
 
 

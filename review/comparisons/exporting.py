@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from evaluation.files.formats import Exports, write_whole
+from evaluation.files.export import Exports, write_whole
 from review.comparisons.as_markdown import comparison_markdown
 from review.comparisons.choosing import Side
 from review.comparisons.verdict_sentences import sentences

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from evaluation.accounts import audit
 from evaluation.core.errors import Problem
-from evaluation.files.rating_values import Rater, read_definitions
+from evaluation.files.rating_rows import Rater, read_definitions
 from evaluation.files.reading import display_name, read_label_studio, read_ratings
 from evaluation.models import Run, User
 from evaluation.work.database import look_again

@@ -19,8 +19,7 @@ from django.utils import timezone
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.label_studio import answer_key
-from evaluation.files.rating_rows import RatingFile, RatingRow
-from evaluation.files.rating_values import Phase
+from evaluation.files.rating_rows import Phase, RatingFile, RatingRow
 from evaluation.judging.formulas import FORMULAS, figure_from_parts
 from evaluation.models import MetricDefinition, Run
 from evaluation.questions.importing import composed

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from django.utils.translation import get_language, override
 
-from evaluation.files.export import csv_chunks, json_lines, xlsx_bytes
-from evaluation.files.formats import ExportFile, Exports, write_whole
+from evaluation.files.export import ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
 from evaluation.models import Answer, Run
-from evaluation.runs.costs import spending_by_answer
+from evaluation.runs.progress import spending_by_answer
 from review.reports.answer_fields import answer_fields
 from review.reports.as_html import html_report
 from review.reports.as_json import details, report_json

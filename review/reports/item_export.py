@@ -15,8 +15,7 @@ from typing import Any
 from django.utils.translation import get_language
 
 from evaluation.core.samples import QuestionSpec
-from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
-from evaluation.files.formats import ExportFile, Exports, write_whole
+from evaluation.files.export import Cell, ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
 from evaluation.files.label_studio import Control, labelling_config, task
 from evaluation.models import Answer, Run, User
 from review.evidence.effective import Effective, effective_values

@@ -27,7 +27,7 @@ from evaluation.judging.calls import Outcome
 from evaluation.judging.length_bias import LengthBias, length_bias
 from evaluation.judging.pricing import families_in, is_other_model
 from evaluation.models import Endpoint, MetricDefinition, Preflight, Reply, Run, WorkUnit
-from evaluation.runs.costs import Spending, altogether, spending_by_rubric
+from evaluation.runs.progress import Spending, altogether, spending_by_rubric
 from evaluation.scoring.writing import counting
 from evaluation.work.lifecycle import RunConfig
 from review.models import Draw

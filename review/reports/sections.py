@@ -13,7 +13,7 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.runs.costs import Spending
+from evaluation.runs.progress import Spending
 from review.charts.forest import Shape
 from review.evidence.effective import Effective
 from review.reports.entries import Entry, Output, Path, Section, only

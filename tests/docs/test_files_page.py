@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from evaluation.files import answer_rows, question_fields
+from evaluation.files import answer_rows, question_rows
 from tests.factories import make_project
 
 PAGE = (Path(__file__).parents[2] / "docs" / "files.md").read_text(encoding="utf-8")
@@ -45,6 +45,6 @@ def commands(start: str) -> list[list[str]]:
 
 
 def test_every_other_name_of_a_field_is_listed() -> None:
-    names = {*question_fields.ID, *question_fields.TEXT, *question_fields.REFERENCE, *question_fields.BUILT_IN_CHECKS}
+    names = {*question_rows.ID, *question_rows.TEXT, *question_rows.REFERENCE, *question_rows.BUILT_IN_CHECKS}
     names |= {*answer_rows.QUESTION_ID, *answer_rows.ANSWER, *answer_rows.CONTEXTS, *answer_rows.RETRIEVED_IDS}
     assert {name for name in names if f"`{name}`" not in PAGE} == set()

@@ -30,7 +30,7 @@ from evaluation.judging.probing import Probed
 from evaluation.judging.wire import storable
 from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, Preflight, User
 from evaluation.wording.messages import explain_reason
-from evaluation.work.shared_pool import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
+from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
 
 _RAW_KEPT = 4_000
 

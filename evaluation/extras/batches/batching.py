@@ -17,8 +17,7 @@ from django.db.models.functions import Now
 
 from evaluation.extras.batches import ledger
 from evaluation.extras.batches.client import BatchClient, BatchFault, Lines, Told
-from evaluation.extras.batches.ledger import State
-from evaluation.extras.batches.session import CHUNK, BatchSession
+from evaluation.extras.batches.ledger import CHUNK, BatchSession, State
 from evaluation.judges.clients import key_of
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.retrying import passes

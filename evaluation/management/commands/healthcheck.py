@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from evaluation.work.health import examine
+from evaluation.work.dispatch import examine
 
 
 class Command(BaseCommand):

@@ -12,8 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from evaluation.core.errors import ConcordError, Problem
 from evaluation.files.reading import read_questions
 from evaluation.management.working import add_format, as_json, problem_line, refuse, remarks, table
-from evaluation.questions.importing import import_question_set, set_name
-from evaluation.questions.uploads import Preview, preview_file
+from evaluation.questions.importing import Preview, import_question_set, preview_file, set_name
 from evaluation.runs.making import project_named
 
 

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evaluation.work import dispatch
-from evaluation.work.health import Watchdog
+from evaluation.work.dispatch import Watchdog
 from evaluation.work.serving import PORT_TAKEN, Child, Supervisor, port_taken, processes, web_command
 
 

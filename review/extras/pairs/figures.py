@@ -12,8 +12,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Scale
-from evaluation.files.export import Cell, csv_chunks, json_lines, xlsx_bytes
-from evaluation.files.formats import ExportFile, Exports
+from evaluation.files.export import Cell, ExportFile, Exports, csv_chunks, json_lines, xlsx_bytes
 from evaluation.models import Answer, User
 from review.extras.pairs.making import card_of
 from review.models import Pair, PairSet, Preference

@@ -21,7 +21,7 @@ from evaluation.judging.pool import CallPool
 from evaluation.judging.probing import Probed
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Endpoint, JudgeVersion
-from evaluation.runs.costs import Spending, altogether, spending_before, spending_of
+from evaluation.runs.progress import Spending, altogether, spending_before, spending_of
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.shares import Share
 from review.extras.pairs.pairwise import FAMILY, baseline_preference, joined

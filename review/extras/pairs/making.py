@@ -20,8 +20,7 @@ from evaluation.accounts.access import Person
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
-from evaluation.files.rating_rows import PairRow
-from evaluation.files.rating_values import Rater
+from evaluation.files.rating_rows import PairRow, Rater
 from evaluation.files.reading import read_ratings
 from evaluation.models import Answer, Project, Run, User
 from review.evidence.order import new_seed

@@ -12,7 +12,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Run
-from evaluation.runs.costs import Spending
+from evaluation.runs.progress import Spending
 from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of, render
 from evaluation.wording.messages import explain_reason

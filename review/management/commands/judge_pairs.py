@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from evaluation.judges.shipping import judge_row
-from evaluation.runs.costs import Spending
+from evaluation.runs.progress import Spending
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import require
 from review.extras.pairs.judging import judge_pairs, spending_on

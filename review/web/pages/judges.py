@@ -17,7 +17,7 @@ from evaluation.extras.attacks.checking import AttacksCard, attacks_card
 from evaluation.judging.calls import Rung
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models import CriterionEvent, CriterionVersion
-from evaluation.runs.costs import EMBEDDINGS, PREFLIGHT, Spending
+from evaluation.runs.progress import EMBEDDINGS, PREFLIGHT, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import has

@@ -12,8 +12,7 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.core.roles import Action, Role, allowed
 from evaluation.models import Run
-from evaluation.runs.costs import Spending
-from evaluation.runs.progress import Calls, Progress
+from evaluation.runs.progress import Calls, Progress, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import advise, explain_doubt, explain_reason
 from evaluation.work.plugins import BatchesOut

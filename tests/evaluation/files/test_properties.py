@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from evaluation.core.errors import InvalidFile
 from evaluation.core.registry import Scale
 from evaluation.files.export import csv_chunks, json_lines, neutral
-from evaluation.files.problem_codes import PARAMETERS
 from evaluation.files.reading import read_answers, read_questions, read_ratings
 from evaluation.files.tables import read_csv, read_xlsx
 from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
-from evaluation.files.tree import Limits, Problems, plain
+from evaluation.files.tree import PARAMETERS, Limits, Problems, plain
 from tests.evaluation.files.support import xlsx
 
 NAMES = ["a.yaml", "a.json", "a.jsonl", "a.csv", "a.xlsx", "a", "../a.tsv"]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from evaluation.core.samples import CheckPhrases, Nugget
-from evaluation.files.question_fields import ID, REFERENCE, TEXT
-from evaluation.files.question_rows import QuestionFile, derive_id
+from evaluation.files.question_rows import ID, REFERENCE, TEXT, QuestionFile, derive_id
 from evaluation.files.reading import read_questions
 from tests.evaluation.files.support import facts, jsonl, refused, xlsx
 

@@ -11,8 +11,7 @@ import pytest
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Scale
 from evaluation.core.samples import Finding
-from evaluation.files.rating_rows import PairSide, RatingRow
-from evaluation.files.rating_values import Origin, Phase, Rater, read_definitions
+from evaluation.files.rating_rows import Origin, PairSide, Phase, Rater, RatingRow, read_definitions
 from evaluation.files.reading import read_ratings
 from tests.evaluation.files.support import facts, jsonl, refused
 

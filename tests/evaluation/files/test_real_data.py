@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.files.rating_values import read_definitions
+from evaluation.files.rating_rows import read_definitions
 from evaluation.files.reading import read_answers, read_questions, read_ratings
 from tests.evaluation.files.openqa_nq301 import DEFINITION, convert
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.files.formats import write_whole
+from evaluation.files.export import write_whole
 
 
 def test_a_file_holds_all_chunks_and_nothing_is_left_beside_it(tmp_path: Path) -> None:

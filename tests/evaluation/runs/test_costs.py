@@ -13,17 +13,18 @@ from evaluation.core.errors import InvalidFile
 from evaluation.embedding.protocol import EmbeddingChoice
 from evaluation.judges.clients import price_table
 from evaluation.models import Answer, Attempt, Endpoint, Preflight, Reply, RubricVersion, Run, RunJudge, WorkUnit
-from evaluation.runs.costs import (
+from evaluation.runs.progress import (
     EMBEDDINGS,
     PREFLIGHT,
     Spending,
     altogether,
+    calls_of,
     expected_cost,
+    progress,
     spending,
     spending_by_answer,
     spending_by_rubric,
 )
-from evaluation.runs.progress import calls_of, progress
 from evaluation.work.lifecycle import RunConfig
 from tests.factories import make_answer_set, make_draft_run, make_judge, make_units
 

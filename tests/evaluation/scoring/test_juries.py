@@ -11,8 +11,7 @@ from evaluation.judges.shipping import baseline_judge, bench_of, profile_row, sa
 from evaluation.models import AnswerSet, Endpoint, JudgeVersion, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.scoring.deriving import judge_together
-from evaluation.scoring.writing import counting
+from evaluation.scoring.writing import counting, judge_together
 from evaluation.work.lifecycle import retry_failed, start
 from review.evidence.scored_values import machine_values
 from tests.evaluation.runs.remote import answers_to

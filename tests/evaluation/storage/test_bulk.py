@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from evaluation.models import Attempt, Reply, Score, WorkUnit
-from evaluation.storage import bulk
+from evaluation.storage.statements import insert_values
 from tests.factories import make_draft_run, make_units
 
 pytestmark = pytest.mark.django_db
@@ -27,30 +27,30 @@ def unit() -> WorkUnit:
 
 def test_dates_decimals_texts_and_nulls_come_back_as_they_were(unit: WorkUnit) -> None:
     now = timezone.now()
-    bulk.insert(Attempt, ATTEMPT, [(unit.pk, 1, 0, 1, now)])
+    insert_values(Attempt, ATTEMPT, [(unit.pk, 1, 0, 1, now)])
     attempt = Attempt.objects.get()
     raw = 'tab\t new\n line \\N "quoted" 한국어 \\'
     cost = Decimal("0.00012345")
     row = (attempt.pk, now, "ok", 200, "m", "h" * 64, 900, None, 0, None, cost, 0.25, raw)
-    bulk.insert(Reply, REPLY, [row])
+    insert_values(Reply, REPLY, [row])
     reply = Reply.objects.get()
     assert (attempt.created_at, reply.created_at, reply.cost, reply.raw) == (now, now, cost, raw)
     assert (reply.tokens_out, reply.tokens_reasoning, reply.elapsed_seconds) == (None, None, 0.25)
 
 
 def test_many_rows_are_inserted_and_none_is_nothing(unit: WorkUnit) -> None:
-    bulk.insert(Attempt, ATTEMPT, [])
-    bulk.insert(Attempt, ATTEMPT, [(unit.pk, 1, 0, number, timezone.now()) for number in range(1, 501)])
+    insert_values(Attempt, ATTEMPT, [])
+    insert_values(Attempt, ATTEMPT, [(unit.pk, 1, 0, number, timezone.now()) for number in range(1, 501)])
     assert Attempt.objects.count() == 500
 
 
 def test_what_a_constraint_forbids_is_refused_whole(unit: WorkUnit) -> None:
     now = timezone.now()
     with pytest.raises(IntegrityError), transaction.atomic():
-        bulk.insert(Attempt, ATTEMPT, [(unit.pk, 1, 0, 1, now), (unit.pk, 1, 0, 1, now)])
+        insert_values(Attempt, ATTEMPT, [(unit.pk, 1, 0, 1, now), (unit.pk, 1, 0, 1, now)])
     assert not Attempt.objects.exists()
 
 
 def test_what_is_no_column_cannot_be_inserted(unit: WorkUnit) -> None:
     with pytest.raises(TypeError, match="no column"):
-        bulk.insert(Score, ("findings",), [(1,)])
+        insert_values(Score, ("findings",), [(1,)])

@@ -8,8 +8,8 @@ import pytest
 from django.utils.translation import override
 
 from evaluation.core.errors import Problem, Refused
-from evaluation.files.problem_codes import PARAMETERS
-from evaluation.files.rating_values import KNOWN_FAILURES
+from evaluation.files.rating_rows import KNOWN_FAILURES
+from evaluation.files.tree import PARAMETERS
 from evaluation.wording import problems, reasons, refusals
 from evaluation.wording.messages import explain, explain_reason, explain_refusal
 

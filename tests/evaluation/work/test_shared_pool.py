@@ -8,8 +8,7 @@ from django.utils import timezone
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.models import Endpoint
 from evaluation.models.work import EndpointShare
-from evaluation.work.shared_pool import Busy, SharedPool
-from evaluation.work.shares import Share
+from evaluation.work.shares import Busy, Share, SharedPool
 from tests.evaluation.judging.samples import call
 from tests.evaluation.judging.test_pool import Scripted
 from tests.factories import make_project

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
-from evaluation.files.formats import FORMATS
+from evaluation.files.export import FORMATS
 from evaluation.models import Run
 from review.comparisons.gating import GateAsked, gate_of
 from review.reports.exporting import REPORT_EXPORTS, export

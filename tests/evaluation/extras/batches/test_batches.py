@@ -12,15 +12,13 @@ from django.utils import timezone
 
 from evaluation.core.errors import Refused
 from evaluation.extras.batches import batching, ledger
-from evaluation.extras.batches import session as batch_sessions
 from evaluation.extras.batches.client import BatchClient
 from evaluation.extras.batches.hooks import neglected_batches
-from evaluation.extras.batches.session import BatchSession
+from evaluation.extras.batches.ledger import BatchSession
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Attempt, BatchLine, Endpoint, JudgeBatch, Reply, Run, Score, WorkUnit
-from evaluation.runs.costs import spending
 from evaluation.runs.draining import drain
-from evaluation.runs.progress import progress
+from evaluation.runs.progress import progress, spending
 from evaluation.work.dispatch import sweep
 from evaluation.work.lifecycle import cancel, pause, resume, start
 from tests.evaluation.runs.remote import answers_to, remote_run
@@ -381,7 +379,7 @@ def test_a_reply_that_was_written_before_its_repair_could_begin_is_not_written_a
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(batch_sessions.units, "lease_again", dying)
+        patched.setattr(ledger.units, "lease_again", dying)
         with pytest.raises(KeyboardInterrupt):
             drain(run.pk, seconds=20)
     JudgeBatch.objects.update(busy_until=None)
@@ -426,8 +424,8 @@ def test_each_model_of_an_endpoint_has_a_batch_of_its_own(judge: JudgeServer) ->
 def test_a_run_is_more_than_one_batch_where_it_does_not_fit_into_one(
     judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_sessions, "MOST_LINES", 4)
-    monkeypatch.setattr(batch_sessions, "CHUNK", 3)
+    monkeypatch.setattr(ledger, "MOST_LINES", 4)
+    monkeypatch.setattr(ledger, "CHUNK", 3)
     run = drained(started(judge, 10), 1)
     assert [batch.lines for batch in JudgeBatch.objects.order_by("id")] == [4, 4, 2]
     assert set(WorkUnit.objects.filter(kind="judge").values_list("state", flat=True)) == {"batched"}
@@ -470,7 +468,7 @@ def test_a_reply_to_a_request_that_is_no_longer_made_is_kept_and_asked_for_again
     run = started(judge, 2)
     drained(run, 1)
     with monkeypatch.context() as patched:  # as after an update that words the requests otherwise
-        patched.setattr(batch_sessions, "request_hash", lambda call, repeat: "another")
+        patched.setattr(ledger, "request_hash", lambda call, repeat: "another")
         drained(run, 1)
     assert outcomes() == ["wrong_content"] * 2
     assert set(WorkUnit.objects.filter(kind="judge").values_list("state", flat=True)) == {"batched"}
