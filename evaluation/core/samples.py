@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from pydantic import BaseModel, ConfigDict
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 VALUE_BOUND = 1e12  # the database refuses values beyond it, which keeps infinity and NaN out on both databases
+
+
+NEGATIVE_CATEGORY = "negative"  # of questions whose right answer is to abstain or correct
 
 
 class Status(StrEnum):
@@ -81,7 +82,7 @@ class ContextSpec:
     chunk_id: str = ""
     score: float | None = None
     source: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,18 @@ class Finding:
     quote_end: int | None = None
 
 
+class _Beside(TypedDict, total=False):
+    """What may stand beside a value or label; ``reason`` is the scorer's explanation, if it gave one."""
+
+    reason: str
+    detail: Mapping[str, Any]
+    findings: Sequence[Finding]
+
+
+class _Detail(TypedDict, total=False):
+    detail: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The outcome of one metric on one answer. Only a scored result has a value or a label; the others have a
@@ -129,7 +142,7 @@ class Result:
     value: float | None = None
     label: str | None = None
     reason: str = ""
-    detail: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    detail: Mapping[str, Any] = field(default_factory=dict)
     findings: Sequence[Finding] = ()
 
     def __post_init__(self) -> None:
@@ -142,35 +155,21 @@ class Result:
             raise ValueError(f"a {self.status} result has a reason and neither value nor label")
 
     @classmethod
-    def scored(
-        cls,
-        value: float,
-        *,
-        reason: str = "",
-        detail: Mapping[str, Any] = _NOTHING,
-        findings: Sequence[Finding] = (),
-    ) -> Result:
-        """A number on the metric's scale; ``reason`` is the scorer's explanation, if it gave one."""
-        return cls(Status.SCORED, value=float(value), reason=reason, detail=detail, findings=findings)
+    def scored(cls, value: float, **beside: Unpack[_Beside]) -> Result:
+        """A number on the metric's scale."""
+        return cls(Status.SCORED, value=float(value), **beside)
 
     @classmethod
-    def labelled(
-        cls,
-        label: str,
-        *,
-        reason: str = "",
-        detail: Mapping[str, Any] = _NOTHING,
-        findings: Sequence[Finding] = (),
-    ) -> Result:
+    def labelled(cls, label: str, **beside: Unpack[_Beside]) -> Result:
         """A class of the metric's class scale."""
-        return cls(Status.SCORED, label=label, reason=reason, detail=detail, findings=findings)
+        return cls(Status.SCORED, label=label, **beside)
 
     @classmethod
-    def failed(cls, reason: str, *, detail: Mapping[str, Any] = _NOTHING) -> Result:
+    def failed(cls, reason: str, **detail: Unpack[_Detail]) -> Result:
         """It should have been computed and could not be."""
-        return cls(Status.FAILED, reason=reason, detail=detail)
+        return cls(Status.FAILED, reason=reason, **detail)
 
     @classmethod
-    def not_applicable(cls, reason: str, *, detail: Mapping[str, Any] = _NOTHING) -> Result:
+    def not_applicable(cls, reason: str, **detail: Unpack[_Detail]) -> Result:
         """The question, the system or the answer has no input for the metric."""
-        return cls(Status.NOT_APPLICABLE, reason=reason, detail=detail)
+        return cls(Status.NOT_APPLICABLE, reason=reason, **detail)

@@ -46,7 +46,7 @@ def read_embeddings(body: bytes, content_type: str, count: int) -> Embedded:
     usage = value.get("usage")
     return Embedded(
         Outcome.OK,
-        vectors,
+        vectors=vectors,
         http_status=200,
         model_returned=storable(model)[:200] if isinstance(model, str) else "",
         tokens_in=read_count(usage.get("prompt_tokens"), MOST_TOKENS) if isinstance(usage, Mapping) else None,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from evaluation.core.samples import FrozenModel
-from evaluation.judging.calls import Outcome
+from evaluation.judging.calls import Ended
 
 LOCAL, NONE = "local", "none"  # in place of an endpoint's name: the local model, and no embeddings
 
@@ -45,21 +45,10 @@ Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """How one call ended. ``vectors`` are in the order of the texts and there only where the outcome is ``ok``; the
-    token count is ``None`` where the server did not say. ``retry_after`` is in seconds; ``free`` marks calls that no
-    provider was asked for."""
+class Embedded(Ended):
+    """How one call ended. ``vectors`` are in the order of the texts and there only where the outcome is ``ok``."""
 
-    outcome: Outcome
     vectors: tuple[Vector, ...] = ()
-    http_status: int | None = None
-    retry_after: float | None = None
-    model_returned: str = ""
-    tokens_in: int | None = None
-    elapsed_seconds: float = 0.0
-    detail: str = ""
-    raw: str = ""
-    free: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import transaction
+from django.db import models, transaction
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
@@ -23,26 +24,25 @@ from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 
 BASELINE = "baseline"
+Row = TypeVar("Row", bound=models.Model)
+
+
+def version_of(rows: models.QuerySet[Row], digest: str, least: int = 1, **content: Any) -> Row:
+    """The one of a name's versions with exactly this content, by its hash; made as the next version, at ``least`` that
+    one, where there is none."""
+    if same := rows.filter(content_hash=digest).first():
+        return same
+    with transaction.atomic():
+        newest = rows.order_by("-version").values_list("version", flat=True).first() or 0
+        return rows.create(version=max(least, newest + 1), content_hash=digest, **content)
 
 
 def rubric_row(rubric: Rubric) -> RubricVersion:
     """The row of a rubric with exactly this content; a changed content becomes the next version."""
-    same = RubricVersion.objects.filter(
-        family=rubric.family, language=rubric.language, content_hash=rubric.content_hash
-    ).first()
-    if same:
-        return same
-    with transaction.atomic():
-        newest = (
-            RubricVersion.objects.filter(family=rubric.family, language=rubric.language).order_by("-version").first()
-        )
-        return RubricVersion.objects.create(
-            family=rubric.family,
-            language=rubric.language,
-            version=max(rubric.version, newest.version + 1 if newest else 1),
-            spec=rubric.model_dump(mode="json"),
-            content_hash=rubric.content_hash,
-        )
+    named: dict[str, Any] = {"family": rubric.family, "language": rubric.language}
+    spec = rubric.model_dump(mode="json")
+    rows = RubricVersion.objects.filter(**named)
+    return version_of(rows, rubric.content_hash, rubric.version, spec=spec, **named)
 
 
 def shipped_rubric_row(family: str, language: str) -> RubricVersion:
@@ -70,20 +70,9 @@ def profile_row(project: Project, name: str) -> ProfileVersion:
 def save_profile(project: Project, spec: ProfileSpec, by: User | None = None) -> ProfileVersion:
     """The version with exactly this content, made as the next version where there is none. ``by`` is who wrote it;
     nobody where the product brings it."""
-    digest = content_hash(spec.content())
-    rows = ProfileVersion.objects.filter(project=project, name=spec.name)
-    if same := rows.filter(content_hash=digest).first():
-        return same
-    with transaction.atomic():
-        newest = rows.order_by("-version").first()
-        return ProfileVersion.objects.create(
-            project=project,
-            name=spec.name,
-            version=newest.version + 1 if newest else 1,
-            spec=spec.model_dump(mode="json"),
-            content_hash=digest,
-            created_by=by,
-        )
+    named: dict[str, Any] = {"project": project, "name": spec.name}
+    rows = ProfileVersion.objects.filter(**named)
+    return version_of(rows, content_hash(spec.content()), spec=spec.model_dump(mode="json"), created_by=by, **named)
 
 
 def baseline_judge(project: Project, language: str) -> JudgeVersion:
@@ -106,22 +95,9 @@ def save_judge(
     content = [name, endpoint.base_url if endpoint else "", model, language, params or {}]
     # Only where it is another one, so that judges from before there were methods keep their hashes.
     digest = content_hash(content if method == JudgeVersion.Method.SAID else [*content, method])
-    rows = JudgeVersion.objects.filter(project=project, name=name)
-    if same := rows.filter(content_hash=digest).first():
-        return same
-    with transaction.atomic():
-        newest = rows.order_by("-version").first()
-        return JudgeVersion.objects.create(
-            project=project,
-            name=name,
-            version=newest.version + 1 if newest else 1,
-            endpoint=endpoint,
-            model=model,
-            language=language,
-            params=params or {},
-            method=method,
-            content_hash=digest,
-        )
+    named: dict[str, Any] = {"project": project, "name": name}
+    asked = {"endpoint": endpoint, "model": model, "language": language, "params": params or {}, "method": method}
+    return version_of(JudgeVersion.objects.filter(**named), digest, **(named | asked))
 
 
 def judge_row(project: Project, name: str = "") -> JudgeVersion:

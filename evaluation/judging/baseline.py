@@ -25,12 +25,11 @@ from evaluation.judging.lexical.words import (
     coverage,
     denies,
     faithfulness,
-    level_of,
     named,
     negates,
-    reasons_in,
     refuses,
     sentences,
+    told,
     wanted_words,
 )
 from evaluation.judging.rubric import Offline, Rubric, is_criterion
@@ -45,7 +44,7 @@ Scorer = Callable[[JudgeCall], Grade]
 def graded(call: JudgeCall) -> dict[str, Any]:
     """Levels from 1 to 5, by metric."""
     grades = {name: SCORERS[name](call) for name in call.ask.names}
-    return {n: {"reason": g.reason.in_language(reasons_in(call)), "score": g.level} for n, g in grades.items()}
+    return {name: {"reason": told(call, grade.reason), "score": grade.level} for name, grade in grades.items()}
 
 
 def shares(call: JudgeCall) -> dict[str, Any]:
@@ -69,13 +68,13 @@ def regulation_quality(call: JudgeCall) -> dict[str, Any]:
     asks_back = call.question.clarification_ok and call.answer.text.strip().endswith("?")
     welcome = Grade(5, Bilingual("Asks back where that is welcome.", "되물어도 되는 질문에 되묻습니다."), 1.0)
     grades = {name: welcome if asks_back else SCORERS[name](call) for name in call.ask.names}
-    low = [f"{name}: {g.reason.in_language(reasons_in(call))}" for name, g in grades.items() if g.level <= 2]
-    high = [f"{name}: {g.reason.in_language(reasons_in(call))}" for name, g in grades.items() if g.level == 5]
+    low = [f"{name}: {told(call, grade.reason)}" for name, grade in grades.items() if grade.level <= 2]
+    high = [f"{name}: {told(call, grade.reason)}" for name, grade in grades.items() if grade.level == 5]
     return {**{name: _real(call, grade) for name, grade in grades.items()}, "issues": low, "strengths": high}
 
 
 def _real(call: JudgeCall, grade: Grade, top: float = 1.0) -> dict[str, Any]:
-    return {"reason": grade.reason.in_language(reasons_in(call)), "score": top * grade.unit}
+    return {"reason": told(call, grade.reason), "score": top * grade.unit}
 
 
 def _responds(call: JudgeCall) -> Grade:
@@ -87,8 +86,7 @@ def _responds(call: JudgeCall) -> Grade:
         return Grade(1, Bilingual("Refuses or says nothing new.", "답을 피하거나 새로 말하는 것이 없습니다."), 0.0)
     share = 0.5 + 0.5 * coverage(asked, given)
     percent = round(200 * (share - 0.5))
-    said = Bilingual(f"Takes up {percent}% of the question's words.", f"질문 낱말의 {percent}%를 이어받습니다.")
-    return Grade(level_of(share), said, share)
+    return Grade.of(share, f"Takes up {percent}% of the question's words.", f"질문 낱말의 {percent}%를 이어받습니다.")
 
 
 def _accuracy(call: JudgeCall) -> Grade:
@@ -101,29 +99,26 @@ def _answer_completeness(call: JudgeCall) -> Grade:
         return completeness(call.question, call.answer)
     given, points = content_words(call.answer.text), call.question.required_info
     count = sum(named((point,), given) for point in points)
-    said = Bilingual(f"Names {count} of {len(points)} points.", f"{len(points)}개 중 {count}개를 말합니다.")
-    return Grade(level_of(count / len(points)), said, count / len(points))
+    en, ko = f"Names {count} of {len(points)} points.", f"{len(points)}개 중 {count}개를 말합니다."
+    return Grade.of(count / len(points), en, ko)
 
 
 def _citations(call: JudgeCall) -> Grade:
     """Form times the share of references that the sources hold, where there are sources."""
     form = citation_format(call.question, call.answer, _SETTINGS).value or 0.0
     valid = citation_validity(call.question, call.answer, _SETTINGS).value
-    share = form if valid is None else form * valid
-    said = Bilingual(f"Form {form:g}, in the sources {valid}.", f"형식 {form:g}, 출처에 있는 비율 {valid}.")
     if valid is None:
-        said = Bilingual(f"Form {form:g}.", f"형식 {form:g}.")
-    return Grade(level_of(share), said, share)
+        return Grade.of(form, f"Form {form:g}.", f"형식 {form:g}.")
+    return Grade.of(
+        form * valid, f"Form {form:g}, in the sources {valid}.", f"형식 {form:g}, 출처에 있는 비율 {valid}."
+    )
 
 
 def _context_relevance(call: JudgeCall) -> Grade:
     contexts = call.answer.contexts or ()
     count = sum(helps(context.text, call.question) for context in contexts)
-    share = count / len(contexts) if contexts else 0.0
-    said = Bilingual(
-        f"{count} of {len(contexts)} passages help.", f"문단 {len(contexts)}개 중 {count}개가 도움이 됩니다."
-    )
-    return Grade(level_of(share), said, share)
+    en, ko = f"{count} of {len(contexts)} passages help.", f"문단 {len(contexts)}개 중 {count}개가 도움이 됩니다."
+    return Grade.of(count / len(contexts) if contexts else 0.0, en, ko)
 
 
 #: By metric, and by the stand-ins of custom criteria (:class:`Offline`).
@@ -155,13 +150,15 @@ def no_proposals(call: JudgeCall) -> dict[str, Any]:
 def classed_answer(call: JudgeCall) -> dict[str, Any]:
     """CORRECT from level 4 of the baseline's correctness, else WRONG."""
     grade = correctness(call.question, call.answer)
-    return {"answer_class": _labelled(call, "CORRECT" if grade.level >= _RIGHT else "WRONG", grade.reason)}
+    label = "CORRECT" if grade.level >= _RIGHT else "WRONG"
+    return {"answer_class": {"reason": told(call, grade.reason), "label": label}}
 
 
 def labelled_negative(call: JudgeCall) -> dict[str, Any]:
     """What predicates and words tell: a negation in the reference's own words corrects, a refusal abstains, claims
     that the passages support answer, anything else is made up."""
-    return {"negative_label": _labelled(call, *_negative(call))}
+    label, reason = _negative(call)
+    return {"negative_label": {"reason": told(call, reason), "label": label}}
 
 
 def _negative(call: JudgeCall) -> tuple[str, Bilingual]:
@@ -176,10 +173,6 @@ def _negative(call: JudgeCall) -> tuple[str, Bilingual]:
     if supported.level >= _RIGHT and call.answer.contexts:
         return "answer", Bilingual("Answers in the passages' words.", "문단의 말로 답합니다.")
     return "fabricate", Bilingual("Says what no passage says.", "어느 문단에도 없는 말을 합니다.")
-
-
-def _labelled(call: JudgeCall, label: str, reason: Bilingual) -> dict[str, str]:
-    return {"reason": reason.in_language(reasons_in(call)), "label": label}
 
 
 _NOTE = Bilingual(
@@ -207,10 +200,9 @@ def stand_in(call: JudgeCall) -> dict[str, Any]:
     share = (grade.level - 1) / 4 if scale.levels else grade.unit
     place = math.ceil(share * scale.width - 0.5) if scale.levels else share * scale.width
     value = scale.low + place if terms.direction is Direction.HIGHER else scale.high - place
-    language = reasons_in(call)
-    note = _NOTE.in_language(language).replace("{offline}", terms.offline)
+    note = told(call, _NOTE).replace("{offline}", terms.offline)
     score = int(value) if scale.levels else value
-    return {metric.name: {"reason": f"{grade.reason.in_language(language)} {note}", "score": score}}
+    return {metric.name: {"reason": f"{told(call, grade.reason)} {note}", "score": score}}
 
 
 NAME = "baseline"
@@ -263,7 +255,10 @@ class BaselineJudge:
 def judged(request: JudgeCall) -> JudgeReply:
     """The baseline's reply, without a client around it."""
     started = time.monotonic()
-    rule = _rule(request.rubric.family, request.ask.step)
+    family, step = request.rubric.family, request.ask.step
+    rule = stand_in if is_criterion(family) else ANSWERS.get((family, step))
+    if rule is None:
+        raise UnknownName("baseline rule", f"{family}/{step}", sorted("/".join(known) for known in ANSWERS))
     return JudgeReply(
         Outcome.OK,
         raw=json.dumps(rule(request), ensure_ascii=False),
@@ -276,11 +271,3 @@ def judged(request: JudgeCall) -> JudgeReply:
         elapsed_seconds=time.monotonic() - started,
         free=True,
     )
-
-
-def _rule(family: str, step: str) -> Callable[[JudgeCall], dict[str, Any]]:
-    if is_criterion(family):
-        return stand_in
-    if (family, step) not in ANSWERS:
-        raise UnknownName("baseline rule", f"{family}/{step}", sorted("/".join(known) for known in ANSWERS))
-    return ANSWERS[family, step]

@@ -12,7 +12,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from evaluation.core.registry import MetricSpec, RuleMetric, RuleSettings
@@ -20,7 +19,6 @@ from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.judging.rubric import Rubric
 
 VERDICT = "VERDICT:"  # begins the last line of a reply on the rung ``text``
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 Chances = Mapping[str, Mapping[str, float]]  # part of a reply -> level -> the probability of its token there
 
 
@@ -99,7 +97,7 @@ class JudgeCall:
     ask: Ask
     rendered: Rendered
     model: str
-    parameters: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     rung: Rung = Rung.JSON_SCHEMA
 
 
@@ -113,29 +111,35 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeReply:
-    """How a call ended. ``raw`` is the judge's text, or the first part of an error's body; both can be stored
-    as they are (no NUL, no lone surrogate). Token counts are ``None`` where the server did not say, or said
-    nonsense. ``retry_after`` is in seconds from the reply, ``ended_at`` in seconds of the Unix clock. ``detail`` is
-    one line for logs, without secrets.
-    ``free`` marks replies that no provider was asked for, ``logprobs`` those that came with log probabilities,
-    ``cached`` those that the ledger had already; ``saved`` is what such a one cost then, in US dollars. ``tokens``
-    stand for the text with their probabilities where the server told them; a reply out of the ledger has the
-    ``chances`` that were read from them instead. ``batch`` marks replies that came in a batch of the provider's."""
+class Ended:
+    """How a call to a provider ended. ``raw`` is its text, or the first part of an error's body, fit to be stored (no
+    NUL, no lone surrogate). ``tokens_in`` is ``None`` where the server did not say, or said nonsense. ``retry_after``
+    is in seconds from the reply. ``detail`` is one line for logs, without secrets. ``free`` marks calls that no
+    provider was asked for."""
 
     outcome: Outcome
     raw: str = ""
     http_status: int | None = None
     retry_after: float | None = None
     model_returned: str = ""
-    fingerprint: str = ""
     tokens_in: int | None = None
-    tokens_out: int | None = None
-    tokens_cached: int | None = None
-    tokens_reasoning: int | None = None
     elapsed_seconds: float = 0.0
     detail: str = ""
     free: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeReply(Ended):
+    """How a call to a judge ended. ``ended_at`` is in seconds of the Unix clock. ``logprobs`` marks replies that came
+    with log probabilities, ``cached`` those that the ledger had already; ``saved`` is what such a one cost then, in US
+    dollars. ``tokens`` stand for the text with their probabilities where the server told them; a reply out of the
+    ledger has the ``chances`` that were read from them instead. ``batch`` marks replies that came in a batch of the
+    provider's."""
+
+    fingerprint: str = ""
+    tokens_out: int | None = None
+    tokens_cached: int | None = None
+    tokens_reasoning: int | None = None
     logprobs: bool = False
     cached: bool = False
     tokens: tuple[Token, ...] = ()

@@ -101,11 +101,3 @@ def judge_metric(name: str) -> MetricSpec:
         if spec.name == name:
             return spec
     raise UnknownName("judge metric", name, [spec.name for spec in judge_metrics()])
-
-
-def family_of(metric: str) -> str:
-    """The rubric family whose call gives the metric.
-
-    :raises UnknownName: when no family has it.
-    """
-    return judge_metric(metric).rubric_family

@@ -1,5 +1,6 @@
 """Figures of judged metrics: one score or label a call, or computed from verdicts on parts, by the same formula whether
-a judge or an expert gave them; the caps that flags put on scores; and several judges as one.
+a judge or an expert gave them; the caps that flags put on scores; several judges as one; and whether a judge's scores
+grow with the length of the answers.
 
 One rule for all parts: only full support counts. Partial support is counted beside the figure.
 """
@@ -11,13 +12,14 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import Scale
 from evaluation.core.samples import Finding, Result, Status
 from evaluation.judging.calls import Ask, Case, Heard, Judging, Results, failed
 from evaluation.judging.logprobs import covers, expected
@@ -61,17 +63,17 @@ def read_scores(case: Case, heard: Heard) -> Results:
     whose level cannot be expected although it should by :func:`expected`; each fails alone."""
     if heard.failure:
         return failed(case, heard)
-    return {name: _read(case, heard, name) for name in case.metrics}
-
-
-def _read(case: Case, heard: Heard, name: str) -> Result:
-    metric = case.rubric.metric(name)
-    said = read_verdict(metric, heard.parts.get(name))
-    return expected(said, heard.chances.get(name, {})) if case.expects and covers(metric) else said
+    results = {}
+    for name in case.metrics:
+        metric = case.rubric.metric(name)
+        said = read_verdict(metric, heard.parts.get(name))
+        results[name] = expected(said, heard.chances.get(name, {})) if case.expects and covers(metric) else said
+    return results
 
 
 def read_verdict(metric: RubricMetric, verdict: Mapping[str, Any] | None) -> Result:
-    """The result that a metric's part of a reply stands for. Nothing is clamped or rounded."""
+    """The result that a metric's part of a reply stands for. Nothing is clamped or rounded; a level has to be written
+    as a whole number."""
     if verdict is None:
         return Result.failed("parse")
     scale, reason = metric.read_scale(), verdict["reason"]
@@ -79,20 +81,10 @@ def read_verdict(metric: RubricMetric, verdict: Mapping[str, Any] | None) -> Res
     if metric.labels:
         if isinstance(said, str) and said in scale.labels:
             return Result.labelled(said, reason=reason)
-    elif _is_on(scale, said):
+    elif isinstance(said, int if scale.levels else int | float) and not isinstance(said, bool) and scale.holds(said):
         return Result.scored(said, reason=reason)
-    return Result.failed("scale", detail={"got": _short(said), "reason": reason})
-
-
-def _is_on(scale: Scale, said: Any) -> bool:
-    """Whether it is a number of the scale; a level has to be written as a whole number."""
-    wanted = int if scale.levels else int | float
-    return isinstance(said, wanted) and not isinstance(said, bool) and scale.holds(said)
-
-
-def _short(said: Any) -> str:
-    """What stood in place of a score, short; of a list or an object only its kind."""
-    return type(said).__name__ if isinstance(said, list | dict) else json.dumps(said)[:_MOST_SHOWN]
+    got = type(said).__name__ if isinstance(said, list | dict) else json.dumps(said)[:_MOST_SHOWN]
+    return Result.failed("scale", detail={"got": got, "reason": reason})
 
 
 def capped(case: Case, results: Results) -> Results:
@@ -126,16 +118,12 @@ Formula = Callable[[Sequence[Finding]], Result]
 
 def claim_support(parts: Sequence[Finding]) -> Result:
     """Supported claims / claims, 0 to 1. Without claims there is nothing to support: not applicable."""
-    if not parts:
-        return Result.not_applicable("no_claims")
-    return Result.scored(_share(parts), detail=_counts(parts), findings=tuple(parts))
+    return _supported(parts) if parts else Result.not_applicable("no_claims")
 
 
 def context_recall(parts: Sequence[Finding]) -> Result:
     """Statements of the reference that a passage supports / statements, 0 to 100."""
-    if not parts:
-        return Result.not_applicable("no_statements")
-    return Result.scored(_PERCENT * _share(parts), detail=_counts(parts), findings=tuple(parts))
+    return _supported(parts, _PERCENT) if parts else Result.not_applicable("no_statements")
 
 
 def context_precision(parts: Sequence[Finding]) -> Result:
@@ -189,6 +177,10 @@ def figure_from_parts(metric: str, parts: Sequence[Finding]) -> Result:
     if metric not in FORMULAS:
         raise UnknownName("metric with parts", metric, list(FORMULAS))
     return FORMULAS[metric](parts)
+
+
+def _supported(parts: Sequence[Finding], whole: float = 1.0) -> Result:
+    return Result.scored(whole * _share(parts), detail=_counts(parts), findings=tuple(parts))
 
 
 def _share(parts: Sequence[Finding], partial: float = 0.0) -> float:
@@ -256,3 +248,49 @@ def _said(result: Result) -> float | str:
     if result.status is not Status.SCORED:
         return result.reason
     return result.label if result.value is None else result.value  # type: ignore[return-value]  # one of them stands
+
+
+FEWEST = 20  # answers below which nothing is said
+Z = 1.959963984540054  # 97.5 % of the standard normal distribution
+WORTH_SAYING = 0.2  # the interval's lower end from which a person is told
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBias:
+    """Spearman's correlation of score and length, -1 to 1, with its 95 % interval, over ``n`` answers."""
+
+    rho: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def worth_saying(self) -> bool:
+        """Whether the scores grow with length beyond chance and by more than a little."""
+        return self.low > WORTH_SAYING
+
+
+def length_bias(scores: Sequence[float], lengths: Sequence[float]) -> LengthBias | None:
+    """The correlation; ``None`` for fewer than 20 answers or where scores or lengths are all the same.
+
+    Interval: Fisher's z with the standard error ``sqrt((1 + rho^2 / 2) / (n - 3))`` of Bonett and Wright (2000),
+    Psychometrika 65. A correlation of exactly 1 or -1 has the interval of one point.
+    """
+    n = len(scores)
+    if n < FEWEST:
+        return None
+    try:
+        rho = max(-1.0, min(1.0, statistics.correlation(_ranks(scores), _ranks(lengths))))
+    except statistics.StatisticsError:  # one of them is constant
+        return None
+    if abs(rho) > 1 - 1e-12:
+        return LengthBias(round(rho), round(rho), round(rho), n)
+    half = Z * math.sqrt((1 + rho**2 / 2) / (n - 3))
+    return LengthBias(rho, math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half), n)
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Ranks from 1; tied values share their middle one."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middles: list[float] = (counts.cumsum() - (counts - 1) / 2)[places].tolist()
+    return middles

@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from evaluation.core.registry import Bilingual, Direction, MetricSpec, RuleSettings, ScaleKind
-from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.core.samples import NEGATIVE_CATEGORY, AnswerSpec, QuestionSpec, Result
 from evaluation.judging.calls import Family, Results
 from evaluation.metrics.normalise import folded
-
-NEGATIVE = "negative"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ def missing_input(spec: MetricSpec, question: QuestionSpec, answer: AnswerSpec, 
         return "other_category"
     reference = bool(question.references or question.keywords)
     retrieves = answer.contexts is not None
-    negative = question.category.casefold() == NEGATIVE or bool(question.check)
+    negative = question.category.casefold() == NEGATIVE_CATEGORY or bool(question.check)
     there = {
         "reference": (reference, "no_reference"),
         "contexts": (retrieves, "does_not_retrieve"),

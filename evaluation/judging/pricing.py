@@ -13,16 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from evaluation.core.errors import InvalidFile, Problem
 from evaluation.core.samples import FrozenModel
 from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.rubric import read_yaml
 
 SHIPPED = Path(__file__).parent / "prices.yaml"
 _PER = Decimal(1_000_000)
-_FREE = Decimal(0)
 Money = Annotated[Decimal, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
@@ -61,12 +59,11 @@ class PriceTable:
 
     def price(self, model: str, on: date) -> Price | None:
         """The newest price of exactly this model that holds on the day."""
-        holding = [price for price in self._prices if price.model == model and price.since <= on]
-        return holding[-1] if holding else None
+        holding = (price for price in reversed(self._prices) if price.model == model and price.since <= on)
+        return next(holding, None)
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class _File(FrozenModel):
     prices: tuple[Price, ...] = ()
 
 
@@ -75,21 +72,10 @@ def read_prices(path: Path = SHIPPED) -> PriceTable:
 
     :raises InvalidFile: when it is not YAML or an entry is not a price; each problem names its field.
     """
-    try:
-        return PriceTable(_File.model_validate(yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)).prices)
-    except yaml.YAMLError as error:
-        raise InvalidFile([Problem("prices_not_yaml", path.name, params={"error": str(error)})]) from error
-    except ValidationError as error:
-        problems = [
-            Problem("prices_invalid", path.name, field=".".join(map(str, e["loc"])), params={"error": e["msg"]})
-            for e in error.errors()
-        ]
-        raise InvalidFile(problems) from error
+    return PriceTable(read_yaml(_File, path.read_text("utf-8"), path.name, "prices").prices)
 
 
-@cache
-def _shipped() -> PriceTable:
-    return read_prices()
+_shipped = cache(read_prices)
 
 
 def cost_of(
@@ -100,7 +86,7 @@ def cost_of(
     0 where nothing was sent or no provider was asked (the offline baseline); ``None`` = unknown.
     """
     if reply.free or reply.outcome in {Outcome.BLOCKED, Outcome.NOT_SENT}:
-        return _FREE
+        return Decimal(0)
     table, on = table or _shipped(), on or datetime.now(UTC).date()
     price = table.price(reply.model_returned, on) or table.price(model, on)
     return price.cost(reply) if price else None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import yaml
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem, UnknownName
@@ -62,7 +62,9 @@ def conforms(value: Any, schema: Schema) -> bool:
         return any(value == known and type(value) is type(known) for known in schema["enum"])
     match schema.get("type"):
         case "object":
-            return _fits_object(value, schema)
+            members: Mapping[str, Schema] = schema["properties"]
+            same = isinstance(value, dict) and value.keys() == members.keys()
+            return same and all(conforms(value[name], member) for name, member in members.items())
         case "array":
             return isinstance(value, list) and all(conforms(item, schema["items"]) for item in value)
         case "string":
@@ -75,17 +77,9 @@ def conforms(value: Any, schema: Schema) -> bool:
             return not schema
 
 
-def _fits_object(value: Any, schema: Schema) -> bool:
-    members: Mapping[str, Schema] = schema["properties"]
-    return (
-        isinstance(value, dict)
-        and value.keys() == members.keys()
-        and all(conforms(value[name], member) for name, member in members.items())
-    )
-
-
 SHIPPED = Path(__file__).parent / "rubrics"
 _Part = TypeVar("_Part", "RubricMetric", "RubricStep")
+_Model = TypeVar("_Model", bound=BaseModel)
 Text = Annotated[str, Field(min_length=1)]
 Anchor = Annotated[str, Field(min_length=1, max_length=120)]
 
@@ -325,11 +319,6 @@ class Rubric(FrozenModel):
         asked = [self.metric(step.metric).text] if step.metric else []
         return "\n\n".join([self.instruction.strip(), step.instruction.strip(), *asked])
 
-    def reply_schema(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Strict JSON schema of a reply: for each metric the reason first, then the score or label."""
-        wanted = [metric for metric in self.metrics if names is None or metric.name in names]
-        return closed({metric.name: metric.verdict_schema for metric in wanted})
-
 
 def _named(parts: Sequence[_Part], name: str, kind: str) -> _Part:
     for part in parts:
@@ -338,21 +327,30 @@ def _named(parts: Sequence[_Part], name: str, kind: str) -> _Part:
     raise UnknownName(kind, name, [part.name for part in parts])
 
 
+def read_yaml(model: type[_Model], text: str, file: str, problem: str) -> _Model:
+    """What a YAML text describes.
+
+    :raises InvalidFile: ``..._not_yaml`` when it is not YAML, ``..._invalid`` with the field of each problem when it is
+        not a complete description.
+    """
+    try:
+        return model.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
+    except yaml.YAMLError as error:
+        raise InvalidFile([Problem(f"{problem}_not_yaml", file, params={"error": str(error)})]) from error
+    except ValidationError as error:
+        code = f"{problem}_invalid"
+        problems = [
+            Problem(code, file, field=".".join(map(str, e["loc"])), params={"error": e["msg"]}) for e in error.errors()
+        ]
+        raise InvalidFile(problems) from error
+
+
 def parse_rubric(text: str, *, file: str = "") -> Rubric:
     """Read a rubric from YAML.
 
-    :raises InvalidFile: when the text is not YAML or not a complete rubric; each problem names its field.
+    :raises InvalidFile: as :func:`read_yaml`.
     """
-    try:
-        return Rubric.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
-    except yaml.YAMLError as error:
-        raise InvalidFile([Problem("rubric_not_yaml", file=file, params={"error": str(error)})]) from error
-    except ValidationError as error:
-        problems = [
-            Problem("rubric_invalid", file, field=".".join(map(str, e["loc"])), params={"error": e["msg"]})
-            for e in error.errors()
-        ]
-        raise InvalidFile(problems) from error
+    return read_yaml(Rubric, text, file, "rubric")
 
 
 @cache

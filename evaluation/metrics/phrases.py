@@ -25,7 +25,15 @@ from evaluation.core.registry import (
     ScaleKind,
     rule_metric,
 )
-from evaluation.core.samples import AnswerSpec, CheckPhrases, ContextSpec, Finding, QuestionSpec, Result
+from evaluation.core.samples import (
+    NEGATIVE_CATEGORY,
+    AnswerSpec,
+    CheckPhrases,
+    ContextSpec,
+    Finding,
+    QuestionSpec,
+    Result,
+)
 from evaluation.metrics.keyword_coverage import MISSING, NEGATED, NEGATION_NOT_CONFIRMED
 from evaluation.metrics.matching import find_keyword
 from evaluation.metrics.negation import clause_span, holds_negation, is_negated, is_spared
@@ -203,9 +211,6 @@ SOURCE_CHECKS: Mapping[str, CheckPhrases] = MappingProxyType(
 )
 
 
-NEGATIVE = "negative"
-
-
 @rule_metric(
     name="negative_detection",
     scale=YES_NO,
@@ -221,7 +226,7 @@ NEGATIVE = "negative"
 def negative_detection(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
     """1 or 0; not applicable (``not_negative``) to other questions; failed (``no_check``, ``unknown_check: NAME``,
     ``no_check_phrases``) where the question does not say what to look for."""
-    if question.category.casefold() != NEGATIVE and not question.check:
+    if question.category.casefold() != NEGATIVE_CATEGORY and not question.check:
         return Result.not_applicable("not_negative")
     if not question.check:
         return Result.failed("no_check")

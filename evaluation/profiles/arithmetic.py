@@ -9,7 +9,7 @@ one and never the overall score. Above 10% failed results of a part there is no 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -105,9 +105,6 @@ def worst_value(profile: ProfileSpec, low: float) -> float:
     return min(low, 0.0) if profile.on_failure is OnFailure.ZERO else low
 
 
-_NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
-
-
 class Label(StrEnum):
     """What the figure may be called."""
 
@@ -148,7 +145,7 @@ class Overall:
     label: Label
     reason: str = ""
     weight: float = 0.0
-    weights_used: Mapping[str, float] = field(default_factory=lambda: _NO_WEIGHTS)
+    weights_used: Mapping[str, float] = field(default_factory=dict)
     missing: tuple[MissingPart, ...] = ()
     failed: tuple[str, ...] = ()
     low: float | None = None
@@ -166,29 +163,45 @@ def overall_from_means(profile: ProfileSpec, means: Sequence[PartMean], *, all_p
     by_metric = {mean.metric: mean for mean in means}
     if len(by_metric) != len(means):
         raise ValueError("a metric is given twice")
-    if not profile.parts:
-        return Overall(None, Label.NONE, "no_overall")
     present = [part for part in profile.parts if part.metric in by_metric and by_metric[part.metric].applicable]
     missing = missing_parts(profile, present, by_metric)
-    if not present:
-        return Overall(None, Label.NONE, "no_parts", missing=missing)
-    if all_parts and missing:
-        return Overall(None, Label.NONE, named_reason("missing_parts", [m.metric for m in missing]), missing=missing)
+    if nothing := no_figure(profile, missing, all_parts=all_parts, empty=not present):
+        return nothing
     weights = renormalised(profile, present)
-    failed = [part.metric for part in present if by_metric[part.metric].failed]
-    low, high = _bounds(profile, present, weights, by_metric) if failed else (None, None)
-    incomplete = [part.metric for part in present if by_metric[part.metric].too_many_failed]
+    there = [(part, by_metric[part.metric]) for part in present]
+
+    def weighted(figure: Callable[[ProfileSpec, PartMean], float]) -> list[float]:
+        return [
+            weights[part.metric] * on_unit_scale(profile, part, figure(profile, mean), mean.low, mean.high)
+            for part, mean in there
+        ]
+
+    failed = tuple(mean.metric for _, mean in there if mean.failed)
+    incomplete = [mean.metric for _, mean in there if mean.too_many_failed]
     return Overall(
-        value=None if incomplete else _value(profile, present, weights, by_metric),
+        value=None if incomplete else profile.constant + sum(weighted(counted_mean)),
         label=label_of(present, missing),
         reason=named_reason("failed_share", incomplete) if incomplete else "",
         weight=weight_of(profile, present),
         weights_used=weights,
         missing=missing,
-        failed=tuple(failed),
-        low=low,
-        high=high,
+        failed=failed,
+        low=sum(weighted(lambda *of: worst_and_best(*of)[0]), profile.constant) if failed else None,
+        high=sum(weighted(lambda *of: worst_and_best(*of)[1]), profile.constant) if failed else None,
     )
+
+
+def no_figure(
+    profile: ProfileSpec, missing: tuple[MissingPart, ...], *, all_parts: bool, empty: bool
+) -> Overall | None:
+    """Why there is no figure at all, if so: the profile has none, no part is there (``empty``), or not all are."""
+    if not profile.parts:
+        return Overall(None, Label.NONE, "no_overall")
+    if empty:
+        return Overall(None, Label.NONE, "no_parts", missing=missing)
+    if all_parts and missing:
+        return Overall(None, Label.NONE, named_reason("missing_parts", [m.metric for m in missing]), missing=missing)
+    return None
 
 
 def renormalised(profile: ProfileSpec, present: Sequence[Part]) -> Mapping[str, float]:
@@ -228,28 +241,6 @@ def named_reason(code: str, names: Sequence[str]) -> str:
     return f"{code}: {', '.join(names)}"
 
 
-def _value(
-    profile: ProfileSpec, present: Sequence[Part], weights: Mapping[str, float], by_metric: Mapping[str, PartMean]
-) -> float:
-    return profile.constant + sum(
-        weights[part.metric] * on_unit_scale(profile, part, counted_mean(profile, mean), mean.low, mean.high)
-        for part in present
-        for mean in (by_metric[part.metric],)
-    )
-
-
-def _bounds(
-    profile: ProfileSpec, present: Sequence[Part], weights: Mapping[str, float], by_metric: Mapping[str, PartMean]
-) -> tuple[float, float]:
-    low = high = profile.constant
-    for part in present:
-        mean = by_metric[part.metric]
-        worst, best = worst_and_best(profile, mean)
-        low += weights[part.metric] * on_unit_scale(profile, part, worst, mean.low, mean.high)
-        high += weights[part.metric] * on_unit_scale(profile, part, best, mean.low, mean.high)
-    return low, high
-
-
 def meets(value: float, threshold: float) -> bool:
     """Whether the value is at least the threshold."""
     return rounded(value) >= rounded(threshold)
@@ -257,13 +248,11 @@ def meets(value: float, threshold: float) -> bool:
 
 def band_of(bands: Sequence[Band], value: float) -> Band | None:
     """The band that holds the value: the highest that starts below it; ``None`` under the lowest."""
-    reached = [band for band in bands if _reaches(value, band)]
-    return max(reached, key=lambda band: band.start, default=None)
 
+    def reaches(start: float, only_above: bool) -> bool:
+        return rounded(value) > rounded(start) if only_above else meets(value, start)
 
-def _reaches(value: float, band: Band) -> bool:
-    start, only_above = band.start
-    return rounded(value) > rounded(start) if only_above else meets(value, start)
+    return max((band for band in bands if reaches(*band.start)), key=lambda band: band.start, default=None)
 
 
 class Passing(StrEnum):

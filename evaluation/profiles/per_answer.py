@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from evaluation.core.registry import PERCENT, UNIT, Bilingual, Kind, MetricSpec, ReviewForm, Scale
-from evaluation.core.samples import Result, Status
+from evaluation.core.samples import NEGATIVE_CATEGORY, Result, Status
 from evaluation.profiles.arithmetic import (
     MOST_FAILED,
     Gap,
-    Label,
     Overall,
     label_of,
     missing_parts,
     named_reason,
+    no_figure,
     on_unit_scale,
     renormalised,
     rounded,
@@ -32,7 +32,6 @@ from evaluation.profiles.spec import EmptyAnswer, OnFailure, Part, ProfileSpec, 
 
 #: Reasons for "not applicable" that lie in the answer, not in the question or the system.
 BY_ANSWER = frozenset({"no_claims", "no_citations"})
-_NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +63,8 @@ class AnswerOverall:
     status: Status
     value: float | None = None
     reason: str = ""
-    weights_used: Mapping[str, float] = field(default_factory=lambda: _NO_WEIGHTS)
-    contributions: Mapping[str, float] = field(default_factory=lambda: _NO_WEIGHTS)
+    weights_used: Mapping[str, float] = field(default_factory=dict)
+    contributions: Mapping[str, float] = field(default_factory=dict)
     zeroed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     low: float | None = None
@@ -96,11 +95,15 @@ def overall_of_answer(
     weights = renormalised(profile, kept)
     failed = tuple(p.metric for p in kept if by_metric[p.metric].status is Status.FAILED)
     zeroed = tuple(p.metric for p in kept if by_metric[p.metric].status is Status.NOT_APPLICABLE)
-    low, high = (_total(profile, kept, weights, by_metric, end) for end in ("low", "high"))
+
+    def weighted(end: str = "") -> list[float]:
+        return [weights[p.metric] * _unit(profile, p, by_metric[p.metric], end) for p in kept]
+
+    low, high = (profile.constant + sum(weighted(end)) for end in ("low", "high"))
     if failed and profile.on_failure is OnFailure.EXCLUDE:
         reason = named_reason("failed_part", failed)
         return AnswerOverall(Status.FAILED, None, reason, weights, zeroed=zeroed, failed=failed, low=low, high=high)
-    contributions = _contributions(profile, kept, weights, by_metric)
+    contributions = MappingProxyType(dict(zip((p.metric for p in kept), weighted(), strict=True)))
     return AnswerOverall(
         Status.SCORED,
         profile.constant + sum(contributions.values()),
@@ -118,16 +121,13 @@ def overall_from_answers(
 ) -> Overall:
     """The mean of the answers' scores, for a run or a category. ``computed`` names the metrics the run computed;
     ``all_parts``: give no figure unless every part occurs in some answer."""
-    if not profile.parts:
-        return Overall(None, Label.NONE, "no_overall")
     applicable = [answer for answer in answers if answer.status is not Status.NOT_APPLICABLE]
     used = {metric for answer in applicable for metric in answer.weights_used}
     present = [part for part in profile.parts if {part.metric, part.otherwise} & used]
     missing = missing_parts(profile, present, dict.fromkeys(computed))
-    if not applicable or (not present and any(part.gap is Gap.ABSENT for part in missing)):
-        return Overall(None, Label.NONE, "no_parts", missing=missing)
-    if all_parts and missing:
-        return Overall(None, Label.NONE, named_reason("missing_parts", [m.metric for m in missing]), missing=missing)
+    empty = not applicable or (not present and any(part.gap is Gap.ABSENT for part in missing))
+    if nothing := no_figure(profile, missing, all_parts=all_parts, empty=empty):
+        return nothing
     failed = tuple(dict.fromkeys(metric for answer in applicable for metric in answer.failed))
     incomplete = [metric for metric in failed if _share_failed(applicable, metric) > MOST_FAILED]
     scores = [answer.value for answer in applicable if answer.value is not None]
@@ -174,12 +174,6 @@ def _whole(profile: ProfileSpec, value: PartValue | None, metric: str) -> Answer
     return AnswerOverall(Status.SCORED, score, weights_used=weights, contributions=MappingProxyType({metric: score}))
 
 
-def _contributions(
-    profile: ProfileSpec, kept: Sequence[Part], weights: Mapping[str, float], by_metric: Mapping[str, PartValue]
-) -> Mapping[str, float]:
-    return MappingProxyType({p.metric: weights[p.metric] * _unit(profile, p, by_metric[p.metric]) for p in kept})
-
-
 def _unit(profile: ProfileSpec, part: Part, value: PartValue, end: str = "") -> float:
     """The part's value on the unit scale, a failed one as 0 or at the asked end, one the answer emptied as 0."""
     if value.value is not None:
@@ -190,16 +184,6 @@ def _unit(profile: ProfileSpec, part: Part, value: PartValue, end: str = "") -> 
     return on_unit_scale(profile, part, extreme, value.low, value.high)
 
 
-def _total(
-    profile: ProfileSpec,
-    kept: Sequence[Part],
-    weights: Mapping[str, float],
-    by_metric: Mapping[str, PartValue],
-    end: str,
-) -> float:
-    return profile.constant + sum(weights[p.metric] * _unit(profile, p, by_metric[p.metric], end) for p in kept)
-
-
 def _share_failed(answers: Sequence[AnswerOverall], metric: str) -> float:
     applicable = sum(metric in answer.weights_used for answer in answers)
     return rounded(sum(metric in answer.failed for answer in answers) / applicable)
@@ -207,14 +191,9 @@ def _share_failed(answers: Sequence[AnswerOverall], metric: str) -> float:
 
 def _mean_bound(answers: Sequence[AnswerOverall], end: str) -> float:
     """The mean with each answer that has bounds at one of them; the others have a value."""
-    total = 0.0
-    for answer in answers:
-        bound = answer.low if end == "low" else answer.high
-        total += bound if bound is not None else answer.value or 0.0
-    return total / len(answers)
+    bounds = [(answer.low if end == "low" else answer.high, answer.value or 0.0) for answer in answers]
+    return sum(value if bound is None else bound for bound, value in bounds) / len(answers)
 
-
-NEGATIVE = "negative"  # questions whose right answer is to abstain or correct
 
 ANSWER_OVERALL = MetricSpec(
     name="answer_overall",
@@ -253,7 +232,7 @@ def answer_overall(
         for name, result in results.items()
         if name in profile.metrics and not scales[name].labels
     ]
-    return _as_result(overall_of_answer(profile, values, category=category, answerable=category != NEGATIVE))
+    return _as_result(overall_of_answer(profile, values, category=category, answerable=category != NEGATIVE_CATEGORY))
 
 
 def _as_result(overall: AnswerOverall) -> Result:

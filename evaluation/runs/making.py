@@ -17,7 +17,7 @@ from evaluation.criteria.services import active, active_by_name, idle_names
 from evaluation.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.judges.clients import chosen_embedding, chosen_tokens
 from evaluation.judges.shipping import bench_of, profile_row, shipped_rubric_row
-from evaluation.judging.catalogue import family_named, family_of, judge_metrics
+from evaluation.judging.catalogue import family_named, judge_metric, judge_metrics
 from evaluation.judging.families import asked_back
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.models import (
@@ -105,7 +105,7 @@ def prepare_run(
     criteria = criteria_of(profile, also)
     _check_known(also, profile.project_id)
     judge = judge if answer_set.evaluation_type == FULL_RAG else None
-    families = sorted({family_of(n) for n in judged}) if judge else []
+    families = sorted({judge_metric(n).rubric_family for n in judged}) if judge else []
     decided = {metric.spec.name for family in families for metric in family_named(family).decides}
     embeddings = embedding_metrics_of(profile, also) if answer_set.evaluation_type == FULL_RAG else ()
     embeds = bool(embeddings) or asked_back.NAME in families

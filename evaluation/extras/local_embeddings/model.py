@@ -195,7 +195,12 @@ class LocalEmbedder:
         vectors = tuple(self._model.sentences(texts))
         took = time.monotonic() - started
         return Embedded(
-            Outcome.OK, vectors, model_returned=self._model.name, tokens_in=0, elapsed_seconds=took, free=True
+            Outcome.OK,
+            vectors=vectors,
+            model_returned=self._model.name,
+            tokens_in=0,
+            elapsed_seconds=took,
+            free=True,
         )
 
     def __enter__(self) -> Self:

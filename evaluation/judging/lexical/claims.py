@@ -17,9 +17,9 @@ from evaluation.judging.lexical.words import (
     coverage,
     named,
     numbers,
-    reasons_in,
     sentences,
     states_ignorance,
+    told,
     wanted_words,
 )
 from evaluation.judging.prompt import source_of
@@ -46,16 +46,15 @@ def support(text: str, contexts: Sequence[str], question: str) -> Support:
     share = coverage(words, evidence)
     foreign = numbers(words) - numbers(evidence) - numbers(asked)
     verdict = SUPPORTED if share >= FULLY else PARTIAL if share >= PARTLY else UNSUPPORTED
-    en, ko = (
-        f"{round(100 * share)}% of its words are in the passages.",
-        f"낱말의 {round(100 * share)}%가 문단에 있습니다.",
-    )
+    percent = round(100 * share)
+    en, ko = f"{percent}% of its words are in the passages.", f"낱말의 {percent}%가 문단에 있습니다."
     if foreign:
         verdict, listed = UNSUPPORTED, ", ".join(sorted(foreign))
         en, ko = f"{en} Numbers that are in none: {listed}.", f"{ko} 어디에도 없는 숫자: {listed}."
     place = best_of(words, contexts) if verdict != UNSUPPORTED else None
-    quote = _best_sentence(words, contexts[place]) if place is not None else ""
-    return Support(verdict, place, quote, Bilingual(en, ko))
+    parts = sentences(contexts[place]) if place is not None else ()
+    best = best_of(words, parts)
+    return Support(verdict, place, parts[best] if best is not None else "", Bilingual(en, ko))
 
 
 def best_of(words: Sequence[Word], texts: Sequence[str]) -> int | None:
@@ -63,12 +62,6 @@ def best_of(words: Sequence[Word], texts: Sequence[str]) -> int | None:
     shares = [coverage(words, content_words(text)) for text in texts]
     best = max(shares, default=0.0)
     return shares.index(best) if best > 0 else None
-
-
-def _best_sentence(words: Sequence[Word], text: str) -> str:
-    parts = sentences(text)
-    place = best_of(words, parts)
-    return parts[place] if place is not None else ""
 
 
 _NAMED, _HINTED = 0.8, 0.5  # share of a nugget's words in the answer
@@ -114,9 +107,10 @@ def assigned_nuggets(call: JudgeCall) -> dict[str, Any]:
     for key, wordings in call.ask.blocks["nuggets"].items():
         share = max((coverage(w, given) for text in wordings if (w := content_words(text))), default=0.0)
         verdict = SUPPORTED if share >= _NAMED else PARTIAL if share >= _HINTED else UNSUPPORTED
-        said = Bilingual(f"{round(100 * share)}% of its words occur.", f"낱말의 {round(100 * share)}%가 있습니다.")
+        percent = round(100 * share)
+        reason = told(call, Bilingual(f"{percent}% of its words occur.", f"낱말의 {percent}%가 있습니다."))
         quote = _holding(call, wordings) if verdict != UNSUPPORTED else ""
-        found[key] = {"reason": said.in_language(reasons_in(call)), "verdict": verdict, "quote": quote}
+        found[key] = {"reason": reason, "verdict": verdict, "quote": quote}
     return found
 
 
@@ -135,7 +129,7 @@ def _checked(call: JudgeCall, texts: dict[str, str], *, partial: bool) -> dict[s
         best = min(options, key=lambda one: (SUPPORTED, PARTIAL, UNSUPPORTED).index(one.verdict))
         counts = partial or best.verdict == SUPPORTED
         found[key] = {
-            "reason": best.reason.in_language(reasons_in(call)),
+            "reason": told(call, best.reason),
             "verdict": best.verdict if counts else UNSUPPORTED,
             "context": best.context + 1 if best.context is not None and counts else 0,
             "quote": best.quote if counts else "",
@@ -165,6 +159,6 @@ def rated_passages(call: JudgeCall) -> dict[str, Any]:
     found = {}
     for context in call.ask.blocks["contexts"]:
         relevant = helps(context["text"], call.question)
-        said = (yes if relevant else no).in_language(reasons_in(call))
-        found[f"context_{context['number']}"] = {"reason": said, "verdict": RELEVANT if relevant else IRRELEVANT}
+        verdict = RELEVANT if relevant else IRRELEVANT
+        found[f"context_{context['number']}"] = {"reason": told(call, yes if relevant else no), "verdict": verdict}
     return found

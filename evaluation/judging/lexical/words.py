@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from evaluation.core.registry import Bilingual
-from evaluation.core.samples import AnswerSpec, QuestionSpec
+from evaluation.core.samples import NEGATIVE_CATEGORY, AnswerSpec, QuestionSpec
 from evaluation.judging.calls import JudgeCall
 from evaluation.metrics.normalise import folded
 
@@ -82,32 +83,26 @@ def sentences(text: str) -> tuple[str, ...]:
 
 
 def _stem(run: str, *, shortest: int) -> str:
+    """A Hangul word without one ending, where ``shortest`` syllables remain (one behind a digit: 3년까지)."""
     if run[0].isdigit():
         return run.replace(",", "")
     if "가" <= run[0] <= "힣":
-        return _without_ending(run, shortest)
+        fitting = (e for e in _ENDINGS if run.endswith(e) and len(run) - len(e) >= shortest)
+        return run.removesuffix(next(fitting, ""))
     return run[:-1] if len(run) > 3 and run.endswith("s") and not run.endswith("ss") else run
-
-
-def _without_ending(run: str, shortest: int) -> str:
-    """The word without one ending, where ``shortest`` syllables remain (one behind a digit: 3년까지)."""
-    for ending in _ENDINGS:
-        if run.endswith(ending) and len(run) - len(ending) >= shortest:
-            return run[: -len(ending)]
-    return run
 
 
 def _pieces(stem: str) -> frozenset[str]:
     if "가" <= stem[0] <= "힣" and len(stem) > 2:
-        return frozenset(stem[i : i + 2] for i in range(len(stem) - 1))
+        return frozenset(map("".join, pairwise(stem)))
     return frozenset({stem})
 
 
-def reasons_in(call: JudgeCall) -> str:
-    """The rubric's language, and Korean for a Korean question whatever the rubric is written in: whoever can judge the
-    answer can read why it got its level."""
+def told(call: JudgeCall, reason: Bilingual) -> str:
+    """A reason in the rubric's language, and in Korean for a Korean question whatever the rubric is written in: whoever
+    can judge the answer can read why it got its level."""
     asked_in_korean = any("가" <= letter <= "힣" for letter in call.question.text)
-    return "ko" if asked_in_korean else call.rubric.language
+    return reason.in_language("ko" if asked_in_korean else call.rubric.language)
 
 
 _NOT_KNOWN = re.compile(
@@ -160,7 +155,6 @@ def _decisive(text: str) -> tuple[str, ...]:
     return parts if len(parts) <= _SHORT else parts[:1]
 
 
-NEGATIVE = "negative"
 _LOWER_ENDS = ((0.9, 5), (0.7, 4), (0.45, 3), (0.2, 2))  # share from which a level is given
 _NAMED = 0.8  # share of a keyword's words from which the answer names it
 _MOST_LISTED = 5
@@ -173,6 +167,11 @@ class Grade:
     level: int
     reason: Bilingual
     share: float | None = None
+
+    @classmethod
+    def of(cls, share: float, en: str, ko: str) -> Grade:
+        """The grade that a share makes."""
+        return cls(level_of(share), Bilingual(en, ko), share)
 
     @property
     def unit(self) -> float:
@@ -195,7 +194,7 @@ def correctness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
         return _named_points(question, given)
     reference = max(question.references, key=lambda text: coverage(wanted_words(text, question), given))
     grade = _covered(wanted_words(reference, question), given)
-    if question.category == NEGATIVE and negates(reference) and not negates(answer.text):
+    if question.category == NEGATIVE_CATEGORY and negates(reference) and not negates(answer.text):
         note = Bilingual("The reference denies; the answer does not.", "기대 답변과 달리 부정하지 않습니다.")
         return _capped(grade, 2, note)
     return _numbers_checked(grade, content_words(reference), given, content_words(question.text))
@@ -210,13 +209,10 @@ def completeness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
         return _named_points(question, given)
     best = max(_mean_over_sentences(text, given, question) for text in question.references)
     percent = round(100 * best)
-    return Grade(
-        level_of(best),
-        Bilingual(
-            f"On average {percent}% of the content words of each sentence of the reference occur in the answer.",
-            f"기대 답변의 문장마다 평균 {percent}%의 내용어가 답변에 있습니다.",
-        ),
+    return Grade.of(
         best,
+        f"On average {percent}% of the content words of each sentence of the reference occur in the answer.",
+        f"기대 답변의 문장마다 평균 {percent}%의 내용어가 답변에 있습니다.",
     )
 
 
@@ -227,21 +223,20 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     evidence = [word for context in answer.contexts or () for word in content_words(context.text)]
     claims = [claimed_words(sentence, asked) for sentence in sentences(answer.text) if not states_ignorance(sentence)]
     supports = [_support(words, evidence, asked) for words in claims if words]
-    if not supports:
-        return _claims_nothing(answer)
+    if not supports:  # an honest refusal claims nothing; a blank answer or an echo says nothing, and earns nothing
+        if any(map(states_ignorance, sentences(answer.text))):
+            return Grade(5, Bilingual("The answer makes no factual claim.", "답변에 사실 주장이 없습니다."))
+        return Grade(1, Bilingual("Says nothing beyond the question.", "질문 외에 말하는 것이 없습니다."))
     if not answer.contexts:
         return Grade(1, Bilingual("Nothing was retrieved to support it.", "검색된 문단이 없어 근거가 없습니다."))
     share = sum(supports) / len(supports)
     weak = sum(support < _LOWER_ENDS[1][0] for support in supports)
-    return Grade(
-        level_of(share),
-        Bilingual(
-            f"{round(100 * share)}% of the answer's content words are supported by the contexts; "
-            f"{weak} of {len(supports)} sentences are not.",
-            f"답변 내용어의 {round(100 * share)}%가 문단에 있습니다. "
-            f"문장 {len(supports)}개 중 {weak}개는 근거가 부족합니다.",
-        ),
+    return Grade.of(
         share,
+        f"{round(100 * share)}% of the answer's content words are supported by the contexts; "
+        f"{weak} of {len(supports)} sentences are not.",
+        f"답변 내용어의 {round(100 * share)}%가 문단에 있습니다. "
+        f"문장 {len(supports)}개 중 {weak}개는 근거가 부족합니다.",
     )
 
 
@@ -254,16 +249,9 @@ def claimed_words(sentence: str, asked: Sequence[Word]) -> tuple[Word, ...]:
     return _beyond(words, asked) or words
 
 
-def _claims_nothing(answer: AnswerSpec) -> Grade:
-    """An honest refusal claims nothing; a blank answer or an echo of the question says nothing, and earns nothing."""
-    if any(states_ignorance(sentence) for sentence in sentences(answer.text)):
-        return Grade(5, Bilingual("The answer makes no factual claim.", "답변에 사실 주장이 없습니다."))
-    return Grade(1, Bilingual("Says nothing beyond the question.", "질문 외에 말하는 것이 없습니다."))
-
-
 def _refusal_grade(question: QuestionSpec, answer: AnswerSpec) -> Grade | None:
     """The grade where reference or answer says that there is no answer; ``None`` where words decide."""
-    negative = question.category == NEGATIVE
+    negative = question.category == NEGATIVE_CATEGORY
     refused = denies(answer.text) if negative else refuses(answer.text)
     if negative and question.references and all(denies(reference) for reference in question.references):
         if refused:
@@ -290,7 +278,7 @@ def _covered(wanted: Sequence[Word], given: Sequence[Word]) -> Grade:
     ko = f"기대 답변의 내용어 {len(found)}개 중 {count}개가 답변에 있습니다."
     if missing:
         en, ko = f"{en} Missing: {', '.join(missing)}.", f"{ko} 없는 말: {', '.join(missing)}."
-    return Grade(level_of(share), Bilingual(en, ko), share)
+    return Grade.of(share, en, ko)
 
 
 def _named_points(question: QuestionSpec, given: Sequence[Word]) -> Grade:
@@ -301,8 +289,7 @@ def _named_points(question: QuestionSpec, given: Sequence[Word]) -> Grade:
     if missing:
         listed = ", ".join(missing[:_MOST_LISTED])
         en, ko = f"{en} Missing: {listed}.", f"{ko} 없는 요점: {listed}."
-    share = count / total if total else 0.0
-    return Grade(level_of(share), Bilingual(en, ko), share)
+    return Grade.of(count / total if total else 0.0, en, ko)
 
 
 def named(alternatives: Sequence[str], given: Sequence[Word]) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from evaluation.judging.length_bias import LengthBias, length_bias
+from evaluation.judging.formulas import LengthBias, length_bias
 
 
 def test_a_worked_example() -> None:

@@ -6,7 +6,8 @@ from itertools import product
 import pytest
 
 from evaluation.core.errors import InvalidFile, UnknownName
-from evaluation.judging.catalogue import families, family_named, family_of, judge_metrics
+from evaluation.judging.catalogue import families, family_named, judge_metric, judge_metrics
+from evaluation.judging.formulas import scores_ask
 from evaluation.judging.rubric import SHIPPED, Rubric, parse_rubric, shipped_rubric, shipped_rubrics
 from tests.evaluation.judging.rubric_versions import VERSIONS
 from tests.evaluation.judging.samples import EN, KO
@@ -72,7 +73,7 @@ def test_what_is_no_rubric_is_refused_as_a_problem(text: str) -> None:
 
 
 def test_the_reply_schema_asks_for_the_reason_before_the_score_of_the_wanted_metrics_only() -> None:
-    schema = EN.reply_schema(["faithfulness"])
+    schema = scores_ask(EN, ["faithfulness"], {}).schema
     verdict = schema["properties"]["faithfulness"]
     assert schema["required"] == ["faithfulness"]
     assert list(verdict["properties"]) == ["reason", "score"]
@@ -88,9 +89,9 @@ def test_the_system_text_anchors_every_level_of_the_wanted_metrics_and_no_other(
 
 def test_the_catalogue_knows_the_family_of_a_metric_and_names_near_ones() -> None:
     assert {"correctness", "faithfulness", "completeness"} <= {spec.name for spec in judge_metrics()}
-    assert family_of("faithfulness") == "answer_quality"
+    assert judge_metric("faithfulness").rubric_family == "answer_quality"
     with pytest.raises(UnknownName, match="did you mean correctness"):
-        family_of("corectness")
+        judge_metric("corectness")
 
 
 def test_a_shipped_text_changes_with_its_version_alone() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.judging.calls import Outcome, Rung
+from evaluation.judging.formulas import scores_ask
 from evaluation.judging.wire import read_completion, read_error, request_body, storable
 from tests.evaluation.judging.samples import EN, call
 
@@ -24,7 +25,7 @@ def completion(content: Any = "{}", finish_reason: Any = "stop", **fields: Any) 
 def test_the_body_asks_for_the_strict_schema_without_streaming() -> None:
     body = request_body(call(max_completion_tokens=900))
     assert body["response_format"]["json_schema"]["strict"] is True
-    assert body["response_format"]["json_schema"]["schema"] == EN.reply_schema()
+    assert body["response_format"]["json_schema"]["schema"] == scores_ask(EN, EN.names, {}).schema
     assert (body["model"], body["temperature"], body["max_completion_tokens"]) == ("judge-1", 0, 900)
     assert body["stream"] is False
 
@@ -41,7 +42,10 @@ def test_on_lower_rungs_the_schema_stands_at_the_end_of_the_prompt(rung: Rung, r
     request = replace(call(), rung=rung)
     body = request_body(request)
     assert body.get("response_format") == response_format
-    assert json.loads(body["messages"][-1]["content"].rpartition("JSON schema: ")[2]) == EN.reply_schema()
+    assert (
+        json.loads(body["messages"][-1]["content"].rpartition("JSON schema: ")[2])
+        == scores_ask(EN, EN.names, {}).schema
+    )
     assert "JSON schema" not in request.rendered.messages[-1]["content"]
 
 
