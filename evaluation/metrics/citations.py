@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from evaluation.core.registry import NUMBER, UNIT, Bilingual, CitationRules, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
@@ -35,38 +35,38 @@ _ARTICLE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ArticleReference:
-    """An article, paragraph or other numbered part with its place; ``name`` is its one spelling, such as 제15조의2."""
+class Reference(NamedTuple):
+    """An article, paragraph or other numbered part, or the name of a regulation (of no ``kind``), with its place in a
+    folded text; ``name`` is its one spelling, such as 제15조의2."""
 
     name: str
-    kind: str
     start: int
     end: int
+    kind: str = ""
 
 
-def article_references(text: str) -> tuple[ArticleReference, ...]:
+def article_references(text: str) -> tuple[Reference, ...]:
     """All references of a folded text, in order."""
     if "제" not in text:
         return ()
-    found: list[ArticleReference] = []
+    found: list[Reference] = []
     for match in _ARTICLE.finditer(text):
         branch = f"의{int(match['branch'])}" if match["branch"] else ""
         name = f"제{int(match['number'])}{match['kind']}{branch}"
-        found.append(ArticleReference(name, match["kind"], match.start(), match.end()))
+        found.append(Reference(name, *match.span(), match["kind"]))
     return tuple(found)
 
 
-def references_in_forms(text: str, forms: Sequence[str]) -> tuple[ArticleReference, ...]:
+def references_in_forms(text: str, forms: Sequence[str]) -> tuple[Reference, ...]:
     """References of a folded text in forms such as ``Section {n}``, all of the kind article; where forms overlap
     (제{n}조, 제{n}조의{n}) the longest counts. ``name`` is the reference without spaces."""
     found = [
-        ArticleReference(match[0].replace(" ", ""), ARTICLE, *match.span())
+        Reference(match[0].replace(" ", ""), *match.span(), ARTICLE)
         for form in forms
         for match in _pattern(form).finditer(text)
         if _stands(text, *match.span())
     ]
-    kept: list[ArticleReference] = []
+    kept: list[Reference] = []
     for reference in sorted(found, key=lambda r: (r.start, -r.end)):
         if not kept or reference.start >= kept[-1].end:
             kept.append(reference)
@@ -106,15 +106,6 @@ BUILT_IN = CitationRules()
 
 
 @dataclass(frozen=True, slots=True)
-class RegulationName:
-    """The name of a regulation as it stands in a folded text."""
-
-    name: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class Citation:
     """An article with the name of its regulation where that stands right before it; places in the folded text."""
 
@@ -124,7 +115,7 @@ class Citation:
     end: int
 
 
-def regulation_names(text: str, rules: CitationRules = BUILT_IN) -> tuple[RegulationName, ...]:
+def regulation_names(text: str, rules: CitationRules = BUILT_IN) -> tuple[Reference, ...]:
     """Names of regulations: 학칙, 등록금 규정, 학생포상에 관한 규정; not a bare 규정 and not 관련 규정. The rules' own
     names count as well."""
     built_in = _built_in_names(text)
@@ -132,24 +123,24 @@ def regulation_names(text: str, rules: CitationRules = BUILT_IN) -> tuple[Regula
     return tuple(sorted([*built_in, *named], key=lambda name: name.start))
 
 
-def _names_of(text: str, names: tuple[str, ...]) -> Iterator[RegulationName]:
+def _names_of(text: str, names: tuple[str, ...]) -> Iterator[Reference]:
     for name in map(folded, names):
         for match in re.finditer(re.escape(name), text):
             run = hangul_run(text, match.end())
             ends = is_boundary(text, match.end()) if not run else is_particle_chain(name[-1], run)
             if ends and is_boundary(text, match.start()):
-                yield RegulationName(match[0], *match.span())
+                yield Reference(match[0], *match.span())
 
 
-def _built_in_names(text: str) -> list[RegulationName]:
-    found: list[RegulationName] = []
+def _built_in_names(text: str) -> list[Reference]:
+    found: list[Reference] = []
     for match in _KIND.finditer(text):
         run = hangul_run(text, match.end())
         if run and not is_particle_chain(text[match.end() - 1], run) and not _article_follows(text, match.end()):
             continue
         start = _name_start(text, match)
         if start is not None:
-            found.append(RegulationName(text[start : match.end()], start, match.end()))
+            found.append(Reference(text[start : match.end()], start, match.end()))
     return found
 
 
@@ -159,7 +150,7 @@ def mentions_regulations(text: str, rules: CitationRules = BUILT_IN) -> bool:
     return any(is_boundary(text, m.start()) for word in words for m in re.finditer(re.escape(word), text))
 
 
-def articles_of(text: str, rules: CitationRules = BUILT_IN) -> tuple[ArticleReference, ...]:
+def articles_of(text: str, rules: CitationRules = BUILT_IN) -> tuple[Reference, ...]:
     """The articles a folded text refers to, in the rules' forms or the Korean ones. Paragraphs and items belong to
     their article and are none of their own."""
     if rules.articles:
@@ -174,7 +165,7 @@ def citations(text: str, rules: CitationRules = BUILT_IN) -> tuple[Citation, ...
     return tuple(_named(text, article, names) for article in articles_of(text, rules))
 
 
-def _named(text: str, article: ArticleReference, names: tuple[RegulationName, ...]) -> Citation:
+def _named(text: str, article: Reference, names: tuple[Reference, ...]) -> Citation:
     for name in reversed(names):
         if name.end <= article.start and _CONNECTED.fullmatch(text, name.end, article.start):
             return Citation(name.name, article.name, name.start, article.end)
@@ -285,7 +276,7 @@ def citation_validity(question: QuestionSpec, answer: AnswerSpec, settings: Rule
     sources = [_source(context, settings.citation) for context in answer.contexts]
     findings = []
     for (name, article), citation in distinct.items():
-        place = _first(sources, name, article)
+        place = next((i for i, s in enumerate(sources) if article in s.articles and name in s.names), None)
         start, end = view.span(citation.start, citation.end)
         verdict = "unsupported" if place is None else "supported"
         findings.append(Finding("citation", answer.text[start:end], verdict, place, start, end))
@@ -293,10 +284,6 @@ def citation_validity(question: QuestionSpec, answer: AnswerSpec, settings: Rule
     return Result.scored(
         valid / len(findings), detail={"cited": len(findings), "valid": valid}, findings=tuple(findings)
     )
-
-
-def _first(sources: Sequence[_Source], name: str, article: str) -> int | None:
-    return next((i for i, s in enumerate(sources) if article in s.articles and name in s.names), None)
 
 
 def _source(context: ContextSpec, rules: CitationRules) -> _Source:

@@ -9,7 +9,7 @@ American form. What is glued to further digits (102-123-4567), a date or a range
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evaluation.core.registry import YES_NO, Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
@@ -56,11 +56,6 @@ def phones(text: str) -> tuple[Phone, ...]:
     return tuple(phone for match in _PHONE.finditer(text) if (phone := _phone(text, match)) is not None)
 
 
-def numbers_in(texts: Iterable[str]) -> frozenset[str]:
-    """The phone numbers of folded texts."""
-    return frozenset(number for text in texts for phone in phones(text) for number in phone.numbers)
-
-
 def _phone(text: str, match: re.Match[str]) -> Phone | None:
     digits = re.sub(r"\D", "", match[0])
     if match["korean"]:
@@ -96,7 +91,7 @@ def passes_on(sentences: Sequence[str], question: str, passages: Sequence[str]) 
     given = [(_values(sentence), frozenset(content_tokens(sentence))) for sentence in sentences]
     for passage in passages:
         values, words = _values(passage) - asked_values, frozenset(content_tokens(passage)) - asked_words
-        if any(values & said or _weight(words & spoken) >= _LEAST_WEIGHT for said, spoken in given):
+        if any(values & said or sum(map(_weight, words & spoken)) >= _LEAST_WEIGHT for said, spoken in given):
             return True
     return False
 
@@ -110,8 +105,8 @@ def _values(text: str) -> frozenset[str]:
     )
 
 
-def _weight(words: Collection[str]) -> float:
-    return sum(len(word) if is_hangul(word[0]) else len(word) / 2 for word in words)
+def _weight(word: str) -> float:
+    return len(word) if is_hangul(word[0]) else len(word) / 2
 
 
 FLAG = "flag"  # the kind of every finding; the verdict is one of the next three
@@ -170,7 +165,8 @@ def _unknown_phones(asked: str, answer: str, contexts: tuple[ContextSpec, ...]) 
     found = phones(view.text)
     if not found:
         return
-    known = numbers_in([folded(asked), *(folded(_all_of(context)) for context in contexts)])
+    texts = (folded(asked), *(folded(_all_of(context)) for context in contexts))
+    known = frozenset(number for text in texts for phone in phones(text) for number in phone.numbers)
     for phone in found:
         if unknown := [number for number in phone.numbers if number not in known]:
             start, end = view.span(phone.start, phone.end)

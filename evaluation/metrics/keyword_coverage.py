@@ -93,7 +93,9 @@ class KeywordSet:
     def __init__(self, keywords: Keywords, matching: str) -> None:
         self.keywords, self.matching = keywords, matching
         # For each keyword whether it occurs in a text and counts; ``None`` where only the full tiers can tell.
-        self.settled = FirstTier(keywords).states if matching != Tier.SUBSTRING else self._plainly
+        self.settled: Callable[[str], list[bool | None]] = FirstTier(keywords).states
+        if matching == Tier.SUBSTRING:
+            self.settled = lambda text: [any(written in text for written in keyword) for keyword in keywords]
 
     def occurring(self, text: str) -> tuple[list[bool], int]:
         """For each keyword whether it occurs in the text and counts; and how many do."""
@@ -107,9 +109,6 @@ class KeywordSet:
             ]
             return read, sum(read)
 
-    def _plainly(self, text: str) -> list[bool | None]:
-        return [any(written in text for written in keyword) for keyword in self.keywords]
-
 
 class KeywordsInAnswer:
     """What a set of keywords finds in one text: figures at once, hits when they are read."""
@@ -118,7 +117,7 @@ class KeywordsInAnswer:
         self.wanted, self.text = wanted, text
         self.occurring, self.found = wanted.occurring(text)
         self.detail = DeferredMapping(self._made_detail)
-        self.findings = DeferredSequence(self._made_findings)
+        self.findings = DeferredSequence(lambda: tuple(map(keyword_finding, wanted.keywords, self.hits)))
 
     @property
     def share(self) -> float:
@@ -129,10 +128,6 @@ class KeywordsInAnswer:
     def hits(self) -> tuple[KeywordHit | None, ...]:
         """The best hit of each keyword, in their order."""
         return tuple(find_keyword(keyword, self.text, self.wanted.matching) for keyword in self.wanted.keywords)
-
-    def _made_findings(self) -> tuple[Finding, ...]:
-        """One finding per keyword."""
-        return tuple(map(keyword_finding, self.wanted.keywords, self.hits))
 
     def _made_detail(self) -> dict[str, Any]:
         """How many keywords were expected, found and seen in a negated clause, by what matching and analysis."""

@@ -9,7 +9,7 @@ where a later wording of the keyword occurs; ``substring`` for the sources' plai
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -46,6 +46,7 @@ class Tier(StrEnum):
 
 def right_edge(text: str, end: int, *, may_go_on: bool) -> Tier | None:
     """The tier that the characters behind ``end`` of a folded text allow, or ``None`` where they make another word.
+    Particles and endings are told by morphemes, else by the closed list.
 
     Behind a digit only particles and counters may follow ("200은", "200명"), because a product name may go on there
     ("KODEX 200선물인버스"). ``may_go_on``: the keyword is long enough to begin a compound.
@@ -57,18 +58,13 @@ def right_edge(text: str, end: int, *, may_go_on: bool) -> Tier | None:
         return None
     if text[end - 1].isdigit() and starts_with_counter(run):
         return Tier.EXACT
-    if drags_particles(text, end, run):
+    start, stop = sentence_span(text, end - 1)
+    grammar = only_grammar_follows(text[start:stop], end - start, end - start + len(run))
+    if is_particle_chain(text[end - 1], run) if grammar is None else grammar:
         return Tier.PARTICLE
     if not is_hangul(text[end - 1]) and not text[end - 1].isalnum():
         return Tier.EXACT
     return Tier.COMPOUND if may_go_on and not text[end - 1].isdigit() else None
-
-
-def drags_particles(text: str, end: int, run: str) -> bool:
-    """Whether the Hangul ``run`` behind ``end`` is particles and endings only, by morphemes or the closed list."""
-    start, stop = sentence_span(text, end - 1)
-    grammar = only_grammar_follows(text[start:stop], end - start, end - start + len(run))
-    return is_particle_chain(text[end - 1], run) if grammar is None else grammar
 
 
 _LEAST_COMPOUND = 2
@@ -79,8 +75,7 @@ _LEAST_SPLIT = 3
 class Keyword:
     """One wording of a keyword. ``text`` is folded; ``canonical`` is empty where it holds no number or article;
     ``first_value`` is its first number or article; ``without_currency`` is the canonical text of an amount without its
-    원; ``stem`` is the text without one
-    unambiguous particle, empty where it has none."""
+    원; ``stem`` is the text without one unambiguous particle, empty where it has none."""
 
     text: str
     squeezed: str
@@ -161,13 +156,11 @@ def find_keyword(alternatives: tuple[str, ...], original: str, matching: str = "
         hit = _find_written(written, original, matching)
         if hit is None:
             continue
-        tier = hit.tier if position == 0 else Tier.ALTERNATIVE
-        named = KeywordHit(
-            alternatives[0], written, tier, hit.tier, hit.start, hit.end, hit.negated, hit.counts, hit.analysis
-        )
+        if position:
+            hit = replace(hit, keyword=alternatives[0], tier=Tier.ALTERNATIVE)
         if not hit.negated:
-            return named
-        negated = negated or named
+            return hit
+        negated = negated or hit
     return negated
 
 
@@ -209,9 +202,10 @@ def _places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
 def _cheap_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
     text = prepared.text
     for start in _occurrences(keyword.text, text):
-        tier = _edges(text, start, start + len(keyword.text), keyword.may_go_on)
-        if tier and not prepared.is_cut(start, start + len(keyword.text)):
-            yield tier, start, start + len(keyword.text)
+        end = start + len(keyword.text)
+        tier = _edges(text, start, end, keyword.may_go_on)
+        if tier and not prepared.is_cut(start, end):
+            yield tier, start, end
     if keyword.has_hangul and keyword.may_be_split and keyword.squeezed in prepared.squeezed_text:
         yield from _spacing_places(keyword, prepared)
     if keyword.canonical and keyword.first_value in prepared.values:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -240,15 +240,12 @@ def fold(original: str) -> Mapped:
         folded = _SPACES.sub(" ", widened)
         if len(folded) == len(widened) == len(original):
             return Mapped(_fold_exponents(folded))
-    clusters = ((start, end, _folded_cluster(original[start:end])) for start, end in _clusters(original))
+    clusters = ((*span, _folded_cluster(original[slice(*span)])) for span in _clusters(original))
     composed = replaced(original, (c for c in clusters if original[c[0] : c[1]] != c[2]))
     collapsed = replaced(composed.text, ((*m.span(), " ") for m in _SPACES.finditer(composed.text)))
-    return Mapped(_fold_exponents(collapsed.text), _chained(collapsed, composed))
-
-
-def _chained(second: Mapped, first: Mapped) -> tuple[_Change, ...]:
-    """The changes that lead from the second text straight back to where the first came from."""
-    return tuple((i, i + 1, *first.span(*second.span(i, i + 1))) for i in range(len(second.text)))
+    places = range(len(collapsed.text))
+    straight = tuple((i, i + 1, *composed.span(*collapsed.span(i, i + 1))) for i in places)  # back to the original
+    return Mapped(_fold_exponents(collapsed.text), straight)
 
 
 @lru_cache(maxsize=256)
@@ -281,15 +278,9 @@ def _folded_cluster(cluster: str) -> str:
     return unicodedata.normalize("NFC", _ZERO_WIDTH.sub("", cluster)).translate(_FOLDS).casefold()
 
 
-def _clusters(text: str) -> Iterator[tuple[int, int]]:
+def _clusters(text: str) -> Iterable[tuple[int, int]]:
     """Spans within which NFC may compose: a character and the marks or Hangul letters that join it."""
-    start = 0
-    for place in range(1, len(text)):
-        if not _joins(text[place]):
-            yield start, place
-            start = place
-    if text:
-        yield start, len(text)
+    return pairwise((*(place for place in range(len(text)) if not place or not _joins(text[place])), len(text)))
 
 
 def _joins(character: str) -> bool:

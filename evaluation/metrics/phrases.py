@@ -118,8 +118,7 @@ def _stands(text: str, match: re.Match[str]) -> bool:
     return ends and is_boundary(text, match.start()) and not is_spared(text, match.start())
 
 
-PURPOSE = "dont_know"  # the profile's list of this name replaces PHRASES
-PHRASES = (
+PHRASES = (  # which the profile's list ``dont_know`` replaces
     "i don't know", "i do not know", "not sure", "cannot determine", "can't determine", "no information",
     "insufficient data", "insufficient information", "unable to answer", "cannot answer", "can't answer",
     "don't have enough information", "do not have enough information", "not available", "no data", "is unknown",
@@ -149,18 +148,14 @@ def dont_know(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings
     bare = folded(answer.text).strip(" .!\"'()[]")
     if _BARE.fullmatch(bare):
         return Result.scored(1.0, detail={"bare": bare})
-    hit = _admission(answer.text, settings.phrases.get(PURPOSE, PHRASES))
+    view = fold(answer.text)
+    spans = sentences(fold_with_lines(answer.text))
+    limit = len(answer.text) if len(spans) <= _SHORT else view.span(*spans[0])[1]
+    hits = (find_phrase(phrase, answer.text[:limit]) for phrase in settings.phrases.get("dont_know", PHRASES))
+    hit = min((hit for hit in hits if hit is not None and hit.counts), key=lambda hit: hit.start, default=None)
     if hit is None:
         return Result.scored(0.0)
     return Result.scored(1.0, findings=(Finding("flag", hit.phrase, "dont_know", start=hit.start, end=hit.end),))
-
-
-def _admission(text: str, phrases: tuple[str, ...]) -> PhraseHit | None:
-    view = fold(text)
-    spans = sentences(fold_with_lines(text))
-    limit = len(text) if len(spans) <= _SHORT else view.span(*spans[0])[1]
-    hits = (find_phrase(phrase, text[:limit]) for phrase in phrases)
-    return min((hit for hit in hits if hit is not None and hit.counts), key=lambda hit: hit.start, default=None)
 
 
 CORRECT_PREMISE = "should_correct_premise"
@@ -265,9 +260,10 @@ def _judge(
 ) -> tuple[bool, tuple[Finding, ...]]:
     # A check that asks for a negation ("보장" with "않") names in all_of what is to be negated.
     topics_only = any(map(holds_negation, (*phrases.all_of, *phrases.any_of)))
-    all_of = [(phrase, _find(phrase, text, settings)) for phrase in phrases.all_of]
-    any_of = [(phrase, _find(phrase, text, settings)) for phrase in phrases.any_of]
-    none_of = [(phrase, _find(phrase, text, settings)) for phrase in phrases.none_of]
+    all_of, any_of, none_of = (
+        [(phrase, _find(phrase, text, settings)) for phrase in group]
+        for group in (phrases.all_of, phrases.any_of, phrases.none_of)
+    )
     has_all = all(hit is not None and (hit.counts or topics_only) for _, hit in all_of)
     has_any = not any_of or any(hit is not None and hit.counts for _, hit in any_of)
     has_none = not any(hit is not None and hit.counts for _, hit in none_of)

@@ -257,7 +257,7 @@ class PreparedText:
     def canonical(self) -> Mapped:
         """With every number and article in its one spelling, and without the spaces beside Hangul and numbers."""
         spans = {q.start: q for q in self.quantities if not q.is_code}
-        return replaced(self.text, sorted([*_canonical_numbers(self.text, spans), *_spaces_between(self.text, spans)]))
+        return replaced(self.text, sorted([*_canonical_numbers(spans), *_spaces_between(self.text, spans)]))
 
     @cached_property
     def values(self) -> frozenset[str]:
@@ -265,13 +265,12 @@ class PreparedText:
         return frozenset(q.canonical for q in self.quantities)
 
     @cached_property
-    def may_negate(self) -> bool:
-        """Whether anything in the text could negate."""
+    def _may_negate(self) -> bool:
         return holds_negation(self.text)
 
     def is_negated(self, start: int, end: int) -> bool:
         """Whether the place of ``text`` lies in a negated clause."""
-        return self.may_negate and is_negated(self.lined, start, end)
+        return self._may_negate and is_negated(self.lined, start, end)
 
     def is_cut(self, start: int, end: int) -> bool:
         """Whether one of the edges lies inside a number or article, so that a part of a value would be taken for it."""
@@ -291,7 +290,7 @@ def marked(canonical: str) -> str:
     return f"{_OPEN}{canonical}{_CLOSE}"
 
 
-def _canonical_numbers(text: str, spans: dict[int, Quantity]) -> Iterator[tuple[int, int, str]]:
+def _canonical_numbers(spans: dict[int, Quantity]) -> Iterator[tuple[int, int, str]]:
     for quantity in spans.values():
         yield quantity.start, quantity.end, marked(quantity.canonical)
         if quantity.unit:
