@@ -111,30 +111,36 @@ def make_answer_set(
     made = AnswerSet.objects.create(
         project=asked.project, question_set=asked, system_version=version, content_hash="0" * 64, **fields
     )
-    for question in asked.questions.all():
-        make_answer(made, question, texts[question.position % len(texts)] if texts else None)
+    answers = Answer.objects.bulk_create(
+        _answer(made, question, texts[question.position % len(texts)] if texts else None)
+        for question in asked.questions.all()
+    )
+    Context.objects.bulk_create(_context(answer) for answer in answers)
     return made
 
 
 def make_answer(answer_set: AnswerSet, question: Question, text: str | None = None, **fields: Any) -> Answer:
     """An answer with one context that holds its text."""
-    said = f"The capital is city {question.external_id[1:]}." if text is None else text
-    answer = Answer.objects.create(
-        answer_set=answer_set,
-        question=question,
-        **(
-            {
-                "status": "ok",
-                "text": said,
-                "text_hash": hashlib.sha256(said.encode()).hexdigest(),
-                "latency_seconds": 1.5,
-                "retrieves": True,
-            }
-            | fields
-        ),
-    )
-    Context.objects.create(answer=answer, position=0, chunk_id="c1", text=said, score=0.9, source="atlas")
+    answer = _answer(answer_set, question, text, **fields)
+    answer.save()
+    _context(answer).save()
     return answer
+
+
+def _answer(answer_set: AnswerSet, question: Question, text: str | None, **fields: Any) -> Answer:
+    said = f"The capital is city {question.external_id[1:]}." if text is None else text
+    defaults: dict[str, Any] = {
+        "status": "ok",
+        "text": said,
+        "text_hash": hashlib.sha256(said.encode()).hexdigest(),
+        "latency_seconds": 1.5,
+        "retrieves": True,
+    }
+    return Answer(answer_set=answer_set, question=question, **(defaults | fields))
+
+
+def _context(answer: Answer) -> Context:
+    return Context(answer=answer, position=0, chunk_id="c1", text=answer.text, score=0.9, source="atlas")
 
 
 def make_profile(project: Project, spec: dict[str, Any] | None = None, name: str = "plain") -> ProfileVersion:
@@ -196,10 +202,11 @@ def make_scored_run(
     Run.objects.filter(pk=run.pk).update(state=Run.State.COMPLETED)
     run.refresh_from_db()
     given = answers.answers.filter(status="ok").order_by("pk")
+    measured = list(definitions(metrics).values())
     Score.objects.bulk_create(
         _score(run, answer, metric, values[position % len(values)], reason, scorer, rubric)
         for position, answer in enumerate(given)
-        for metric in definitions(metrics).values()
+        for metric in measured
     )
     return run
 
