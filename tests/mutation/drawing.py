@@ -160,7 +160,6 @@ def main() -> None:
     else:
         found = [place for module in house.pure for place in places(module, house.files[module])]
         drawn = list(sample(found, options.size, options.seed))
-    tests = {module: (house.near(module), house.wide(module)) for module in {place.module for place, _ in drawn}}
     with options.out.open("w", encoding="utf-8") as out:
         for place, source in drawn:
             module, path = place.module, str(house.files[place.module])
@@ -173,8 +172,6 @@ def main() -> None:
                 path=path,
                 diff="\n".join(line for line in lines_of_diff if not line.startswith(("---", "+++", "@@"))),
                 source=source,
-                near=tests[module][0],
-                wide=tests[module][1],
             )
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
     print(f"{len(drawn)} mutants in {options.out}")

@@ -17,12 +17,12 @@ from typing import TypedDict
 
 CONTRACT = "Pure packages know no Django and no table"
 PRODUCT = ("evaluation", "review")
-MOST_FILES = 25  # of the tests that reach a module over others: those that are further away notice little
+MOST_FILES = 25  # of the tests that are not near: those that are further away notice little
 MOST_IMPURE_FILES = 6  # they start a database each time
 
 
 class Mutant(TypedDict):
-    """A module's source with one place changed, and the test files that should notice: first those near it."""
+    """A module's source with one place changed."""
 
     name: str
     package: str
@@ -30,8 +30,6 @@ class Mutant(TypedDict):
     path: str
     diff: str
     source: str
-    near: list[str]
-    wide: list[str]
 
 
 def dotted(path: Path) -> str:
@@ -90,13 +88,19 @@ class House:
         return sorted(path for distance, path in distances if distance == nearest)
 
     def wide(self, module: str) -> list[str]:
-        """The other test files that import nothing but pure modules and reach it within its package, and some that need
-        more but import the module itself; where there are none near it, all that reach it, be it over all of the
-        product. The nearest first, those that import least before others."""
-        found = self._distances(module) or self._distances(module, everywhere=True)
-        order = sorted(found.keys() - self.near(module), key=lambda path: (found[path], len(self.tests[path]), path))
-        pure = [path for path in order if self._is_pure(path)]
-        impure = [path for path in order if not self._is_pure(path) and not (found[path] and self.near(module))]
+        """Other test files that reach the module, be it over all of the product: some that import nothing but pure
+        modules, then some that need more. First those whose places and names have most in common with the module's, as
+        a mirroring file has; of these the nearest, and those that import least."""
+        found = self._distances(module, everywhere=True)
+        words = set(module.split(".")[1:])
+
+        def order(path: str) -> tuple[int, int, int, str]:
+            shared = words & set(dotted(Path(path)).replace("test_", "").split("."))
+            return -len(shared), found[path], len(self.tests[path]), path
+
+        others = sorted(found.keys() - self.near(module), key=order)
+        pure = [path for path in others if self._is_pure(path)]
+        impure = [path for path in others if not self._is_pure(path)]
         return pure[:MOST_FILES] + impure[:MOST_IMPURE_FILES]
 
     def _is_pure(self, test: str) -> bool:

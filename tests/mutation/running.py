@@ -17,6 +17,7 @@ import resource
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -30,12 +31,13 @@ from typing import NamedTuple
 import hypothesis
 import pytest
 
-from tests.mutation.modules import Mutant
+from tests.mutation.modules import House, Mutant
 
 PRELOADED = ("django.test", "numpy", "openpyxl", "pydantic", "rest_framework", "schemathesis", "scipy.stats")
 LANES = "not faults and not bench and not crowd and not endurance and not browser"
 OPTIONS = ("-x", "--tb=no", "--hypothesis-profile=mutation", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", LANES)
 NEAR_SECONDS, WIDE_SECONDS = 40, 300  # of processor time
+IDLE_SECONDS = 20  # without any processor time: what a test waits for will not come
 MOST_MEMORY = 4 << 30
 KILLED, SURVIVED, STUCK = "killed", "survived", "killed by a limit"
 
@@ -85,7 +87,7 @@ class Noting:
 
 def attempt(tests: Sequence[str], mutant: Mutant | None, limit: int) -> Found:
     """Run tests in a process of their own, for at most ``limit`` seconds of processor time and thirty times as many
-    of any."""
+    of any; no longer than they do anything at all."""
     log = Path(tempfile.gettempdir(), f"mutant-{os.getpid()}.log")
     log.write_text("", encoding="utf-8")
     if (child := os.fork()) == 0:
@@ -107,6 +109,7 @@ def _test(tests: Sequence[str], mutant: Mutant | None, limit: int, log: Path) ->
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     signal.alarm(30 * limit)
+    threading.Thread(target=_end_when_idle, daemon=True).start()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
@@ -115,10 +118,22 @@ def _test(tests: Sequence[str], mutant: Mutant | None, limit: int, log: Path) ->
     os._exit(pytest.main([*OPTIONS, *tests], plugins=[Noting(log)]))
 
 
+def _end_when_idle() -> None:
+    used = -1.0
+    while (now := time.process_time()) - used > IDLE_SECONDS / 1000:
+        used = now
+        time.sleep(IDLE_SECONDS)
+    os.kill(os.getpid(), signal.SIGALRM)
+
+
+HOUSE = House()
+
+
 def judged(mutant: Mutant) -> tuple[Mutant, Found]:
-    """A mutant with what its tests came to."""
+    """A mutant with what its tests came to, those that there are now."""
     found = Found(SURVIVED, "", 0.0)
-    for tests, limit in ((mutant["near"], NEAR_SECONDS), (mutant["wide"], WIDE_SECONDS)):
+    near, wide = HOUSE.near(mutant["module"]), HOUSE.wide(mutant["module"])
+    for tests, limit in ((near, NEAR_SECONDS), (wide, WIDE_SECONDS)):
         if tests and found.outcome == SURVIVED:
             found = attempt(tests, mutant, limit)
     return mutant, found
@@ -155,6 +170,7 @@ def main() -> int:
     hypothesis.settings.register_profile("mutation", deadline=None, database=None, derandomize=True)
     for name in PRELOADED:  # once, before the forks
         importlib.import_module(name)
+    assert HOUSE.tests  # read once too
     mutants: list[Mutant] = [json.loads(line) for line in options.mutants.read_text(encoding="utf-8").splitlines()]
     done = []
     with multiprocessing.get_context("fork").Pool(options.workers) as pool:

@@ -59,6 +59,7 @@ def test_a_fault_is_an_outcome(judge_server: JudgeServer, fault: actions.Action,
     made = asked(judge_server, fault)
     assert (made.outcome, made.vectors) == (outcome, ())
     assert len(judge_server.requests) == 1
+    assert made.detail or made.raw  # whoever looks for the fault finds something
     assert KEY not in f"{made.detail}{made.raw}"
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.embedding.client import read_embeddings, request_body
+from evaluation.embedding.client import MOST_DIMENSIONS, read_embeddings, request_body
 from evaluation.judging.calls import Outcome
 
 JSON = "application/json; charset=utf-8"
@@ -77,3 +77,9 @@ TREES = st.recursive(
 def test_no_response_breaks_the_reader(data: list[Any], usage: Any) -> None:
     read = read_embeddings(json.dumps({"data": data, "usage": usage}).encode(), JSON, 1)
     assert (read.outcome is Outcome.OK) == (len(read.vectors) == 1)
+
+
+def test_a_vector_may_have_as_many_parts_as_allowed() -> None:
+    longest = [1.0] * MOST_DIMENSIONS
+    assert read_embeddings(body(item(0, *longest)), JSON, 1).outcome is Outcome.OK
+    assert read_embeddings(body(item(0, *longest, 1.0)), JSON, 1).outcome is Outcome.WRONG_CONTENT

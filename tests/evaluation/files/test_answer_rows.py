@@ -146,6 +146,9 @@ def test_a_file_holds_the_answers_of_one_system() -> None:
     assert read_answers(jsonl(row(system="s")), "a.jsonl").system == "s"
     (problem,) = refused(read_answers, jsonl(row(system="s"), row(system="t", question_id="r")), "a.jsonl")
     assert (problem.code, problem.line, problem.params) == ("several_systems", 2, {"systems": "s, t"})
+    rows = [row(system=name, question_id=name) for name in "stuvwx"]
+    (problem,) = refused(read_answers, jsonl(*rows), "a.jsonl")
+    assert problem.params == {"systems": "s, t, u, v, w"}  # five are enough to tell
 
 
 def test_answers_may_stand_in_a_map_with_facts_beside_them() -> None:

@@ -115,6 +115,16 @@ def test_bad_input_is_named_by_task_and_field(broken: Any, expected: tuple[str, 
     assert problems(broken) == [expected]
 
 
+def test_what_stands_in_place_of_the_results_is_named() -> None:
+    annotated = task()
+    annotated["annotations"][0]["result"] = 5
+    with pytest.raises(InvalidFile) as raised:
+        read(annotated)
+    (problem,) = raised.value.problems
+    assert (problem.code, problem.field) == ("not_list", "[0].annotations[0].result")
+    assert problem.params == {"found": "integer"}
+
+
 def test_all_problems_of_all_tasks_are_listed_with_their_lines() -> None:
     text = json.dumps([task(choice("tone", "hot")), task(choice("tone", "icy"), question="q2")], indent=1)
     with pytest.raises(InvalidFile) as raised:
@@ -150,6 +160,9 @@ def test_the_interface_asks_for_each_metric_on_its_scale() -> None:
     number = view.find("Number")
     assert number is not None
     assert (number.get("min"), number.get("max")) == ("0", "1")
+    texts = {one.get("name") for one in view.findall("Text")}
+    asked = {one.get("toName") for kind in ("Choices", "Number", "TextArea") for one in view.findall(kind)}
+    assert asked == {"answer"} <= texts  # every control is about a text that is there
 
 
 JSON = st.recursive(

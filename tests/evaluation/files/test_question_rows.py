@@ -239,6 +239,12 @@ def test_a_wrong_value_is_one_problem_with_its_place(field: str, value: Any, exp
     assert problems_of(row(**{field: value})) == [expected]
 
 
+def test_a_value_that_is_no_truth_is_repeated_in_its_problem() -> None:
+    nuggets = [{"name": "n", "vital": "so"}]
+    (problem,) = refused(read_questions, jsonl(row(nuggets=nuggets)), "a.jsonl")
+    assert problem.params == {"value": "so"}
+
+
 def test_paths_of_hops_are_kept_as_metadata_and_remarked() -> None:
     read_file = read(row(hops=["MANAGES → TRACKS"]))
     assert read_file.questions[0].hops is None
@@ -269,7 +275,8 @@ def test_group_by_may_name_a_second_id_or_the_category() -> None:
 
 def test_group_by_a_field_that_no_row_has_is_refused() -> None:
     (problem,) = refused(read_questions, jsonl(row()), "a.jsonl", group_by="sorce")
-    assert (problem.code, problem.line) == ("group_field_unknown", None)
+    assert (problem.code, problem.line, problem.field) == ("group_field_unknown", None, "sorce")
+    assert problem.params == {"name": "sorce"}
 
 
 def test_the_rest_is_metadata_with_spellings_kept() -> None:

@@ -175,6 +175,8 @@ def test_an_unknown_metric_is_one_problem_with_its_rows_counted() -> None:
     rows = [row(question_id=str(i), metric="fluency") for i in range(3)]
     (problem,) = refused(read_ratings, jsonl(*rows), "a.jsonl", scales=SCALES)
     assert (problem.code, problem.line, problem.params) == ("metric_unknown", 1, {"metric": "fluency", "rows": 3})
+    (long,) = refused(read_ratings, jsonl(row(metric="m" * 81)), "a.jsonl", scales=SCALES)
+    assert long.params["metric"] == "m" * 80
     defined = SCALES | read_definitions(["fluency=1-5"])
     assert len(read_ratings(jsonl(*rows), "a.jsonl", scales=defined).ratings) == 3
 
@@ -192,8 +194,9 @@ def test_definitions_are_scales_by_name() -> None:
 
 @pytest.mark.parametrize("definitions", [["a"], ["=1..5"], ["a=5..1"], ["a=high"], ["a=1..5", "a=bool"]])
 def test_a_definition_that_is_none_is_refused(definitions: list[str]) -> None:
-    with pytest.raises(Refused, match="bad_definition"):
+    with pytest.raises(Refused, match="bad_definition") as refused:
         read_definitions(definitions)
+    assert refused.value.params == {"definition": definitions[-1]}
 
 
 def test_one_rater_rates_an_answer_once_per_metric_and_phase() -> None:
@@ -215,12 +218,12 @@ def pair(**fields: Any) -> dict[str, Any]:
 
 
 def test_pairs_stand_beside_ratings() -> None:
-    read_file = read_ratings(jsonl(pair(domain="d"), row()), "a.jsonl", scales=SCALES)
+    read_file = read_ratings(jsonl(pair(domain="d", reason="shorter"), row()), "a.jsonl", scales=SCALES)
     (read_pair,) = read_file.pairs
     assert len(read_file.ratings) == 1
     assert (read_pair.pair_id, read_pair.value, read_pair.metric) == ("p", -2.0, "preference")
     assert (read_pair.answer_a, read_pair.answer_b) == (PairSide("s", "a"), PairSide("", "b"))
-    assert read_pair.metadata == {"domain": "d"}
+    assert (read_pair.reason, read_pair.metadata) == ("shorter", {"domain": "d"})
 
 
 def test_pairs_keep_the_same_rules() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evaluation.core.errors import InvalidFile
 from evaluation.files.reading import sniff
 from evaluation.files.tree import Limits, Problems
 
@@ -32,3 +33,16 @@ from evaluation.files.tree import Limits, Problems
 )
 def test_format(text: str, name: str, expected: str) -> None:
     assert sniff(text.encode(), name, Problems(name), Limits()).format == expected
+
+
+def test_a_file_may_have_as_many_bytes_as_allowed() -> None:
+    assert sniff(b"a: 1", "x.yaml", Problems("x"), Limits(bytes=4)).format == "yaml"
+    with pytest.raises(InvalidFile) as refused:
+        sniff(b"a: 12", "x.yaml", Problems("x"), Limits(bytes=4))
+    assert [problem.params for problem in refused.value.problems] == [{"size": 5, "limit": 4}]
+
+
+def test_the_line_of_a_nul_counts_blank_lines_before_it() -> None:
+    with pytest.raises(InvalidFile) as refused:
+        sniff(b"\na,b\nx\0,c", "x.csv", Problems("x"), Limits())
+    assert [(problem.code, problem.line) for problem in refused.value.problems] == [("nul_character", 3)]

@@ -140,6 +140,7 @@ def test_an_odd_header_is_noted(text: str, expected: tuple[str, int, str]) -> No
 @pytest.mark.parametrize("text", ['a\n"1\n2', 'a\n"1"2\n'])
 def test_quotes_that_do_not_fit_stop_the_table(text: str) -> None:
     assert [fact[:2] for fact in stopped(read_csv, text)] == [("csv_syntax", 2)]
+    assert [fact[:2] for fact in stopped(read_csv, '"a')] == [("csv_syntax", 1)]
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t"])

@@ -132,6 +132,7 @@ def test_the_loopback_address_is_allowed_where_it_is_listed_and_only_there() -> 
         "::ffff:127.0.0.1",
         "64:ff9b::7f00:1",
         "2002:7f00:1::",
+        "2001:0:4136:e378:8000:63bf:80ff:fffe",  # Teredo: the client's address, inverted, is 127.0.0.1
     ],
 )
 def test_a_public_name_may_not_resolve_to_a_private_address(address: str) -> None:
@@ -154,6 +155,11 @@ def test_a_listed_network_lets_names_resolve_into_it() -> None:
     allowed = AllowList(["https://llm.corp.example", "10.20.0.0/16"])
     assert allowed.permits("llm.corp.example", "10.20.3.4")
     assert not allowed.permits("llm.corp.example", "10.21.3.4")
+
+
+def test_an_address_with_a_zone_is_refused_whatever_the_host() -> None:
+    assert AllowList(["http://localhost"]).permits("localhost", "::1")
+    assert not AllowList(["http://localhost"]).permits("localhost", "::1%lo")
 
 
 @pytest.mark.parametrize("host", ["localhost", "ollama", "gpu1.lan", "vllm.internal"])

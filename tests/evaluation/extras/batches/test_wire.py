@@ -124,8 +124,17 @@ def test_a_batch_is_found_by_its_mark_on_whatever_page(
     assert client.find("mark-4") == made[4]
     assert client.find("mark-5") is None
     monkeypatch.setattr(batch_client, "MOST_PAGES", 1)
-    with pytest.raises(BatchFault):  # not there as far as one looked is not the same as not there
+    with pytest.raises(BatchFault) as fault:  # not there as far as one looked is not the same as not there
         client.find("mark-0")
+    assert fault.value.reply.detail == "the list of batches does not end"
+
+
+def test_a_list_of_batches_that_is_none_is_a_fault_with_its_reason(client: BatchClient) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(batch_client, "read_page", lambda body: None)
+        with pytest.raises(BatchFault) as fault:
+            client.find("mark-0")
+    assert (fault.value.reply.outcome, fault.value.reply.detail) == (Outcome.WRONG_CONTENT, "no list of batches")
 
 
 @pytest.mark.parametrize(
