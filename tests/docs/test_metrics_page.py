@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from evaluation.core.registry import MetricSpec
-from evaluation.embedding.catalogue import EMBEDDING_METRICS
+from evaluation.embedding.similarity import EMBEDDING_METRICS
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.catalogue import RULE_METRICS
-from evaluation.profiles.derived import ANSWER_OVERALL, DERIVED_METRICS
+from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS
 
 DECLARED = (
     *(metric.spec for metric in RULE_METRICS),

@@ -96,6 +96,14 @@ def test_what_makes_no_criterion_is_refused_with_place_and_reason(more: dict[str
     assert all(explain(problem) for problem in refused.value.problems)
 
 
+def test_numbers_of_a_range_stay_as_they_are_written_and_levels_become_whole() -> None:
+    levels = [{"value": 0.0, "text": "None"}, {"value": 1.0, "text": "All"}]
+    texts = {"question": "How much?", "levels": levels}
+    as_range, as_levels = (spec(form=form, en=texts, ko=None).metric("en").levels for form in ("real", "levels"))
+    assert [type(level.value) for level in as_range] == [float, float]
+    assert [type(level.value) for level in as_levels] == [int, int]
+
+
 def test_slots_stand_in_the_order_of_the_closed_list_each_once() -> None:
     found = spec(sees=["persona", "contexts", "persona"], needs=["contexts"])
     assert found.sees == (Slot.CONTEXTS, Slot.PERSONA)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.core.errors import UnknownName
-from evaluation.files.formats import FORMATS, Exports
+from evaluation.files.export import FORMATS, Exports
 
 SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 

@@ -130,6 +130,14 @@ def test_c2_a_server_that_misbehaves_gives_a_reply_with_a_reason_in_time(
     assert {r.status for r in read_reply(reply, EN, ALL).values()} == {Status.FAILED}
 
 
+def test_a_call_without_an_answer_says_so(judge_server: JudgeServer) -> None:
+    assert ask(judge_server, actions.hang()).detail == "no answer in time"
+
+
+def test_a_call_has_two_minutes_unless_told_otherwise() -> None:
+    assert Deadlines() == Deadlines(connect=5.0, read=60.0, total=120.0)
+
+
 @pytest.mark.parametrize("announced", [True, False])
 @pytest.mark.parametrize("code", [200, 500])
 def test_c2_a_body_of_50_megabytes_is_dropped_at_the_cap(judge_server: JudgeServer, announced: bool, code: int) -> None:

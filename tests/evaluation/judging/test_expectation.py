@@ -248,3 +248,17 @@ def test_the_preflight_goes_on_until_a_rung_tells_the_probabilities(
 def test_the_english_rubric_is_read_like_the_korean_one() -> None:
     covered = [covers(rubric.metric(name)) for rubric in (EN, KO) for name in rubric.names]
     assert covered == [True] * 6
+
+
+@pytest.mark.parametrize(("logprob", "chance"), [(0.0, 1.0), (0.01, 1.0), (0.0101, None), (math.log(0.5), 0.5)])
+def test_a_logarithm_a_little_above_that_of_1_is_1_and_beyond_it_makes_no_sense(
+    logprob: float, chance: float | None
+) -> None:
+    tokens = read_tokens([{"token": "4", "logprob": logprob}])
+    assert [token.chances["4"] for token in tokens] == ([] if chance is None else [pytest.approx(chance)])
+
+
+def test_probabilities_are_kept_with_six_digits(judge_server: JudgeServer) -> None:
+    chances = {"correctness": {"4": 0.9123456, "5": 0.0123456}}
+    found = result(asked(judge_server, actions.weighing(chances)))
+    assert found.detail["chances"] == {"4": 0.912346, "5": 0.012346}

@@ -4,11 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
+from evaluation.judging.lexical.claims import best_of, support
 from evaluation.judging.lexical.words import (
     content_words,
     coverage,
     denies,
+    faithfulness,
     level_of,
+    named,
     negates,
     numbers,
     refuses,
@@ -53,6 +57,34 @@ def test_coverage_is_the_mean_share_of_each_wanted_word() -> None:
 )
 def test_levels_begin_at_fixed_shares(share: float, level: int) -> None:
     assert level_of(share) == level
+
+
+def test_faithfulness_is_the_mean_share_of_supported_words_over_the_sentences() -> None:
+    # "oak" and "old" of the first sentence stand in the passage, nothing of the second: (1 + 0) / 2
+    answer = AnswerSpec(text="The oak is old. Pines fly quickly.", contexts=(ContextSpec(text="An old oak."),))
+    assert faithfulness(QuestionSpec(id="q", category="c", text="What grows?"), answer).share == pytest.approx(0.5)
+
+
+def test_a_point_is_named_from_four_fifths_of_its_words_on() -> None:
+    point = ["alpha beta gamma delta epsilon"]
+    assert named(point, content_words("alpha beta gamma delta"))
+    assert not named(point, content_words("alpha beta gamma"))
+
+
+def test_the_best_text_holds_most_of_the_words_and_none_is_best_without_any() -> None:
+    words = content_words("oak elm")
+    assert best_of(words, ["pine", "oak", "oak and elm"]) == 2
+    assert best_of(words, ["oak", "elm"]) == 0
+    assert best_of(words, ["pine"]) is None
+    assert best_of(words, []) is None
+
+
+def test_what_supports_a_claim_is_quoted_as_the_sentence_that_holds_most_of_it() -> None:
+    found = support(
+        "The oak grows in Seoul.", ["Pines are green.", "It is old. The oak grows in Seoul since 1900."], ""
+    )
+    assert (found.context, found.quote) == (1, "The oak grows in Seoul since 1900.")
+    assert (found.verdict, found.reason.en) == ("supported", "100% of its words are in the passages.")
 
 
 def test_numbers_are_the_words_in_digits() -> None:

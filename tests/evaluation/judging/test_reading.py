@@ -37,6 +37,7 @@ def test_a_good_reply_gives_each_metric_its_score_and_its_reason() -> None:
 def test_a_score_off_the_scale_fails_its_metric_alone(score: str) -> None:
     results = read(reply_with(score))
     assert (results["correctness"].status, results["correctness"].reason) == (Status.FAILED, "scale")
+    assert results["correctness"].detail["reason"] == "why"  # what the judge said of it is kept
     assert results["correctness"].value is None
     assert results["faithfulness"].value == results["completeness"].value == 2.0
     assert heard(delivered(reply_with(score))).outcome is Outcome.OK
