@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 
@@ -129,6 +130,23 @@ def test_a_change_by_two_levels_needs_a_reason_and_then_stands(world: World) -> 
     final = Rating.objects.get(metric__name="correctness", phase="final")
     assert (final.value, final.reason_code, final.comment) == (3, "judge_missed_claim", "hm")
     assert Rating.objects.get(metric__name="correctness", phase="initial").value == far
+
+
+@pytest.mark.parametrize("differs", [False, True], ids=["no reveal to come", "a reveal to come"])
+def test_a_refused_value_before_the_reveal_is_told_and_shows_no_judge(world: World, differs: bool) -> None:
+    client, value = world.client("member"), judged(world)
+    if differs:
+        value = 5 if value <= 3 else 1
+    submit(client, world.assignment, values(value, value))
+    item = reverse("review-item", args=[world.assignment.pk])
+    wrong = {"decision": "change", "value:correctness": 9, "value:faithfulness": value}
+    refused = client.post(reverse("review-finalise", args=[world.assignment.pk]), wrong)
+    assert (refused.status_code, refused.headers["Location"]) == (302, item)
+    world.assignment.refresh_from_db()
+    assert world.assignment.revealed_at is None
+    (message,) = get_messages(refused.wsgi_request)
+    assert "Correctness" in str(message)
+    assert not Rating.objects.filter(phase="final").exists()
 
 
 def test_skipping_passes_on_and_can_be_taken_back(world: World) -> None:

@@ -67,10 +67,10 @@ def finalise_item(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         finalise(assignment, changes, by=person(request), active_ms=read_active_ms(request.POST))
     except Refused as refused:
-        if refused.code not in SHOWN_IN_PLACE:
-            messages.error(request, explain_refusal(refused))
-            return redirect("review-item", assignment.pk)
         error = in_words(refused, [row.metric for row in metrics])
+        if refused.code not in SHOWN_IN_PLACE or assignment.revealed_at is None:  # a refusal shows nobody the judge
+            messages.error(request, error)
+            return redirect("review-item", assignment.pk)
         held = held_fields(request.POST, metrics)
         return show_reveal(request, assignment, entered=held, decided=_parts(changes), error=error, status=409)
     return redirect("review-next", assignment.item.queue_id)
