@@ -6,6 +6,7 @@ A case is an item of a queue. Whoever decides it sees neither who rated nor what
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -78,10 +79,9 @@ def open_cases(items: QuerySet[ReviewItem], most: int = 200) -> list[Case]:
     every 200 items that may be cases, until there are enough."""
     keys = list(_candidates(items).values_list("pk", flat=True))
     found: list[Case] = []
+    related = ReviewItem.objects.select_related("queue", "answer__question", "run")
     for start in range(0, len(keys), AT_ONCE):
-        rows = ReviewItem.objects.select_related("queue", "answer__question", "run").in_bulk(
-            keys[start : start + AT_ONCE]
-        )
+        rows = related.in_bulk(keys[start : start + AT_ONCE])
         found += [case for case in cases_of(list(rows.values())) if case.is_open]
         if len(found) >= most:
             break
@@ -96,16 +96,14 @@ def case_of(item: ReviewItem) -> Case:
 
 def cases_of(items: Sequence[ReviewItem]) -> list[Case]:
     """The items as cases, in their order. Four queries."""
-    events = _events(items)
-    ratings = _first_ratings(items)
-    asked: dict[int, set[int]] = {}
-    for queue_id, metric_id in QueueMetric.objects.filter(queue__in={i.queue_id for i in items}).values_list(
-        "queue_id", "metric_id"
-    ):
-        asked.setdefault(queue_id, set()).add(metric_id)
+    events, ratings = _events(items), _first_ratings(items)
+    asked: defaultdict[int, set[int]] = defaultdict(set)
+    rows = QueueMetric.objects.filter(queue__in={i.queue_id for i in items})
+    for queue_id, metric_id in rows.values_list("queue_id", "metric_id"):
+        asked[queue_id].add(metric_id)
     decided = adjudicated([item.answer_id for item in items])
     return [
-        _case(item, events.get(item.pk, []), ratings.get(item.pk, []), decided.get(item.answer_id, frozenset()), asked)
+        _case(item, events[item.pk], ratings[item.pk], decided.get(item.answer_id, frozenset()), asked[item.queue_id])
         for item in items
     ]
 
@@ -115,27 +113,24 @@ def _case(
     events: Sequence[ItemEvent],
     ratings: Sequence[Rating],
     decided: frozenset[int],
-    asked: Mapping[int, Collection[int]],
+    asked: Collection[int],
 ) -> Case:
     apart, tied = _apart(item, ratings, decided)
-    settled = decided.issuperset(asked.get(item.queue_id, ()))
+    settled = decided.issuperset(asked)
     if settled:  # an escalation asked for just that
         events = [event for event in events if event.verb != "escalate"]
     disputed = item.state == ReviewItem.State.DISPUTED
+    # What was taken back does not count.
+    raters = {row.assignment_id for row in ratings if row.assignment and row.assignment.state in RATED}
     why = [
         (Why.ESCALATION, any(event.verb == "escalate" for event in events)),
         (Why.FLAG, any(event.verb == "flag" for event in events)),
         (Why.DIFFERENCE, bool(apart) and tied != set(apart)),
         (Why.TIE, bool(tied)),
-        (Why.PASSED_ON, disputed and not events and not settled and _raters(ratings) < item.reviews_needed),
+        (Why.PASSED_ON, disputed and not events and not settled and len(raters) < item.reviews_needed),
     ]
     named = tuple(reason for reason, holds in why if holds)
     return Case(item, named, apart, tuple(events), tuple(ratings), decided)
-
-
-def _raters(ratings: Sequence[Rating]) -> int:
-    """How many people have rated the item; what was taken back does not count."""
-    return len({row.assignment_id for row in ratings if row.assignment and row.assignment.state in RATED})
 
 
 def _candidates(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
@@ -163,24 +158,22 @@ def _apart_in(items: QuerySet[ReviewItem]) -> QuerySet[Any]:
     return found
 
 
-def _events(items: Sequence[ReviewItem]) -> dict[int, list[ItemEvent]]:
+def _events(items: Sequence[ReviewItem]) -> defaultdict[int, list[ItemEvent]]:
     ruled = EventRuling.objects.filter(event=OuterRef("pk"))
     rows = ItemEvent.objects.filter(~Exists(ruled), assignment__item__in=items, verb__in=RAISED)
-    found: dict[int, list[ItemEvent]] = {}
+    found: defaultdict[int, list[ItemEvent]] = defaultdict(list)
     for event in rows.select_related("assignment").order_by("pk"):
-        found.setdefault(event.assignment.item_id, []).append(event)
+        found[event.assignment.item_id].append(event)
     return found
 
 
-def _first_ratings(items: Sequence[ReviewItem]) -> dict[int, list[Rating]]:
+def _first_ratings(items: Sequence[ReviewItem]) -> defaultdict[int, list[Rating]]:
     rows = Rating.objects.filter(assignment__item__in=items, phase="initial").select_related("metric", "assignment")
-    newest: dict[tuple[int, int], Rating] = {}
-    for row in rows.order_by("seq", "pk"):
-        newest[row.assignment_id or 0, row.metric_id] = row
-    found: dict[int, list[Rating]] = {}
+    newest = {(row.assignment_id, row.metric_id): row for row in rows.order_by("seq", "pk")}
+    found: defaultdict[int, list[Rating]] = defaultdict(list)
     for row in newest.values():
         if row.assignment:
-            found.setdefault(row.assignment.item_id, []).append(row)
+            found[row.assignment.item_id].append(row)
     return found
 
 
@@ -188,24 +181,23 @@ def _apart(
     item: ReviewItem, ratings: Sequence[Rating], decided: Collection[int]
 ) -> tuple[dict[int, float], frozenset[int]]:
     """Metric -> distance where two first ratings lie as far apart as the queue says, and which of them are ties."""
-    by_metric: dict[int, list[Rating]] = {}
+    by_metric: defaultdict[int, list[Rating]] = defaultdict(list)
     for row in ratings:
         if not row.cannot_judge and row.metric_id not in decided:
-            by_metric.setdefault(row.metric_id, []).append(row)
+            by_metric[row.metric_id].append(row)
     apart, tied = {}, set()
     for metric_id, rows in by_metric.items():
         scale = rows[0].metric.read_scale()
         furthest = max((distance(scale, one, other) for one, other in combinations(rows, 2)), default=0.0)
-        split = scale.kind in {ScaleKind.CLASS, ScaleKind.YES_NO} and majority(_said(row) for row in rows) is None
+        split = (
+            scale.kind in {ScaleKind.CLASS, ScaleKind.YES_NO}
+            and majority(str(row.label if row.value is None else row.value) for row in rows) is None
+        )
         if split:
             tied.add(metric_id)
         if split or furthest >= item.queue.adjudicate_from > 0:
             apart[metric_id] = furthest
     return apart, frozenset(tied)
-
-
-def _said(row: Rating) -> str:
-    return str(row.label if row.value is None else row.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,17 +133,9 @@ def adjudicate(
         rows = list(Override.objects.filter(answer=answer, metric=metric).order_by("seq"))
         if seen is not None and seen != (rows[-1].seq if rows else 0):
             raise Refused("changed_meanwhile")
-        made = insert_decision(
-            answer,
-            metric,
-            Override.Kind.ADJUDICATION,
-            rows,
-            text,
-            by,
-            value,
-            label,
-            judge_seen=exposed(by, answer.pk),
-        )
+        made = Override(kind=Override.Kind.ADJUDICATION, value=value, label=label, reason=text, by=by)
+        made.judge_seen = exposed(by, answer.pk)
+        insert_decision(answer, metric, rows, made)
         for item in items:
             settle_case(item)
     return made

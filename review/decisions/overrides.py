@@ -3,7 +3,7 @@ many answers, the same value with the same reason, each a row of its own that ca
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.core.exceptions import PermissionDenied
@@ -45,7 +45,8 @@ def override(
     check_value(metric.name, metric.read_scale(), value, label)
     with transaction.atomic():
         rows = _rows(answer, metric, by)
-        return insert_decision(answer, metric, Kind.OVERRIDE, rows, text, by, value, label)
+        made = Override(kind=Kind.OVERRIDE, value=value, label=label, reason=text, by=by)
+        return insert_decision(answer, metric, rows, made)
 
 
 def revert(answer: Answer, metric: MetricDefinition, *, reason: str, by: User) -> Override:
@@ -59,7 +60,7 @@ def revert(answer: Answer, metric: MetricDefinition, *, reason: str, by: User) -
         rows = _rows(answer, metric, by)
         if standing(rows) is None:
             raise Refused("nothing_to_revert")
-        return insert_decision(answer, metric, Kind.REVERT, rows, text, by, None, None)
+        return insert_decision(answer, metric, rows, Override(kind=Kind.REVERT, reason=text, by=by))
 
 
 def metric_of(answer: Answer, name: str) -> MetricDefinition:
@@ -68,9 +69,7 @@ def metric_of(answer: Answer, name: str) -> MetricDefinition:
     :raises UnknownName: for a name that nothing defines.
     """
     said = Q(Exists(Score.objects.filter(answer=answer, metric=OuterRef("pk"))))
-    said |= Q(Exists(Rating.objects.filter(answer=answer, metric=OuterRef("pk"))))
-    known = MetricDefinition.objects.filter(said, name=name).order_by("-version").first()
-    return known or definitions([name])[name]
+    return _newest(said | Q(Exists(Rating.objects.filter(answer=answer, metric=OuterRef("pk")))), name)
 
 
 def may_override(user: User, answer: Answer) -> bool:
@@ -99,33 +98,17 @@ def _rows(answer: Answer, metric: MetricDefinition, by: User) -> list[Override]:
 def insert_decision(
     answer: Answer,
     metric: MetricDefinition,
-    kind: Override.Kind,
-    rows: list[Override],
-    reason: str,
-    by: User,
-    value: float | None,
-    label: str | None,
-    *,
-    judge_seen: bool = True,
+    rows: Sequence[Override],
+    made: Override,
 ) -> Override:
-    """Insert the next row; the unique number refuses the second of two people who decide at once."""
-    seq = rows[-1].seq + 1 if rows else 1
+    """Insert the row that follows ``rows``; the unique number refuses the second of two people who decide at once."""
+    made.answer, made.metric, made.seq = answer, metric, rows[-1].seq + 1 if rows else 1
     try:
         with transaction.atomic():
-            made = Override.objects.create(
-                answer=answer,
-                metric=metric,
-                seq=seq,
-                kind=kind,
-                value=value,
-                label=label,
-                reason=reason,
-                by=by,
-                judge_seen=judge_seen,
-            )
+            made.save(force_insert=True)
     except IntegrityError as error:
         raise Refused("changed_meanwhile") from error
-    audit.record(by, f"score_{kind}", answer, metric=metric.name, override=made.pk)
+    audit.record(made.by, f"score_{made.kind}", answer, metric=metric.name, override=made.pk)
     return made
 
 
@@ -237,8 +220,11 @@ def metric_of_run(run: Run, name: str) -> MetricDefinition:
 
     :raises UnknownName: for a name that nothing defines.
     """
-    scored = MetricDefinition.objects.filter(Exists(Score.objects.filter(run=run, metric=OuterRef("pk"))), name=name)
-    return scored.order_by("-version").first() or definitions([name])[name]
+    return _newest(Q(Exists(Score.objects.filter(run=run, metric=OuterRef("pk")))), name)
+
+
+def _newest(known: Q, name: str) -> MetricDefinition:
+    return MetricDefinition.objects.filter(known, name=name).order_by("-version").first() or definitions([name])[name]
 
 
 def _rated_by(user: User, run: Run, answers: set[int]) -> set[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
@@ -20,7 +22,9 @@ from review.ratings.settling import PASSED, RATED
 def queues_of(user: Person) -> QuerySet[ReviewQueue]:
     """The queues the person leads or is a member of, newest first."""
     led = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
-    mine = Q(pk__in=_memberships(user).values("queue"))
+    reached = access.projects_with(user, Action.RATE).values("pk")
+    rows = QueueMember.objects.filter(queue__project__in=reached)
+    mine = Q(pk__in=(rows.filter(reviewer=user) if isinstance(user, User) else rows.none()).values("queue"))
     return ReviewQueue.objects.filter(led | mine).order_by("-id")
 
 
@@ -140,38 +144,30 @@ def answer_to_override(user: Person, pk: int | str) -> Answer:
     :raises PermissionDenied: for others who may see the answer.
     """
     answer = _one(Answer.objects.select_related("answer_set", "question"), pk)
-    if not isinstance(user, User) or not access.roles_in(user, answer.answer_set.project_id):
-        raise Http404
-    if may_override(user, answer):
-        return answer
-    if access.may(user, answer.answer_set.project_id, Action.VIEW):
-        raise PermissionDenied
-    raise Http404
+    _check_override(user, answer.answer_set.project_id, lambda person: may_override(person, answer))
+    return answer
 
 
 def run_to_override(user: Person, pk: int | str) -> Run:
-    """A run for a lead, or for somebody who has rated an answer of it.
-
-    :raises Http404: for strangers to the project, and for reviewers who have rated none.
-    :raises PermissionDenied: for others who may see the run.
-    """
+    """A run for a lead, or for somebody who has rated an answer of it; refused as :func:`answer_to_override` does."""
     run = _one(Run.objects.all(), pk)
-    if not isinstance(user, User) or not access.roles_in(user, run.project_id):
+
+    def allowed(person: User) -> bool:
+        rated = Assignment.objects.filter(
+            reviewer=person, item__answer__answer_set_id=run.answer_set_id, state__in=RATED
+        )
+        expert = access.may(person, run.project_id, Action.RATE) and rated.exists()
+        return expert or access.may(person, run.project_id, Action.OVERRIDE)
+
+    _check_override(user, run.project_id, allowed)
+    return run
+
+
+def _check_override(user: Person, project_id: int, allowed: Callable[[User], bool]) -> None:
+    if not isinstance(user, User) or not access.roles_in(user, project_id):
         raise Http404
-    rated = Assignment.objects.filter(reviewer=user, item__answer__answer_set_id=run.answer_set_id, state__in=RATED)
-    expert = access.may(user, run.project_id, Action.RATE) and rated.exists()
-    if expert or access.may(user, run.project_id, Action.OVERRIDE):
-        return run
-    if access.may(user, run.project_id, Action.VIEW):
-        raise PermissionDenied
-    raise Http404
-
-
-def _memberships(user: Person) -> QuerySet[QueueMember]:
-    if not isinstance(user, User):
-        return QueueMember.objects.none()
-    reached = access.projects_with(user, Action.RATE).values("pk")
-    return QueueMember.objects.filter(reviewer=user, queue__project__in=reached)
+    if not allowed(user):
+        raise PermissionDenied if access.may(user, project_id, Action.VIEW) else Http404
 
 
 def _row_id(pk: int | str) -> int:

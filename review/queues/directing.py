@@ -22,12 +22,12 @@ from django.utils.translation import gettext, ngettext, override
 
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused
-from evaluation.models import RoleGrant, User
+from evaluation.models import User
 from review.models import Assignment, ItemEvent, QueueMember, Reminder, Reservation, ReviewItem, ReviewQueue
 from review.models.queue_spec import SETTINGS
 from review.models.queues import FIRST_OCCASION
-from review.queues.making import add_members
-from review.queues.progress import own_progresses
+from review.queues.making import add_members, check_people
+from review.queues.progress import own_progress
 from review.ratings.leases import lease_end
 from review.ratings.settling import RATED, locked, settle
 
@@ -123,12 +123,7 @@ def invite(queue: ReviewQueue, people: Sequence[User], *, by: User | None) -> No
 
     :raises Refused: ``no_reviewers``, or ``not_in_project``.
     """
-    if not people:
-        raise Refused("no_reviewers")
-    granted = RoleGrant.objects.filter(project=queue.project_id, user__in=people).values_list("user_id", flat=True)
-    known = set(granted) | {one.pk for one in people if one.is_superuser}
-    if strangers := [one.get_username() for one in people if one.pk not in known]:
-        raise Refused("not_in_project", people=strangers)
+    check_people(people, queue.project_id)
     with transaction.atomic():
         add_members(queue, people)
         audit.record(by, "queue_people_added", queue, people=sorted(one.pk for one in people))
@@ -228,10 +223,7 @@ def _due(now: datetime) -> Iterator[tuple[ReviewQueue, User, int]]:
         state=ReviewQueue.State.OPEN, deadline__gt=now, deadline__lte=now + timedelta(hours=hours[-1])
     )
     for queue in soon:
-        if queue.deadline is None:
-            continue
-        left = queue.deadline - now
-        fitting = next(number for number in hours if left <= timedelta(hours=number))
+        fitting = next(number for number in hours if queue.deadline and queue.deadline - now <= timedelta(hours=number))
         for member in queue.members.filter(reviewer__is_active=True).select_related("reviewer"):
             if left_to_rate(queue, member.reviewer):
                 yield queue, member.reviewer, fitting
@@ -239,12 +231,8 @@ def _due(now: datetime) -> Iterator[tuple[ReviewQueue, User, int]]:
 
 def left_to_rate(queue: ReviewQueue, user: User) -> int:
     """How many items may still come to the person."""
-    own = own_progresses([queue], user)[queue.pk]
-    return max(0, own.items - own.rated - own.skipped - own.flagged) if _still_open(queue) else 0
-
-
-def _still_open(queue: ReviewQueue) -> bool:
-    return queue.items.filter(state="open", occasion=FIRST_OCCASION).exists()
+    left = own_progress(queue, user).left
+    return left if queue.items.filter(state="open", occasion=FIRST_OCCASION).exists() else 0
 
 
 def _claim(queue: ReviewQueue, user: User, hours: int) -> Reminder | None:

@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, OuterRef
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from evaluation.core.registry import Scale, ScaleKind
+from evaluation.core.registry import ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from evaluation.work.lifecycle import RunConfig
@@ -19,7 +19,7 @@ from review.evidence.order import new_seed
 from review.evidence.scored_values import MachineValue, machine_values
 from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue
 from review.statistics.sampling.draw import CERTAIN, draw
-from review.statistics.sampling.member import Drawn, DrawParams, Member, Strategy
+from review.statistics.sampling.member import DrawParams, Member, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,17 @@ def make_draw(
             planned_after_looking=bool(looked),
             created_by=by,
         )
-        FrameMember.objects.bulk_create((_row(made, one) for one in drawn), batch_size=2_000)
+        rows = (
+            FrameMember(
+                draw=made,
+                answer_id=one.key,
+                stratum=_short(one.stratum),
+                probability=one.probability,
+                sampled=one.sampled,
+            )
+            for one in drawn
+        )
+        FrameMember.objects.bulk_create(rows, batch_size=2_000)
     return made
 
 
@@ -144,24 +154,20 @@ def left_over(certain: Collection[int], asked: Iterable[int]) -> set[int]:
     wanted = set(asked)
     rated = Rating.objects.filter(answer__in=certain, phase="initial", source="review")
     waiting = ReviewItem.objects.filter(answer__in=certain, queue__state=ReviewQueue.State.OPEN)
-    rated_for: dict[int, set[int]] = {}
-    for answer, metric in rated.values_list("answer", "metric").distinct():
-        rated_for.setdefault(answer, set()).add(metric)
-    waits_for: dict[int, set[int]] = {}
-    for answer, metric in waiting.values_list("answer", "queue__metrics__metric").distinct():
-        waits_for.setdefault(answer, set()).add(metric)
-    return {
-        answer
-        for answer in certain
-        if not any(answer in found and wanted <= found[answer] for found in (rated_for, waits_for))
-    }
+    done: set[int] = set()
+    for pairs in (rated.values_list("answer", "metric"), waiting.values_list("answer", "queue__metrics__metric")):
+        found: dict[int, set[int]] = {}
+        for answer, metric in pairs.distinct():
+            found.setdefault(answer, set()).add(metric)
+        done |= {answer for answer, metrics in found.items() if wanted <= metrics}
+    return set(certain) - done
 
 
 def strata_of(made: Draw) -> list[Stratum]:
     """Strata with their sizes, by name."""
-    sizes = made.frame.values("stratum").annotate(n=Count("pk")).order_by("stratum")
-    taken = dict(made.frame.filter(sampled=True).values("stratum").annotate(n=Count("pk")).values_list("stratum", "n"))
-    return [Stratum(row["stratum"], row["n"], taken.get(row["stratum"], 0)) for row in sizes]
+    sizes = made.frame.values_list("stratum").annotate(Count("pk")).order_by("stratum")
+    taken = dict(made.frame.filter(sampled=True).values_list("stratum").annotate(Count("pk")))
+    return [Stratum(name, size, taken.get(name, 0)) for name, size in sizes]
 
 
 def _answers(run: Run) -> Iterable[tuple[int, str, str, str]]:
@@ -184,13 +190,15 @@ def _steering_value(values: Collection[tuple[MetricDefinition, MachineValue]]) -
         return None
     if len({(metric.scale, metric.direction) for metric, _ in numbers}) == 1:
         return statistics.fmean(value for _, value in numbers)
-    return statistics.fmean(_share(metric.read_scale(), metric.direction, value) for metric, value in numbers)
+    return statistics.fmean(share_of_scale(metric, value) for metric, value in numbers)
 
 
-def _share(scale: Scale, direction: str, value: float) -> float:
+def share_of_scale(metric: MetricDefinition, value: float) -> float:
+    """A value as a share of the metric's scale, more being better."""
+    scale = metric.read_scale()
     width = scale.width if scale.kind is not ScaleKind.CLASS else 1.0
     share = (value - scale.low) / width
-    return 1.0 - share if direction == "lower" else share
+    return 1.0 - share if metric.direction == "lower" else share
 
 
 def _stored(params: DrawParams, size: int, metrics: Sequence[MetricDefinition]) -> dict[str, object]:
@@ -204,16 +212,6 @@ def _stored(params: DrawParams, size: int, metrics: Sequence[MetricDefinition]) 
         "share": params.share,
         "pilot_sd": dict(params.pilot_sd),
     }
-
-
-def _row(made: Draw, one: Drawn) -> FrameMember:
-    return FrameMember(
-        draw=made,
-        answer_id=one.key,
-        stratum=_short(one.stratum),
-        probability=one.probability,
-        sampled=one.sampled,
-    )
 
 
 def _short(stratum: str) -> str:

@@ -33,17 +33,17 @@ _STRATEGIES = tuple(strategy.value.replace("_", " ") for strategy in Strategy if
 _SHORTEST = 3  # shorter names occur in ordinary words
 
 
-def neutral_name(name: str, runs: Sequence[Run], *, hide_system: bool, number: int) -> str:
-    """The queue's name: the given one, else question set and number.
+def _neutral_name(name: str, runs: Sequence[Run], *, hide_system: bool) -> str:
+    """The queue's name: the given one, else question set and number in the project.
 
     :raises Refused: ``queue_name_tells`` where it holds the name of a strategy, judge or model, or, with systems
         hidden, of a system or run.
     """
     if not name.strip():
+        number = ReviewQueue.objects.filter(project=runs[0].project_id).count() + 1
         return f"{runs[0].answer_set.question_set.name} · {number}"[:200]
-    told = [word for word in _telling(runs, hide_system=hide_system) if _stands_in(word, name)]
-    if told:
-        raise Refused("queue_name_tells", words=sorted(set(told)))
+    if told := {word for word in _telling(runs, hide_system=hide_system) if _stands_in(word, name)}:
+        raise Refused("queue_name_tells", words=sorted(told))
     return name.strip()[:200]
 
 
@@ -87,8 +87,11 @@ def make_queue(
     :raises UnknownName: for a metric that nothing defines.
     """
     chosen, people, sharing = _chosen(runs), list(dict.fromkeys(reviewers)), sharing or Sharing()
-    _check_people(people, chosen[0].project_id, spec, sharing)
-    name = neutral_name(spec.name, chosen, hide_system=spec.hide_system, number=_number(chosen[0]))
+    check_people(people, chosen[0].project_id)
+    if spec.reviews_needed > len(people):
+        raise Refused("too_few_reviewers", needed=spec.reviews_needed, people=len(people))
+    sharing.check(spec.distribution, people)
+    name = _neutral_name(spec.name, chosen, hide_system=spec.hide_system)
     made_up = {"name": name, "seed": new_seed() if spec.seed is None else spec.seed}
     queue = ReviewQueue.objects.create(project_id=chosen[0].project_id, created_by=by, **(spec.columns | made_up))
     _add_metrics(queue, chosen[0], metrics_of(chosen, metrics))
@@ -99,7 +102,7 @@ def make_queue(
     return queue
 
 
-def params_of(run: Run, params: ParamsByRun) -> DrawParams | None:
+def _params_of(run: Run, params: ParamsByRun) -> DrawParams | None:
     """What the draw from this run is told."""
     return params if params is None or isinstance(params, DrawParams) else params.get(run.pk)
 
@@ -176,18 +179,20 @@ def _drawn(
     """The answers to review, each with the run whose judge will be shown."""
     wanted: dict[int, int] = {}
     strategy, size = spec.strategy, spec.size
-    if not takes_part(size, strategy):
+    if not _takes_part(size, strategy):
         raise Refused("size_below_one", size=size)
     for run, share in zip(runs, shares(runs, size), strict=True):
-        if takes_part(share, strategy):
-            made = make_draw(run, strategy, share, new_seed_of(queue, run), by, queue, params=params_of(run, params))
+        if _takes_part(share, strategy):
+            # The queue's own seed for the first run, others derived from it, so that draws are independent.
+            seed = queue.seed if not queue.draws.exists() else ring_offset(queue.seed, -run.pk)
+            made = make_draw(run, strategy, share, seed, by, queue, params=_params_of(run, params))
             wanted |= {answer: run.pk for answer in answers_to_review(made) if answer not in wanted}
     if not wanted:
         raise Refused("nothing_picked" if strategy == Strategy.HAND_PICKED else "empty_frame")
     return wanted
 
 
-def takes_part(share: int, strategy: Strategy | str) -> bool:
+def _takes_part(share: int, strategy: Strategy | str) -> bool:
     """Whether a run gives answers: with a share of the size below one, only where the size does not matter."""
     return share >= 1 or strategy in {Strategy.ALL, Strategy.HAND_PICKED}
 
@@ -230,11 +235,6 @@ def _give_out(queue: ReviewQueue, wanted: Mapping[int, int], people: Sequence[Us
     reserve_items(queue, items, people, sharing)
 
 
-def new_seed_of(queue: ReviewQueue, run: Run) -> int:
-    """The draw's seed: the queue's own for the first run, others derived from it, so that draws are independent."""
-    return queue.seed if not queue.draws.exists() else ring_offset(queue.seed, -run.pk)
-
-
 def shares(runs: Sequence[Run], size: int) -> list[int]:
     """``size`` shared among the runs in proportion to their frames, largest remainders first."""
     if len(runs) == 1:
@@ -257,21 +257,17 @@ def _chosen(runs: Run | Sequence[Run]) -> list[Run]:
     return chosen
 
 
-def _number(run: Run) -> int:
-    """The number of the project's next queue."""
-    return ReviewQueue.objects.filter(project=run.project_id).count() + 1
+def check_people(people: Sequence[User], project_id: int) -> None:
+    """Refuse people who cannot review in the project.
 
-
-def _check_people(people: Sequence[User], project_id: int, spec: QueueSpec, sharing: Sharing) -> None:
+    :raises Refused: ``no_reviewers``, or ``not_in_project``.
+    """
     if not people:
         raise Refused("no_reviewers")
     granted = RoleGrant.objects.filter(project=project_id, user__in=people).values_list("user_id", flat=True)
     known = set(granted) | {one.pk for one in people if one.is_superuser}
     if strangers := [one.get_username() for one in people if one.pk not in known]:
         raise Refused("not_in_project", people=strangers)
-    if spec.reviews_needed > len(people):
-        raise Refused("too_few_reviewers", needed=spec.reviews_needed, people=len(people))
-    sharing.check(spec.distribution, people)
 
 
 SECONDS_PER_METRIC = 25.0  # a first guess, until the project has a pace of its own
@@ -323,8 +319,8 @@ def queue_preview(
     strata, by_run = 0, {}
     for run, share in zip(runs, shares(runs, spec.size), strict=True):
         members = frame_of(run, steering_metrics(run, asked))
-        told = replace(params_of(run, params) or DrawParams(), spread=members.spread)
-        takes = members.members and takes_part(share, spec.strategy)
+        told = replace(_params_of(run, params) or DrawParams(), spread=members.spread)
+        takes = members.members and _takes_part(share, spec.strategy)
         drawn = draw(members.members, spec.strategy, share, 0, told) if takes else []
         chances |= {member.key: [] for member in members.members if member.key not in chances}
         for one in drawn:

@@ -3,7 +3,6 @@ alone; which of a reviewer's last steps can be taken back; and which questions m
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from review.evidence.rating_input import FlagKind
 from review.models import Assignment, ItemEvent, Rating, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.models.statements import KEPT_FOR, LAST_RATED, NOT_FOR_ALL, OWN_PROGRESS
+from review.queues.draws import share_of_scale
 from review.ratings.settling import RATED
 
 QUICK_MS = 3_000  # a decision about a whole answer in less is worth a look, and no error
@@ -126,14 +126,13 @@ def own_progresses(queues: Sequence[ReviewQueue], user: User) -> dict[int, OwnPr
     them walks a queue: a reviewer waits for this with every item."""
     found = {pk: done for pk, *done in OWN_PROGRESS.rows(user=user.pk, queues=[queue.pk for queue in queues])}
     items = _own_items(queues, user)
-    return {
-        queue.pk: _own(items[queue.pk] + _repeats(queue, items[queue.pk]), *found.get(queue.pk, (0, 0, 0, None)))
-        for queue in queues
-    }
-
-
-def _own(items: int, rated: int, skipped: int, flagged: int, median_ms: float | None) -> OwnProgress:
-    return OwnProgress(items, rated, skipped, flagged, None if median_ms is None else float(median_ms) / 1000)
+    own = {}
+    for queue in queues:
+        rated, skipped, flagged, median_ms = found.get(queue.pk, (0, 0, 0, None))
+        median = None if median_ms is None else float(median_ms) / 1000
+        all_of_them = items[queue.pk] + _repeats(queue, items[queue.pk])
+        own[queue.pk] = OwnProgress(all_of_them, rated, skipped, flagged, median)
+    return own
 
 
 def _own_items(queues: Sequence[ReviewQueue], user: User) -> dict[int, int]:
@@ -188,21 +187,13 @@ def queue_progress(queue: ReviewQueue) -> QueueProgress:
         .annotate(n=Count("pk"), needed=Sum("reviews_needed"))
     )
     counts = {row["state"]: (row["n"], row["needed"]) for row in rows.order_by()}
-    items = {state: count for state, (count, _) in counts.items()}
+    items = Counter({state: count for state, (count, _) in counts.items()})
     given = Assignment.objects.filter(item__queue=queue, item__occasion=FIRST_OCCASION, state__in=RATED)
     counted = given.aggregate(ratings=Count("pk"), reached=Count("item", distinct=True))
-    total = sum(items.values())
     needed = sum(needed for state, (_, needed) in counts.items() if state != ReviewItem.State.WITHDRAWN)
+    states = {state.value: items[state] for state in ReviewItem.State}
     return QueueProgress(
-        items=total,
-        open=items.get(ReviewItem.State.OPEN, 0),
-        done=items.get(ReviewItem.State.DONE, 0),
-        disputed=items.get(ReviewItem.State.DISPUTED, 0),
-        withdrawn=items.get(ReviewItem.State.WITHDRAWN, 0),
-        reached=counted["reached"],
-        ratings=counted["ratings"],
-        ratings_needed=needed,
-        reviewers=tuple(_members(queue)),
+        items=items.total(), **counted, **states, ratings_needed=needed, reviewers=tuple(_members(queue))
     )
 
 
@@ -279,29 +270,19 @@ def doubtful_questions(queue: ReviewQueue) -> list[DoubtfulQuestion]:
     rows = Question.objects.in_bulk(wanted)
     items = queue.items.filter(answer__question__in=wanted).order_by().values_list("answer__question")
     first = dict(items.annotate(first=Min("pk")))
-    found = [_doubtful(rows[pk], first[pk], shares.get(pk, {}), flags.get(pk, Counter())) for pk in wanted]
-    return sorted(found, key=_doubt)
-
-
-def _doubtful(
-    question: Question, item_id: int, shares: Mapping[int, list[float]], flags: Counter[str]
-) -> DoubtfulQuestion:
-    return DoubtfulQuestion(
-        question=question,
-        item_id=item_id,
-        answers=len(shares),
-        ratings=sum(map(len, shares.values())),
-        best=_best(shares) if shares else None,
-        flags=dict(flags),
+    found = []
+    for pk in wanted:
+        of = shares.get(pk, {})
+        ratings, best = sum(map(len, of.values())), _best(of) if of else None
+        found.append(DoubtfulQuestion(rows[pk], first[pk], len(of), ratings, best, dict(flags.get(pk, {}))))
+    return sorted(
+        found,
+        key=lambda one: (-sum(one.flags.values()), 1.0 if one.best is None else one.best, one.question.pk),
     )
 
 
-def _doubt(one: DoubtfulQuestion) -> tuple[int, float, int]:
-    return -sum(one.flags.values()), 1.0 if one.best is None else one.best, one.question.pk
-
-
 def _best(of_answer: Mapping[int, Iterable[float]]) -> float:
-    return max(math.fsum(values) / len(list(values)) for values in of_answer.values())
+    return max(map(statistics.fmean, of_answer.values()))
 
 
 def _shares(queue: ReviewQueue, metrics: Mapping[int, MetricDefinition]) -> dict[int, dict[int, list[float]]]:
@@ -315,18 +296,10 @@ def _shares(queue: ReviewQueue, metrics: Mapping[int, MetricDefinition]) -> dict
         last[assignment, metric] = (question, answer, metric, value)
     found: dict[int, dict[int, list[float]]] = {}
     for question, answer, metric, value in last.values():
-        share = _share(metrics[metric], value) if metric in metrics else None
-        if share is not None:
-            found.setdefault(question, {}).setdefault(answer, []).append(share)
+        asked = metrics.get(metric)
+        if asked and asked.read_scale().kind is not ScaleKind.CLASS:
+            found.setdefault(question, {}).setdefault(answer, []).append(share_of_scale(asked, value))
     return found
-
-
-def _share(metric: MetricDefinition, value: float) -> float | None:
-    scale = metric.read_scale()
-    if scale.kind is ScaleKind.CLASS:
-        return None
-    share = (value - scale.low) / scale.width
-    return 1.0 - share if metric.direction == "lower" else share
 
 
 def _flags(queue: ReviewQueue) -> dict[int, Counter[str]]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.registry import Scale
@@ -214,16 +214,11 @@ def card_metrics(rows: Sequence[QueueMetric], language: str, item: ReviewItem) -
     """The queue's metrics with question and level texts, and the item's parts where a metric is rated by them."""
     wanted = "ko" if language.startswith("ko") else "en"
     foreign = [r.rubric_version for r in rows if r.rubric_version and r.rubric_version.language != wanted]
-    translated = (
-        {
-            (rubric.family, rubric.version): rubric
-            for rubric in RubricVersion.objects.filter(
-                family__in=[r.family for r in foreign], version__in=[r.version for r in foreign], language=wanted
-            )
-        }
-        if foreign
-        else {}
-    )
+    translated: dict[tuple[str, int], RubricVersion] = {}
+    if foreign:
+        named = {"family__in": [r.family for r in foreign], "version__in": [r.version for r in foreign]}
+        stored = RubricVersion.objects.filter(**named, language=wanted)
+        translated = {(rubric.family, rubric.version): rubric for rubric in stored}
     return tuple(_metric(row, translated, wanted, item) for row in rows)
 
 
@@ -233,18 +228,13 @@ def _metric(
     pinned = row.rubric_version
     shown = _in_language(pinned, translated, language) if pinned else None
     asked = next((m for m in shown.metrics if m.name == row.metric.name), None) if shown else None
-    found = replace(
-        card_metric(row.metric, asked, language, shown.language if shown else language),
-        by_reference=_by_reference(row.metric, shown),
-    )
-    if not is_by_parts(row.metric):
-        return found
-    return replace(
-        found,
-        verdicts=_verdicts(row.metric, asked),
-        parts=offered_parts(item, row.metric),
-        adds=may_add(row.metric),
-    )
+    found = card_metric(row.metric, asked, language, shown.language if shown else language)
+    more: dict[str, Any] = {"by_reference": _by_reference(row.metric, shown)}
+    if is_by_parts(row.metric):
+        texts = _anchors(asked)
+        more["verdicts"] = tuple(Verdict(name, texts.get(name, "")) for name in verdicts_of(row.metric))
+        more |= {"parts": offered_parts(item, row.metric), "adds": may_add(row.metric)}
+    return replace(found, **more)
 
 
 def _by_reference(metric: MetricDefinition, rubric: Rubric | None) -> bool:
@@ -262,7 +252,7 @@ def card_metric(metric: MetricDefinition, asked: RubricMetric | None, language: 
     """A metric titled in ``language``, with question and levels where a rubric in the language ``written_in`` has
     them."""
     scale: Scale = metric.read_scale()
-    anchors = {label.label: label.text for label in asked.labels} if asked else {}
+    anchors = _anchors(asked)
     return CardMetric(
         name=metric.name,
         title=metric.title.get(language) or metric.name,
@@ -278,10 +268,9 @@ def card_metric(metric: MetricDefinition, asked: RubricMetric | None, language: 
     )
 
 
-def _verdicts(metric: MetricDefinition, asked: RubricMetric | None) -> tuple[Verdict, ...]:
-    """The metric's verdicts, with the rubric's words where it has them."""
-    texts = {label.label: label.text for label in asked.labels} if asked else {}
-    return tuple(Verdict(name, texts.get(name, "")) for name in verdicts_of(metric))
+def _anchors(asked: RubricMetric | None) -> dict[str, str]:
+    """The rubric's words for labels and verdicts."""
+    return {label.label: label.text for label in asked.labels} if asked else {}
 
 
 def _in_language(pinned: RubricVersion, translated: Mapping[tuple[str, int], RubricVersion], language: str) -> Rubric:
@@ -311,23 +300,32 @@ def _link(metadata: object) -> str:
 
 
 class KeyAction(StrEnum):
-    """What a single key does. ``change`` belongs to the reveal, all others to the card."""
+    """What a single key does, with the key that usually does it. ``change`` belongs to the reveal, all others to the
+    card."""
 
-    NEXT = "next"
-    PREVIOUS = "previous"
-    CANNOT_JUDGE = "cannot_judge"
-    SKIP = "skip"
-    FLAG = "flag"
-    ESCALATE = "escalate"
-    COMMENT = "comment"
-    SUGGEST = "suggest"
-    RUBRIC = "rubric"
-    REFERENCE = "reference"
-    RAW = "raw"
-    PASSAGE_BEFORE = "passage_before"
-    PASSAGE_AFTER = "passage_after"
-    UNDO = "undo"
-    CHANGE = "change"
+    usual: str
+
+    def __new__(cls, name: str, usual: str) -> Self:
+        """An action by its name."""
+        made = str.__new__(cls, name)
+        made._value_, made.usual = name, usual
+        return made
+
+    NEXT = "next", "KeyJ"
+    PREVIOUS = "previous", "KeyK"
+    CANNOT_JUDGE = "cannot_judge", "KeyX"
+    SKIP = "skip", "KeyS"
+    FLAG = "flag", "KeyF"
+    ESCALATE = "escalate", "KeyE"
+    COMMENT = "comment", "KeyC"
+    SUGGEST = "suggest", "KeyG"
+    RUBRIC = "rubric", "KeyR"
+    REFERENCE = "reference", "KeyA"
+    RAW = "raw", "KeyM"
+    PASSAGE_BEFORE = "passage_before", "BracketLeft"
+    PASSAGE_AFTER = "passage_after", "BracketRight"
+    UNDO = "undo", "KeyZ"
+    CHANGE = "change", "KeyE"
 
 
 #: Every key that may be chosen, with what is printed on it.
@@ -344,23 +342,7 @@ CODES: dict[str, str] = {f"Key{letter}": letter.lower() for letter in string.asc
     "Backslash": "\\",
 }
 
-DEFAULTS: dict[KeyAction, str] = {
-    KeyAction.NEXT: "KeyJ",
-    KeyAction.PREVIOUS: "KeyK",
-    KeyAction.CANNOT_JUDGE: "KeyX",
-    KeyAction.SKIP: "KeyS",
-    KeyAction.FLAG: "KeyF",
-    KeyAction.ESCALATE: "KeyE",
-    KeyAction.COMMENT: "KeyC",
-    KeyAction.SUGGEST: "KeyG",
-    KeyAction.RUBRIC: "KeyR",
-    KeyAction.REFERENCE: "KeyA",
-    KeyAction.RAW: "KeyM",
-    KeyAction.PASSAGE_BEFORE: "BracketLeft",
-    KeyAction.PASSAGE_AFTER: "BracketRight",
-    KeyAction.UNDO: "KeyZ",
-    KeyAction.CHANGE: "KeyE",
-}
+DEFAULTS = {action: action.usual for action in KeyAction}
 ON_REVEAL = frozenset({KeyAction.CHANGE})
 
 
@@ -368,7 +350,9 @@ def keys_from(stored: object) -> dict[KeyAction, str]:
     """The keys in use: the usual ones, changed as a person stored it. What is not on the list is passed over, so that
     nothing but a key of the list ever reaches a page."""
     own = stored if isinstance(stored, Mapping) else {}
-    return {action: _known(own.get(action)) or code for action, code in DEFAULTS.items()}
+    wanted = {action: own.get(action) for action in DEFAULTS}
+    known = {action: code for action, code in wanted.items() if isinstance(code, str) and code in CODES}
+    return DEFAULTS | known
 
 
 def checked_keys(wanted: Mapping[str, str]) -> dict[str, str]:
@@ -385,8 +369,3 @@ def checked_keys(wanted: Mapping[str, str]) -> dict[str, str]:
     if twice := [CODES[code] for code, times in used.items() if times > 1]:
         raise Refused("key_used_twice", keys=twice)
     return {str(action): code for action, code in chosen.items() if code != DEFAULTS[action]}
-
-
-def _known(code: object) -> str:
-    """The key if it is on the list, else an empty text."""
-    return code if isinstance(code, str) and code in CODES else ""

@@ -200,12 +200,11 @@ def _take(item: ReviewItem, queue: ReviewQueue, member: Any, *, again: bool) -> 
     """
     item.queue = queue
     try:
-        found = _leased_again(item, queue, member) if again else _leased_first(item, queue, member)
+        if found := (_leased_again if again else _leased_first)(item, queue, member):
+            return found
     except IntegrityError as error:
         raise _Lost(item.pk) from error
-    if found is None:
-        raise _Lost(item.pk)
-    return found
+    raise _Lost(item.pk)
 
 
 def _leased_again(item: ReviewItem, queue: ReviewQueue, member: Any) -> Assignment | None:

@@ -51,7 +51,8 @@ class JudgeSaid:
 
 @dataclass(frozen=True, slots=True)
 class Finalised:
-    """What stands after the reveal. ``changed`` names the metrics whose value was changed."""
+    """What stands after a last word. ``changed`` names the metrics whose value was changed; none where everything
+    stayed as it was."""
 
     assignment: Assignment
     changed: tuple[str, ...]
@@ -96,18 +97,20 @@ def reveal(assignment: Assignment) -> list[JudgeSaid]:
 
 def judge_said(assignment: Assignment) -> list[JudgeSaid]:
     """What the judge said, metric by metric. Only for people who may see it: after a reveal, or in assisted mode."""
-    item = assignment.item
-    metrics = [row.metric for row in item.queue.metrics.select_related("metric").order_by("position", "id")]
-    said = answer_values(item.run_id, item.answer_id, [metric.pk for metric in metrics])
+    said = _said(assignment.item)
     own = _newest(assignment, "initial")
-    return [_beside(item, metric, said.get(metric.pk), own.get(metric.pk)) for metric in metrics]
+    return [_beside(assignment.item, metric, one, own.get(metric.pk)) for metric, one in said]
 
 
 def said_of_item(item: ReviewItem) -> list[JudgeSaid]:
     """The same for an item without a reviewer beside it: for who decided on it."""
+    return [JudgeSaid(metric, one, None, 0.0) for metric, one in _said(item)]
+
+
+def _said(item: ReviewItem) -> list[tuple[MetricDefinition, MachineValue | None]]:
     metrics = [row.metric for row in item.queue.metrics.select_related("metric").order_by("position", "id")]
     said = answer_values(item.run_id, item.answer_id, [metric.pk for metric in metrics])
-    return [JudgeSaid(metric, said.get(metric.pk), None, 0.0) for metric in metrics]
+    return [(metric, said.get(metric.pk)) for metric in metrics]
 
 
 def finalise(
@@ -248,22 +251,21 @@ def _beside(item: ReviewItem, metric: MetricDefinition, said: MachineValue | Non
     return JudgeSaid(metric, said, own, apart, tuple((part.text, part.verdict) for part in parts))
 
 
-@dataclass(frozen=True, slots=True)
-class RatedAgain:
-    """``changed`` names the metrics with a new row; none where everything stayed as it was."""
+def check_sender(assignment: Assignment, by: User, key: str) -> None:
+    """Refuse what is not the person's own, or has no key that makes it one decision.
 
-    assignment: Assignment
-    changed: tuple[str, ...]
-    repeated: bool = False
+    :raises Refused: ``not_yours`` or ``bad_key``.
+    """
+    if by.pk != assignment.reviewer_id:
+        raise Refused("not_yours")
+    if not 0 < len(key) <= KEY_LIMIT:
+        raise Refused("bad_key", limit=KEY_LIMIT)
 
 
 def standing_ratings(assignment: Assignment) -> dict[str, Rating]:
     """What counts of the reviewer's own now, by metric: the newest final rating, else the newest first one."""
     rows = Rating.objects.filter(assignment=assignment).select_related("metric").prefetch_related("rated_parts")
-    found: dict[str, Rating] = {}
-    for row in sorted(rows, key=lambda one: (one.phase == "final", one.seq)):
-        found[row.metric.name] = row
-    return found
+    return {row.metric.name: row for row in sorted(rows, key=_when)}
 
 
 def standing_by_assignment(
@@ -272,9 +274,13 @@ def standing_by_assignment(
     """The same for several assignments, by primary key, and the adjudicated metrics by answer. Two queries."""
     rows = Rating.objects.filter(assignment__in=assignments).select_related("metric")
     found: dict[int, dict[str, Rating]] = {}
-    for row in sorted(rows, key=lambda one: (one.phase == "final", one.seq)):
+    for row in sorted(rows, key=_when):
         found.setdefault(row.assignment_id or 0, {})[row.metric.name] = row
     return found, adjudicated([one.item.answer_id for one in assignments])
+
+
+def _when(row: Rating) -> tuple[bool, int]:
+    return row.phase == "final", row.seq
 
 
 def adjudicated_metrics(assignment: Assignment) -> frozenset[int]:
@@ -290,23 +296,20 @@ def rate_again(
     by: User,
     idempotency_key: str,
     active_ms: int | None = None,
-) -> RatedAgain:
+) -> Finalised:
     """Store new final ratings where the value differs from what stands. Agreement still uses the first ones.
 
     :raises Refused: ``not_yours``, ``not_finished`` before the item was finished, ``queue_closed``,
         ``metrics_unknown``, ``adjudicated_already``, ``bad_key``, or what :func:`review.ratings.reveals.finalise`
         refuses of a change.
     """
-    if by.pk != assignment.reviewer_id:
-        raise Refused("not_yours")
-    if not 0 < len(idempotency_key) <= KEY_LIMIT:
-        raise Refused("bad_key", limit=KEY_LIMIT)
+    check_sender(assignment, by, idempotency_key)
     with transaction.atomic():
         locked(assignment.item_id)  # neither an undo nor a lead's decision comes between looking and storing
         return _rate_again(assignment, changes, idempotency_key, active_ms)
 
 
-def _rate_again(assignment: Assignment, changes: Mapping[str, Change], key: str, active_ms: int | None) -> RatedAgain:
+def _rate_again(assignment: Assignment, changes: Mapping[str, Change], key: str, active_ms: int | None) -> Finalised:
     if not Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.FINISHED).exists():
         raise Refused("not_finished")
     if not ReviewQueue.objects.filter(pk=assignment.item.queue_id, state=ReviewQueue.State.OPEN).exists():
@@ -319,16 +322,6 @@ def _rate_again(assignment: Assignment, changes: Mapping[str, Change], key: str,
     closed = adjudicated_metrics(assignment)
     if any(standing[name].metric_id in closed for name in wanted):
         raise Refused("adjudicated_already")
-    return _store(assignment, standing, wanted, key, active_ms)
-
-
-def _store(
-    assignment: Assignment,
-    standing: Mapping[str, Rating],
-    wanted: Mapping[str, Change],
-    key: str,
-    active_ms: int | None,
-) -> RatedAgain:
     rows = [final_row(assignment, standing[name], change, active_ms) for name, change in wanted.items()]
     for row in rows:
         now = standing[row.metric.name]
@@ -337,7 +330,7 @@ def _store(
     keys = [row.idempotency_key for row in rows]
     changed = tuple(wanted)
     if Rating.objects.filter(idempotency_key__in=keys).exists():
-        return RatedAgain(assignment, changed, repeated=True)
+        return Finalised(assignment, changed, repeated=True)
     try:
         with transaction.atomic():
             insert_final(assignment, rows, wanted)
@@ -345,4 +338,4 @@ def _store(
                 ItemEvent.objects.create(assignment=assignment, verb="again")
     except IntegrityError as error:
         raise Refused("already_rated") from error
-    return RatedAgain(assignment, changed)
+    return Finalised(assignment, changed)

@@ -34,7 +34,7 @@ from review.models import (
 )
 from review.models.statements import CLAIM, STANDING
 from review.ratings.leases import lease_end, loaded, regain, renew
-from review.ratings.reveals import KEY_LIMIT, is_due
+from review.ratings.reveals import KEY_LIMIT, check_sender, is_due
 from review.ratings.settling import RATED, comes_again, locked, plan_repeat, settle
 
 State = Assignment.State
@@ -179,10 +179,7 @@ def submit(
         ``not_held``, ``not_yours``, ``bad_key``, ``metrics_missing``, ``metrics_unknown``, or what
         :meth:`review.evidence.rating_input.Given.check` and :func:`review.evidence.rated_claims.with_figures` refuse.
     """
-    if by.pk != assignment.reviewer_id:
-        raise Refused("not_yours")
-    if not 0 < len(idempotency_key) <= KEY_LIMIT:
-        raise Refused("bad_key", limit=KEY_LIMIT)
+    check_sender(assignment, by, idempotency_key)
     metrics = metrics_of(assignment.item.queue)
     values = with_figures(assignment.item, [row.metric for row in metrics], values)
     _check(metrics, values, comment)

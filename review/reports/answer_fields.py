@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from evaluation.core.registry import JUDGED
 from evaluation.core.samples import Status
 from evaluation.judging.formulas import PARTIAL, SUPPORTED
 from evaluation.metrics.keyword_coverage import MISSING
-from evaluation.models import Finding, Score
+from evaluation.models import Score
 from evaluation.profiles.arithmetic import Passing, band_of
 from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.scoring.writing import counting
@@ -20,31 +19,23 @@ from review.reports.profile_section import each_answer, flags_of
 Fields = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """A counting score with its findings."""
-
-    score: Score
-    findings: Sequence[Finding]
-
-
 def answer_fields(basis: Gathered) -> dict[int, Fields]:
     """The fields of each answer, by its key. Two queries, one more where the profile has automatic failures."""
     profile = basis.profile
     rows = counting(basis.run).filter(metric__name__in=profile.metrics, repeat=1).select_related("metric")
     found: dict[int, Fields] = {answer.answer_id: {} for answer in basis.sides.machine.answers}
     for score in rows.prefetch_related("findings").order_by("answer_id", "metric__name").iterator(chunk_size=2000):
-        _add(profile, found.setdefault(score.answer_id, {}), _Scored(score, list(score.findings.all())))
+        _add(profile, found.setdefault(score.answer_id, {}), score)
     _add_overall(basis, found)
     return found
 
 
-def _add(profile: ProfileSpec, fields: Fields, one: _Scored) -> None:
-    score, name = one.score, one.score.metric.name
+def _add(profile: ProfileSpec, fields: Fields, score: Score) -> None:
+    name = score.metric.name
     number = None if score.value is None else profile.report_value(name, score.value)
     fields[profile.report_name(name)] = score.label if score.label is not None else number
     if score.status == Status.SCORED and name in PARTS:
-        fields |= PARTS[name](one)
+        fields |= PARTS[name](score)
     else:  # the names stand there all the same, so that every answer has the same fields
         for absent in NAMES.get(name, ()):
             fields.setdefault(absent, None)
@@ -77,47 +68,43 @@ def _add_overall(basis: Gathered, found: Mapping[int, Fields]) -> None:
                 fields["automatic_failures"] = list(verdict.flags)
 
 
-def _cited(one: _Scored) -> Fields:
-    return {"cited_chunks": one.score.detail.get("cited", []), "uncited_chunks": one.score.detail.get("uncited", [])}
+def _cited(one: Score) -> Fields:
+    return {"cited_chunks": one.detail.get("cited", []), "uncited_chunks": one.detail.get("uncited", [])}
 
 
-def _nuggets(one: _Scored) -> Fields:
-    covered = [f.text for f in one.findings if f.verdict not in {MISSING, "unsupported", PARTIAL, "negated"}]
-    missing = [f.text for f in one.findings if f.text not in covered]
+def _nuggets(one: Score) -> Fields:
+    covered = [f.text for f in one.findings.all() if f.verdict not in {MISSING, "unsupported", PARTIAL, "negated"}]
+    missing = [f.text for f in one.findings.all() if f.text not in covered]
     return {"covered_nuggets": covered, "missing_nuggets": missing}
 
 
-def _claims(one: _Scored) -> Fields:
+def _claims(one: Score) -> Fields:
     return {
-        "supported_claims": [f.text for f in one.findings if f.verdict == SUPPORTED],
-        "unsupported_claims": [f.text for f in one.findings if f.verdict != SUPPORTED],
+        "supported_claims": [f.text for f in one.findings.all() if f.verdict == SUPPORTED],
+        "unsupported_claims": [f.text for f in one.findings.all() if f.verdict != SUPPORTED],
     }
 
 
-def _steps(one: _Scored) -> Fields:
-    detail = one.score.detail
-    return {
-        "suggested_queries": detail.get("suggested_queries", []),
-        "action_items": detail.get("action_items", []),
-        "urgency": one.score.label,
-    }
+def _steps(one: Score) -> Fields:
+    detail = one.detail
+    return {name: detail.get(name, []) for name in ("suggested_queries", "action_items")} | {"urgency": one.label}
 
 
-def _remarks(one: _Scored) -> Fields:
+def _remarks(one: Score) -> Fields:
     """Issues and strengths stand with whichever of the four scores was read first."""
     found: Fields = {}
     for name, kind in (("issues", "issue"), ("strengths", "strength")):
-        listed = [f.text for f in one.findings if f.kind == kind]
-        if listed or one.score.metric.name == "accuracy":
+        listed = [f.text for f in one.findings.all() if f.kind == kind]
+        if listed or one.metric.name == "accuracy":
             found[name] = listed
     return found
 
 
-def _grade(one: _Scored) -> Fields:
-    return {"grade": one.score.detail.get("grade")}
+def _grade(one: Score) -> Fields:
+    return {"grade": one.detail.get("grade")}
 
 
-PARTS: Mapping[str, Callable[[_Scored], Fields]] = {
+PARTS: Mapping[str, Callable[[Score], Fields]] = {
     "citation_coverage": _cited,
     "nugget_coverage": _nuggets,
     "nugget_support": _nuggets,

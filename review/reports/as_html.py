@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -35,49 +34,7 @@ from review.reports.sections import (
 HERE = Output.HTML
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of texts under its name."""
-
-    name: str
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRow:
-    """An answer with what is said of it and its effective values, a star at those that people gave."""
-
-    question_id: str
-    category: str
-    question: str
-    language: str
-    answer: str
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class HtmlReport:
-    """Everything that ``review/report_file.html`` shows."""
-
-    language: str
-    title: str
-    about: tuple[tuple[str, str], ...]
-    gate: str
-    gate_reasons: tuple[str, ...]
-    reason: str
-    overall: charts.Forest
-    overall_notes: tuple[str, ...]
-    overall_facts: tuple[tuple[str, str], ...]
-    metric_forest: charts.Forest | None
-    metric_columns: tuple[str, ...]
-    metrics: tuple[Row, ...]
-    pictures: str
-    category_columns: tuple[str, ...]
-    categories: tuple[Row, ...]
-    category_tables: tuple[tuple[str, tuple[Row, ...]], ...]
-    answer_columns: tuple[str, ...]
-    answers: tuple[AnswerRow, ...]
-    provenance: tuple[tuple[str, str], ...]
+Rows = list[tuple[str, tuple[str, ...]]]  # texts under their names
 
 
 def html_report(report: Report, answers: Iterable[ToldAnswer], gate: Gate | None, pictures: str = "") -> str:
@@ -86,30 +43,29 @@ def html_report(report: Report, answers: Iterable[ToldAnswer], gate: Gate | None
     shown = [line for line in report.metrics if line.latency is None]
     titles = {line.name: line.title.in_language(language) for line in shown}
     of_metric = [*METRICS.entries(HERE), *COVERAGE.entries(HERE)]
-    page = HtmlReport(
-        language=language,
-        title=header.name,
-        about=_facts(RUN, report),
-        gate=gate_line(gate) if gate else "",
-        gate_reasons=tuple(gate_reasons(gate)) if gate else (),
-        reason=explain_reason(header.reason) if header.reason else "",
-        overall=_overall(report),
-        overall_notes=tuple(notes(report.overall.corrected, titles)),
-        overall_facts=_facts(OVERALL, report),
-        metric_forest=_metrics_drawn(shown, language),
-        metric_columns=_titles(of_metric),
-        metrics=tuple(
-            Row(f"{line.title.in_language(language)} ({line.scale})", _cells(of_metric, line))
-            for line in report.metrics
-        ),
-        pictures=pictures,
-        category_columns=(*_titles(BY_CATEGORY.entries(HERE)), *titles.values()),
-        categories=tuple(_category(line, titles) for line in report.categories),
-        category_tables=tuple(_three(table) for table in category_tables(report, language)),
-        answer_columns=(*_titles(ANSWERS.entries(HERE)), *titles.values()),
-        answers=tuple(_answer(told, titles) for told in answers),
-        provenance=tuple(_provenance(report)),
-    )
+    page = {
+        "language": language,
+        "title": header.name,
+        "about": _facts(RUN, report),
+        "gate": gate_line(gate) if gate else "",
+        "gate_reasons": gate_reasons(gate) if gate else (),
+        "reason": explain_reason(header.reason) if header.reason else "",
+        "overall": _overall(report),
+        "overall_notes": notes(report.overall.corrected, titles),
+        "overall_facts": _facts(OVERALL, report),
+        "metric_forest": _metrics_drawn(shown, language),
+        "metric_columns": _titles(of_metric),
+        "metrics": [
+            (f"{line.title.in_language(language)} ({line.scale})", _cells(of_metric, line)) for line in report.metrics
+        ],
+        "pictures": pictures,
+        "category_columns": (*_titles(BY_CATEGORY.entries(HERE)), *titles.values()),
+        "categories": [_category(line, titles) for line in report.categories],
+        "category_tables": [_three(table) for table in category_tables(report, language)],
+        "answer_columns": (*_titles(ANSWERS.entries(HERE)), *titles.values()),
+        "answers": [_answer(told, titles) for told in answers],
+        "provenance": list(_provenance(report)),
+    }
     return render_to_string("review/report_file.html", {"page": page})
 
 
@@ -146,7 +102,7 @@ def _row(label: str, shape: charts.Shape, figure: Figure) -> charts.ForestRow:
 def _metrics_drawn(lines: Sequence[MetricLine], language: str) -> charts.Forest | None:
     """Every metric with a mean on one axis, as a share of its scale: corrected where it is, else reviewed, else as it
     came; ``None`` where no metric has one."""
-    rows = [row for line in lines if (row := _metric_drawn(line, line.title.in_language(language))) is not None]
+    rows = [row for line in lines if (row := _metric_drawn(line, line.title.in_language(language)))]
     return charts.forest(rows) if rows else None
 
 
@@ -165,33 +121,30 @@ def _metric_drawn(line: MetricLine, title: str) -> charts.ForestRow | None:
     return None
 
 
-def _category(line: CategoryLine, titles: Mapping[str, str]) -> Row:
+def _category(line: CategoryLine, titles: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     means = [line.metrics[name][0] if name in line.metrics else None for name in titles]
     texts = (NOTHING if figure is None or figure.value is None else f"{figure.value:.2f}" for figure in means)
-    return Row(category_name(line.name) or NOTHING, (*_cells(BY_CATEGORY.entries(HERE), line), *texts))
+    return category_name(line.name) or NOTHING, (*_cells(BY_CATEGORY.entries(HERE), line), *texts)
 
 
-def _three(table: CategoryTable) -> tuple[str, tuple[Row, ...]]:
-    rows = (
-        Row(
-            category_name(one.name) or NOTHING,
-            (str(one.answers), _figure(one.judge_only), _figure(one.reviewed), _figure(one.corrected)),
-        )
-        for one in table.rows
-    )
-    return table.title, tuple(rows)
+def _three(table: CategoryTable) -> tuple[str, Rows]:
+    figures = ((one, (one.judge_only, one.reviewed, one.corrected)) for one in table.rows)
+    return table.title, [
+        (category_name(one.name) or NOTHING, (str(one.answers), *map(_figure, three))) for one, three in figures
+    ]
 
 
-def _answer(told: ToldAnswer, titles: Mapping[str, str]) -> AnswerRow:
+def _answer(told: ToldAnswer, titles: Mapping[str, str]) -> dict[str, Any]:
+    """An answer with what is said of it and its effective values, a star at those that people gave."""
     answer = told.line.answer
-    return AnswerRow(
-        question_id=answer.question_id,
-        category=category_name(answer.category),
-        question=answer.question,
-        language=language_of(answer.question),
-        answer=told.text,
-        cells=(*_cells(ANSWERS.entries(HERE), told), *(_value(told.line, name) for name in titles)),
-    )
+    return {
+        "question_id": answer.question_id,
+        "category": category_name(answer.category),
+        "question": answer.question,
+        "language": language_of(answer.question),
+        "answer": told.text,
+        "cells": (*_cells(ANSWERS.entries(HERE), told), *(_value(told.line, name) for name in titles)),
+    }
 
 
 def _value(line: AnswerLine, name: str) -> str:
@@ -204,10 +157,7 @@ def _value(line: AnswerLine, name: str) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    if figure.value is None:
-        return why_withheld(figure)
-    ends = "" if figure.low is None or figure.high is None else f" ({figure.low:.2f} – {figure.high:.2f})"
-    return f"{figure.value:.2f}{ends}"
+    return why_withheld(figure) if figure.value is None else figure.text(2, "–")
 
 
 def _provenance(report: Report) -> Iterator[tuple[str, str]]:

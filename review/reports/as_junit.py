@@ -151,15 +151,8 @@ def _properties(report: Report) -> dict[str, str]:
 
 def _text(value: Any) -> str:
     if isinstance(value, Figure):
-        return _figure(value)
+        return value.withheld if value.value is None else value.text(4, "to")
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _figure(figure: Figure) -> str:
-    if figure.value is None:
-        return figure.withheld
-    ends = "" if figure.low is None or figure.high is None else f" ({figure.low:.4f} to {figure.high:.4f})"
-    return f"{figure.value:.4f}{ends}"
 
 
 def _clean(text: str) -> str:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label, MissingPart
-from evaluation.profiles.spec import ProfileSpec
 from review.evidence.effective import Source
 from review.evidence.experts import agreement_ratings, effective_ratings
 from review.evidence.run_evidence import Said
 from review.reports.figure import Figure, Withheld, plain, withheld
-from review.reports.gathering import Correction, Gathered
+from review.reports.gathering import Gathered
 from review.reports.lines import CategoryLine, MetricLine, category_lines, corrected_of_category, metric_lines
-from review.reports.scores import Sides, SideScore, score_side
+from review.reports.scores import SideScore, score_side
 from review.statistics.correction.outcome import Target
 
 
@@ -42,14 +41,13 @@ class ThreeScores:
     mean_shift: float | None
 
 
-def three_scores(
-    run: Run, profile: ProfileSpec, sides: Sides, machine: SideScore, reviewed: SideScore, correction: Correction
-) -> ThreeScores:
+def three_scores(basis: Gathered) -> ThreeScores:
     """The three overall scores, or why each is withheld. A run that is not finished has none; one without all parts
     of the profile has only a figure labelled as partial, never an overall score."""
-    values = list(sides.found.values.values())
+    run, machine = basis.run, basis.machine
+    values = list(basis.sides.found.values.values())
     human = {value.answer_id for value in values if value.human}
-    n = len(sides.machine.answers)
+    n = len(basis.sides.machine.answers)
     judge_only = _named(run, machine, n)
     partial = machine.outcome.label in {Label.RULES_ONLY, Label.PARTIAL}
     return ThreeScores(
@@ -57,16 +55,16 @@ def three_scores(
         weight=machine.outcome.weight,
         missing=machine.outcome.missing,
         judge_only=judge_only,
-        reviewed=_named(run, reviewed, n) if human else withheld(Withheld.NOT_REVIEWED, n),
-        corrected=_corrected(run, profile, machine, correction, Target.THIS_RUN),
-        corrected_over_questions=_corrected(run, profile, machine, correction, Target.QUESTIONS_LIKE_THESE),
+        reviewed=_named(run, basis.reviewed, n) if human else withheld(Withheld.NOT_REVIEWED, n),
+        corrected=_corrected(basis, Target.THIS_RUN),
+        corrected_over_questions=_corrected(basis, Target.QUESTIONS_LIKE_THESE),
         part_only=machine.figure if partial and run.state in Run.ENDED and not machine.figure.withheld else None,
         answers=n,
         reviewed_answers=len(human),
         overrides=sum(value.source is Source.OVERRIDE for value in values),
         unresolved=sum(value.unresolved for value in values),
-        examples=any(row.example for row in correction.said.ratings),
-        mean_shift=mean_shift(correction.said),
+        examples=any(row.example for row in basis.said.ratings),
+        mean_shift=mean_shift(basis.said),
     )
 
 
@@ -80,13 +78,13 @@ def _named(run: Run, side: SideScore, n: int) -> Figure:
     return dataclasses.replace(withheld(str(label), n), worst=side.figure.worst, best=side.figure.best)
 
 
-def _corrected(run: Run, profile: ProfileSpec, machine: SideScore, correction: Correction, target: Target) -> Figure:
-    n = len(correction.said.answers)
-    if run.state not in Run.ENDED:
+def _corrected(basis: Gathered, target: Target) -> Figure:
+    n, outcome = len(basis.said.answers), basis.machine.outcome
+    if basis.run.state not in Run.ENDED:
         return withheld(Withheld.NOT_FINISHED, n)
-    if machine.outcome.label is not Label.OVERALL_SCORE:
-        return withheld(machine.outcome.reason or str(machine.outcome.label), n)
-    return correction.overall(profile, machine, target)
+    if outcome.label is not Label.OVERALL_SCORE:
+        return withheld(outcome.reason or str(outcome.label), n)
+    return basis.correction.overall(basis.profile, basis.machine, target)
 
 
 def mean_shift(said: Said) -> float | None:
@@ -104,6 +102,7 @@ def mean_shift(said: Said) -> float | None:
 
 
 OVERALL = "overall"
+WAYS = ("judge_only", "reviewed", "corrected", "corrected_over_questions")  # in the order they are shown
 #: What every estimate says, whoever made it; null where it means nothing for that estimate.
 KEYS = ("value", "low", "high", "target", "n", "labels", "effective_labels", "lambda", "method")
 
@@ -122,19 +121,12 @@ class ThreeWays:
 
     def to_dict(self) -> dict[str, Any]:
         """Each estimate with all of :data:`KEYS`, or ``withheld`` with the reason and what is missing."""
-        return {
-            "judge_only": _estimate(self.judge_only, labels=0),
-            "reviewed": _estimate(self.reviewed, labels=self.rated),
-            "corrected": _estimate(self.corrected),
-            "corrected_over_questions": _estimate(self.corrected_over_questions),
-        }
+        labels = {"judge_only": 0, "reviewed": self.rated}
+        return {name: _estimate(figure, labels.get(name)) for name, figure in self.named()}
 
-    def named(self) -> Iterator[tuple[str, Figure]]:
-        """The estimates with their names, in the order they are shown."""
-        yield "judge_only", self.judge_only
-        yield "reviewed", self.reviewed
-        yield "corrected", self.corrected
-        yield "corrected_over_questions", self.corrected_over_questions
+    def named(self) -> list[tuple[str, Figure]]:
+        """The estimates with their names."""
+        return [(name, getattr(self, name)) for name in WAYS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,21 +147,11 @@ class CorrectionSheet:
 
 def three_ways(basis: Gathered, *, by_category: bool = False) -> CorrectionSheet:
     """The estimates of a run as they stand now, without any bootstrap."""
-    lines = metric_lines(basis.profile, basis.sides, basis.correction)
-    found = {OVERALL: _overall(basis), **{line.name: _metric(basis, line) for line in lines}}
-    parts = category_lines(basis.profile, basis.sides, basis.correction) if by_category else ()
+    scores = three_scores(basis)
+    found = {OVERALL: ThreeWays(**{name: getattr(scores, name) for name in WAYS}, rated=scores.reviewed_answers)}
+    found |= {line.name: _metric(basis, line) for line in metric_lines(basis)}
+    parts = category_lines(basis) if by_category else ()
     return CorrectionSheet(basis.run.pk, found, {line.name: _category(basis, line) for line in parts})
-
-
-def _overall(basis: Gathered) -> ThreeWays:
-    scores = three_scores(basis.run, basis.profile, basis.sides, basis.machine, basis.reviewed, basis.correction)
-    return ThreeWays(
-        judge_only=scores.judge_only,
-        reviewed=scores.reviewed,
-        corrected=scores.corrected,
-        corrected_over_questions=scores.corrected_over_questions,
-        rated=scores.reviewed_answers,
-    )
 
 
 def _metric(basis: Gathered, line: MetricLine) -> ThreeWays:
@@ -180,7 +162,10 @@ def _metric(basis: Gathered, line: MetricLine) -> ThreeWays:
 
 def _category(basis: Gathered, line: CategoryLine) -> dict[str, ThreeWays]:
     answers = frozenset(one.answer_id for one in basis.said.answers.values() if one.category == line.name)
-    found = {OVERALL: _overall_of_category(basis, line, answers)}
+    machine = score_side(basis.profile, basis.sides.machine.within(answers), all_parts=True)
+    wider = corrected_of_category(basis, machine, line.name, Target.QUESTIONS_LIKE_THESE)
+    people = {answer for (answer, _), value in basis.sides.found.values.items() if value.human} & answers
+    found = {OVERALL: ThreeWays(line.judge_only, line.reviewed, line.corrected_overall, wider, len(people))}
     for pk in sorted(basis.said.computed, key=lambda pk: basis.said.metrics[pk].name):
         metric = basis.said.metrics[pk]
         ours, theirs = line.metrics[metric.name]
@@ -189,13 +174,6 @@ def _category(basis: Gathered, line: CategoryLine) -> dict[str, ThreeWays]:
         theirs = theirs if rated else withheld(Withheld.NOT_REVIEWED)
         found[metric.name] = ThreeWays(ours, theirs, line.corrected[metric.name], wider, rated)
     return found
-
-
-def _overall_of_category(basis: Gathered, line: CategoryLine, answers: frozenset[int]) -> ThreeWays:
-    machine = score_side(basis.profile, basis.sides.machine.within(answers), all_parts=True)
-    wider = corrected_of_category(basis.profile, machine, basis.correction, line.name, Target.QUESTIONS_LIKE_THESE)
-    people = {answer for (answer, _), value in basis.sides.found.values.items() if value.human} & answers
-    return ThreeWays(line.judge_only, line.reviewed, line.corrected_overall, wider, len(people))
 
 
 def _people(basis: Gathered, metric_id: int, answers: frozenset[int] | None = None) -> int:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.utils.translation import get_language, override
 
@@ -72,20 +73,14 @@ def in_language(chunks: Iterator[bytes], language: str | None) -> Iterator[bytes
         yield chunk
 
 
-def export_to(
-    run: Run,
-    path: Path,
-    gate: Gate | None = None,
-    *,
-    pictures: Pictures | None = None,
-    planned: Planned | None = None,
-) -> None:
-    """Write the run's report to a file whose ending names the format; the file appears whole or not at all.
+def export_to(run: Run, path: Path, gate: Gate | None = None, **drawn: Any) -> None:
+    """Write the run's report to a file whose ending names the format; the file appears whole or not at all. ``drawn``
+    is what :func:`export` takes beside the gate.
 
     :raises UnknownName: for an unknown ending.
     :raises OSError: where the file cannot be written.
     """
-    write_whole(path, export(run, REPORT_EXPORTS.format_of(path), gate, pictures=pictures, planned=planned).chunks)
+    write_whole(path, export(run, REPORT_EXPORTS.format_of(path), gate, **drawn).chunks)
 
 
 def _answers(basis: Gathered, report: Report, *, with_fields: bool) -> list[ToldAnswer]:

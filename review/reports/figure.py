@@ -83,22 +83,21 @@ class Figure:
         if (self.value is None) != bool(self.withheld):
             raise ValueError("a figure has either a value or a reason")
 
+    def text(self, digits: int, to: str) -> str:
+        """The value with its interval in brackets where there is one, ``to`` between its ends."""
+        if self.low is None or self.high is None:
+            return f"{self.value:.{digits}f}"
+        return f"{self.value:.{digits}f} ({self.low:.{digits}f} {to} {self.high:.{digits}f})"
+
     def to_dict(self) -> dict[str, Any]:
         """The stable JSON form: ``value, low, high, target, n`` or ``withheld``; bounds only where something failed."""
         bounds = {} if self.worst is None else {"worst": self.worst, "best": self.best}
         if self.withheld:
             return {"withheld": self.withheld, "n": self.n, **bounds, **self.extra}
-        missing = {"no_interval": self.no_interval} if self.no_interval else {}
-        return {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "target": self.target,
-            "n": self.n,
-            **missing,
-            **bounds,
-            **self.extra,
-        }
+        found = {name: getattr(self, name) for name in ("value", "low", "high", "target", "n")}
+        if self.no_interval:
+            found["no_interval"] = self.no_interval
+        return found | bounds | dict(self.extra)
 
 
 def withheld(reason: str, n: int = 0, **extra: Any) -> Figure:

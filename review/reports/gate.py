@@ -46,17 +46,11 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as JSON values."""
-        settling = self.settling
-        return {
-            "rule": str(self.rule),
-            "limit": self.limit,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "verdict": str(self.verdict),
-            **({"reason": self.reason} if self.reason else {}),
-            **({"settle": {"by": str(settling.resource), "needed": settling.needed}} if settling else {}),
-        }
+        names = ("rule", "limit", "value", "low", "high", "verdict", *(("reason",) if self.reason else ()))
+        found = {name: getattr(self, name) for name in names}
+        if self.settling:
+            found["settle"] = {"by": self.settling.resource, "needed": self.settling.needed}
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from review.evidence.run_evidence import Said, said_of, samples_behind
 from review.evidence.sampling import NOWHERE, Place, Samples
 from review.reports.figure import Figure, Withheld, withheld
 from review.reports.provenance import with_relations
-from review.reports.scores import Sides, SideScore, machine_side, reviewed_side, score_side
+from review.reports.scores import Sides, SideScore, as_effective, as_judged, score_side, side_of
 from review.statistics.agreement.rating import consensus
 from review.statistics.agreement.statistic import Undefined
 from review.statistics.correction.corrected import corrected, corrected_overall
@@ -161,7 +161,7 @@ class Correction:
         for name, weight in machine.outcome.weights_used.items():
             metric = self._metric(name)
             if metric is not None:
-                unit = _unit_scale(profile, metric, name)
+                unit = _unit_scale(profile, metric)
                 component = self._component(metric, self.labels.get(metric.pk, _UNRATED), unit, category)
                 found += [dataclasses.replace(component, weight=weight)] if component else []
         return found
@@ -199,7 +199,7 @@ class Correction:
         if metric is None:
             return None
         labels = self.labels.get(metric.pk, _UNRATED)
-        unit = _unit_scale(profile, metric, name)
+        unit = _unit_scale(profile, metric)
         rated = frozenset(answer for each in self.labels.values() for answer in each.means)
         frame: list[FrameAnswer] = []
         for answer, score in zip(answers, machine.answers, strict=True):
@@ -221,10 +221,10 @@ class Correction:
         return next((self.said.metrics[pk] for pk in self.said.computed if self.said.metrics[pk].name == name), None)
 
 
-def _unit_scale(profile: ProfileSpec, metric: MetricDefinition, name: str) -> Callable[[float | None], float | None]:
+def _unit_scale(profile: ProfileSpec, metric: MetricDefinition) -> Callable[[float | None], float | None]:
     """Puts values of a metric on the profile's unit scale; a metric that decides whole scores uses both its ends."""
     scale = metric.read_scale()
-    part = next((one for one in profile.parts if one.metric == name), None)
+    part = next((one for one in profile.parts if one.metric == metric.name), None)
 
     def unit(value: float | None) -> float | None:
         if value is None:
@@ -283,7 +283,7 @@ def gather(run: Run) -> Gathered:
     samples = samples_behind(run, said)
     found = values_from(said)
     answers = list(said.answers.values())
-    sides = Sides(machine_side(answers, found), reviewed_side(answers, found), found)
+    sides = Sides(side_of(answers, found, as_judged), side_of(answers, found, as_effective), found)
     return Gathered(
         run=run,
         profile=profile,

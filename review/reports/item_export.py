@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from django.utils.translation import get_language
 
-from evaluation.core.samples import QuestionSpec
 from evaluation.files.export import Cell, ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
 from evaluation.files.label_studio import Control, labelling_config, task
 from evaluation.models import Answer, Run, User
@@ -30,39 +28,13 @@ BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class GivenRating:
-    """One rating that counts: a reviewer's newest of its phase. ``repeat`` marks one of a hidden repeat."""
-
-    metric: str
-    reviewer: str
-    phase: str
-    repeat: bool
-    value: float | None
-    label: str | None
-    cannot_judge: bool
-    blind: bool
-    reason_code: str
-    comment: str
-    parts: Any
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class ItemRecord:
-    """An item with its question and answer. ``effective`` is by metric, empty for reviewers; ``system`` and ``run`` are
-    empty for them where they are hidden."""
+    """An item as JSON says it: what it is about, its values by metric (empty for reviewers), and the ratings that
+    count, a reviewer's newest of each phase. ``run`` and ``system`` are empty for reviewers where they are hidden."""
 
-    item: int
-    state: str
-    answer_id: int
-    run: int | None
-    system: str
-    sample: int
-    question: QuestionSpec
-    answer: str
-    contexts: tuple[Mapping[str, Any], ...] | None
+    facts: dict[str, Any]
     effective: Mapping[str, Effective]
-    ratings: tuple[GivenRating, ...]
+    ratings: Sequence[dict[str, Any]]
 
 
 def metric_names(queue: ReviewQueue) -> list[str]:
@@ -98,32 +70,30 @@ def _batch(queue: ReviewQueue, ids: Sequence[int], only: User | None) -> Iterato
     ratings = _ratings(queue, [item.answer_id for item in items.values()], only)
     for pk in ids:
         if (item := items.get(pk)) is not None:
-            yield _record(queue, item, values, ratings.get(item.answer_id, []), only)
+            run, answer = item.run_id, item.answer_id
+            own = {name: one for (of, key), (name, one) in values.items() if of == run and key[0] == answer}
+            yield ItemRecord(_facts(item, queue, only), own, ratings.get(answer, []))
 
 
-def _record(
-    queue: ReviewQueue,
-    item: ReviewItem,
-    values: Mapping[tuple[int, Key], tuple[str, Effective]],
-    ratings: Sequence[GivenRating],
-    only: User | None,
-) -> ItemRecord:
-    answer = item.answer
+def _facts(item: ReviewItem, queue: ReviewQueue, only: User | None) -> dict[str, Any]:
+    answer, question = item.answer, item.answer.question.read()
     hidden = only is not None and queue.hide_system
-    own = {name: one for (run, key), (name, one) in values.items() if run == item.run_id and key[0] == answer.pk}
-    return ItemRecord(
-        item=item.pk,
-        state=item.state,
-        answer_id=answer.pk,
-        run=None if hidden else item.run_id,
-        system="" if hidden else str(answer.answer_set.system_version),
-        sample=answer.sample,
-        question=answer.question.read(),
-        answer=answer.text,
-        contexts=contexts_of(answer, with_scores=only is None),
-        effective=own,
-        ratings=tuple(ratings),
-    )
+    return {
+        "item": item.pk,
+        "state": item.state,
+        "answer_id": answer.pk,
+        "run": None if hidden else item.run_id,
+        "system": "" if hidden else str(answer.answer_set.system_version),
+        "question_id": question.id,
+        "sample": answer.sample,
+        "category": question.category,
+        "difficulty": question.difficulty,
+        "tags": list(question.tags),
+        "question": question.text,
+        "references": list(question.references),
+        "answer": answer.text,
+        "contexts": contexts_of(answer, with_scores=only is None),
+    }
 
 
 def _values(items: Any) -> dict[tuple[int, Key], tuple[str, Effective]]:
@@ -139,7 +109,7 @@ def _values(items: Any) -> dict[tuple[int, Key], tuple[str, Effective]]:
     return found
 
 
-def _ratings(queue: ReviewQueue, answers: Sequence[int], only: User | None) -> dict[int, list[GivenRating]]:
+def _ratings(queue: ReviewQueue, answers: Sequence[int], only: User | None) -> dict[int, list[dict[str, Any]]]:
     """Answer -> its ratings of this queue, the newest of each reviewer, metric, phase and occasion."""
     rows = Rating.objects.filter(assignment__item__queue=queue, answer__in=answers)
     if only is not None:
@@ -148,33 +118,25 @@ def _ratings(queue: ReviewQueue, answers: Sequence[int], only: User | None) -> d
     related = ("metric", "reviewer", "assignment__item")
     for row in rows.select_related(*related).prefetch_related("rated_parts").order_by("seq", "pk"):
         newest[row.assignment_id or 0, row.metric_id, row.phase] = row
-    found: dict[int, list[GivenRating]] = {}
+    found: dict[int, list[dict[str, Any]]] = {}
     for row in newest.values():
-        found.setdefault(row.answer_id, []).append(_given(row))
+        found.setdefault(row.answer_id, []).append(_rating_json(row))
     return found
 
 
-def _given(row: Rating) -> GivenRating:
-    assignment, reviewer = row.assignment, row.reviewer
-    return GivenRating(
-        metric=row.metric.name,
-        reviewer=reviewer.get_username() if reviewer else row.author,
-        phase=row.phase,
-        repeat=assignment is not None and assignment.item.occasion > FIRST_OCCASION,
-        value=row.value,
-        label=row.label,
-        cannot_judge=row.cannot_judge,
-        blind=row.blind,
-        reason_code=row.reason_code,
-        comment=row.comment,
-        parts=row.parts or _parts(row),
-        at=row.created_at,
-    )
-
-
-def _parts(row: Rating) -> list[dict[str, Any]] | None:
-    shown = ("kind", "text", "verdict", "context", "added")
-    return [{name: getattr(part, name) for name in shown} for part in row.rated_parts.all()] or None
+def _rating_json(row: Rating) -> dict[str, Any]:
+    """A rating; ``repeat`` marks one of a hidden repeat."""
+    assignment, shown = row.assignment, ("kind", "text", "verdict", "context", "added")
+    parts = [{name: getattr(part, name) for name in shown} for part in row.rated_parts.all()]
+    return {
+        "metric": row.metric.name,
+        "reviewer": row.reviewer.get_username() if row.reviewer else row.author,
+        "phase": row.phase,
+        "repeat": assignment is not None and assignment.item.occasion > FIRST_OCCASION,
+        **{name: getattr(row, name) for name in ("value", "label", "cannot_judge", "blind", "reason_code", "comment")},
+        "parts": row.parts or parts or None,
+        "at": row.created_at.isoformat(),
+    }
 
 
 def contexts_of(answer: Answer, *, with_scores: bool) -> tuple[Mapping[str, Any], ...] | None:
@@ -227,20 +189,19 @@ def item_header(metrics: Sequence[str], reviewers: Sequence[str], *, own: bool) 
 
 def item_row(record: ItemRecord, metrics: Sequence[str], reviewers: Sequence[str], *, own: bool) -> list[Cell]:
     """The cells under :func:`item_header`. ``cannot judge`` stands as ``?``."""
-    question = record.question
-    row: list[Cell] = [
-        *(record.item, record.state, record.answer_id, record.run, record.system),
-        *(question.id, record.sample, question.category, question.difficulty),
-        *(question.text, "\n".join(question.references), record.answer),
-        *(passages_cell(record.contexts), chunk_ids_cell(record.contexts)),
-    ]
+    facts, contexts = record.facts, record.facts["contexts"]
+    row: list[Cell] = [facts[name] for name in IDS]
+    row += [facts["question"], "\n".join(facts["references"]), facts["answer"]]
+    row += [passages_cell(contexts), chunk_ids_cell(contexts)]
     for metric in () if own else metrics:
         row += _judged(record.effective.get(metric))
-    given = {(one.metric, one.reviewer, "repeat" if one.repeat else one.phase): one for one in record.ratings}
+    given = {
+        (one["metric"], one["reviewer"], "repeat" if one["repeat"] else one["phase"]): one for one in record.ratings
+    }
     for metric in metrics:
         for who in reviewers:
             phases = [given.get((metric, who, phase)) for phase in ("initial", "final", "repeat")]
-            comments = dict.fromkeys(one.comment for one in phases if one and one.comment)
+            comments = dict.fromkeys(one["comment"] for one in phases if one and one["comment"])
             row += [*(_value(one) for one in phases), "\n".join(comments)]
     return row
 
@@ -257,25 +218,9 @@ def chunk_ids_cell(contexts: Contexts | None) -> str:
 
 def item_json(record: ItemRecord, metrics: Sequence[str], *, own: bool) -> dict[str, Any]:
     """Everything of an item, lossless."""
-    question = record.question
-    said: dict[str, Any] = {
-        "item": record.item,
-        "state": record.state,
-        "answer_id": record.answer_id,
-        "run": record.run,
-        "system": record.system,
-        "question_id": question.id,
-        "sample": record.sample,
-        "category": question.category,
-        "difficulty": question.difficulty,
-        "tags": list(question.tags),
-        "question": question.text,
-        "references": list(question.references),
-        "answer": record.answer,
-        "contexts": None if record.contexts is None else [dict(one) for one in record.contexts],
-    }
+    said = dict(record.facts)
     for metric in metrics:
-        ratings = [_rating_json(one) for one in record.ratings if one.metric == metric]
+        ratings = [one for one in record.ratings if one["metric"] == metric]
         beside = {} if own else _effective_json(record.effective.get(metric))
         said.setdefault("metrics", {})[metric] = beside | {"ratings": ratings}
     return said
@@ -290,40 +235,25 @@ def _judged(one: Effective | None) -> list[Cell]:
     return [one.label if one.value is None else one.value, str(one.source), said, status, reason]
 
 
-def _value(one: GivenRating | None) -> Cell:
+def _value(one: Mapping[str, Any] | None) -> Cell:
     if one is None:
         return None
-    if one.cannot_judge:
+    if one["cannot_judge"]:
         return "?"
-    return one.label if one.value is None else one.value
+    said: Cell = one["label"] if one["value"] is None else one["value"]
+    return said
 
 
 def _effective_json(one: Effective | None) -> dict[str, Any]:
-    if one is None:
-        return {"authoritative": None, "judge": None}
-    judged = one.judged
+    judged = one.judged if one else None
     return {
-        "authoritative": {
-            "value": one.value,
-            "label": one.label,
-            "source": str(one.source),
-            "raters": one.raters,
-            "unresolved": one.unresolved,
-        },
-        "judge": None
-        if judged is None
-        else {
-            "value": judged.value,
-            "label": judged.label,
-            "status": str(judged.status),
-            "reason": judged.reason,
-            "repeats": judged.repeats,
-        },
+        "authoritative": one and _fields(one, "value", "label", "source", "raters", "unresolved"),
+        "judge": judged and _fields(judged, "value", "label", "status", "reason", "repeats"),
     }
 
 
-def _rating_json(one: GivenRating) -> dict[str, Any]:
-    return asdict(one) | {"at": one.at.isoformat()}
+def _fields(of: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
 
 
 def _table(queue: ReviewQueue, only: User | None) -> tuple[list[str], Iterator[list[Cell]]]:
@@ -351,21 +281,14 @@ def _label_studio(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
     yield b"["
     for number, record in enumerate(item_records(queue, only)):
         yield (b",\n" if number else b"\n") + json.dumps(
-            task(_task_data(record), record.answer_id), ensure_ascii=False
+            task(_task_data(record.facts), record.facts["answer_id"]), ensure_ascii=False
         ).encode()
     yield b"\n]\n"
 
 
-def _task_data(record: ItemRecord) -> Mapping[str, Any]:
-    question = record.question
-    return {
-        "question_id": question.id,
-        "sample": record.sample,
-        "question": question.text,
-        "references": "\n".join(question.references),
-        "answer": record.answer,
-        "contexts": passages_cell(record.contexts),
-    }
+def _task_data(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    told = {name: facts[name] for name in ("question_id", "sample", "question", "references", "answer")}
+    return told | {"references": "\n".join(told["references"]), "contexts": passages_cell(facts["contexts"])}
 
 
 def _label_config(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:

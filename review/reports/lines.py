@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,15 +18,12 @@ from evaluation.profiles.per_answer import ANSWER_OVERALL
 from evaluation.profiles.spec import ProfileSpec, Unit
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import Effective, Source
-from review.evidence.judged import Key
-from review.evidence.run_evidence import Said
 from review.evidence.scorers import title_of
 from review.reports.figure import Figure, Withheld, withheld
-from review.reports.gathering import Correction
+from review.reports.gathering import Gathered
 from review.reports.scores import (
     MetricValues,
     Side,
-    Sides,
     SideScore,
     Summand,
     as_effective,
@@ -127,12 +124,7 @@ class Disagreement:
 
 def coverage_of(values: MetricValues) -> Coverage:
     """How many values have which status."""
-    return Coverage(
-        scored=values.count(Status.SCORED),
-        failed=values.count(Status.FAILED),
-        not_applicable=values.count(Status.NOT_APPLICABLE),
-        pending=values.count(None),
-    )
+    return Coverage(*map(values.count, (Status.SCORED, Status.FAILED, Status.NOT_APPLICABLE, None)))
 
 
 def mean_figure(profile: ProfileSpec, values: MetricValues) -> Figure:
@@ -163,36 +155,37 @@ def answer_latency(answers: Iterable[RunAnswer]) -> Latency | None:
     return latency_of([a.latency_seconds for a in answers if a.latency_seconds is not None and not a.failed])
 
 
-def metric_lines(profile: ProfileSpec, sides: Sides, correction: Correction) -> tuple[MetricLine, ...]:
+def metric_lines(basis: Gathered) -> tuple[MetricLine, ...]:
     """The metrics of the run: the profile's parts first in its order, then the others, then those only rated. The
     stored overall score of the answers is left out: it is the overall score itself."""
-    order = {name: at for at, name in enumerate(profile.metrics)}
+    found = basis.sides.found
+    order = {name: at for at, name in enumerate(basis.profile.metrics)}
     rows = sorted(
-        (row for row in sides.found.metrics.values() if row.name != ANSWER_OVERALL.name),
-        key=lambda m: (m.pk not in sides.found.computed, order.get(m.name, len(order)), m.name, m.version),
+        (row for row in found.metrics.values() if row.name != ANSWER_OVERALL.name),
+        key=lambda m: (m.pk not in found.computed, order.get(m.name, len(order)), m.name, m.version),
     )
     by_metric: dict[int, list[Effective]] = {}
-    for (_, pk), value in sides.found.values.items():
+    for (_, pk), value in found.values.items():
         by_metric.setdefault(pk, []).append(value)
-    return tuple(_line(profile, metric, sides, correction, by_metric.get(metric.pk, [])) for metric in rows)
+    return tuple(_line(basis, metric, by_metric.get(metric.pk, [])) for metric in rows)
 
 
-def _line(
-    profile: ProfileSpec, metric: MetricDefinition, sides: Sides, correction: Correction, values: Sequence[Effective]
-) -> MetricLine:
-    scale = metric.read_scale()
+def _line(basis: Gathered, metric: MetricDefinition, values: Sequence[Effective]) -> MetricLine:
+    profile, sides, scale = basis.profile, basis.sides, metric.read_scale()
     computed = metric.pk in sides.found.computed
-    answers = correction.said.answers
     if computed:
         machine, reviewed = sides.machine.metrics[metric.name], sides.reviewed.metrics[metric.name]
-    else:
-        machine, reviewed = MetricValues(metric.name, scale, [], []), rated_only(metric, answers.values(), values)
+    else:  # people alone gave values
+        given = {value.answer_id: value for value in values}
+        kept = [answer for answer in basis.said.answers.values() if answer.answer_id in given]
+        machine = MetricValues(metric.name, scale, [], [])
+        reviewed = MetricValues(metric.name, scale, kept, [as_effective(given[answer.answer_id]) for answer in kept])
     weight = next((part.weight for part in profile.parts if part.metric == metric.name), 0.0)
     human = any(value.human for value in values)
     labels = Counter(reviewed.labels)
     return MetricLine(
         metric_id=metric.pk,
-        name=correction.said.names[metric.pk],
+        name=basis.said.names[metric.pk],
         version=metric.version,
         title=title_of(metric),
         report_name=profile.report_name(metric.name) if metric.name in profile.metrics else metric.name,
@@ -203,7 +196,7 @@ def _line(
         coverage=coverage_of(machine if computed else reviewed),
         judge_only=mean_figure(profile, machine),
         reviewed=mean_figure(profile, reviewed) if human else withheld(Withheld.NOT_REVIEWED),
-        corrected=correction.of_metric(metric),
+        corrected=basis.correction.of_metric(metric),
         rated=sum(value.raters > 0 for value in values),
         overridden=sum(value.source is Source.OVERRIDE for value in values),
         unresolved=sum(value.unresolved for value in values),
@@ -212,21 +205,9 @@ def _line(
     )
 
 
-def rated_only(metric: MetricDefinition, answers: Collection[RunAnswer], values: Iterable[Effective]) -> MetricValues:
-    """The values of a metric that the run did not compute and that people gave."""
-    given = {value.answer_id: value for value in values}
-    kept = [answer for answer in answers if answer.answer_id in given]
-    return MetricValues(
-        metric.name,
-        metric.read_scale(),
-        kept,
-        [as_effective(given[answer.answer_id]) for answer in kept],
-    )
-
-
-def category_lines(profile: ProfileSpec, sides: Sides, correction: Correction) -> tuple[CategoryLine, ...]:
+def category_lines(basis: Gathered) -> tuple[CategoryLine, ...]:
     """The run by the category of its questions."""
-    found = []
+    profile, sides, found = basis.profile, basis.sides, []
     reviewed_answers = {value.answer_id for value in sides.found.values.values() if value.human}
     for name, ids in categories_of(sides.machine.answers).items():
         machine, reviewed = sides.machine.within(ids), sides.reviewed.within(ids)
@@ -246,11 +227,11 @@ def category_lines(profile: ProfileSpec, sides: Sides, correction: Correction) -
                 answers=len(ids),
                 judge_only=score.figure,
                 reviewed=score_side(profile, reviewed, all_parts=True).figure if touched else nobody,
-                corrected_overall=corrected_of_category(profile, score, correction, name),
+                corrected_overall=corrected_of_category(basis, score, name),
                 metrics=metrics,
                 corrected={
-                    sides.found.metrics[pk].name: correction.of_metric(sides.found.metrics[pk], name)
-                    for pk in sides.found.computed
+                    metric.name: basis.correction.of_metric(metric, name)
+                    for metric in map(sides.found.metrics.__getitem__, sides.found.computed)
                 },
                 coverage={metric: coverage_of(values) for metric, values in machine.metrics.items()},
                 latency=answer_latency(machine.answers),
@@ -260,33 +241,26 @@ def category_lines(profile: ProfileSpec, sides: Sides, correction: Correction) -
 
 
 def corrected_of_category(
-    profile: ProfileSpec,
-    machine: SideScore,
-    correction: Correction,
-    category: str,
-    target: Target = Target.THIS_RUN,
+    basis: Gathered, machine: SideScore, category: str, target: Target = Target.THIS_RUN
 ) -> Figure:
     """The corrected overall score of a category; ``machine`` is its judge-only one, without which there is none."""
     if machine.outcome.value is None:
-        answers = sum(one.category == category for one in correction.said.answers.values())
+        answers = sum(one.category == category for one in basis.said.answers.values())
         return withheld(machine.figure.withheld, answers)
-    return correction.overall(profile, machine, target, category)
+    return basis.correction.overall(basis.profile, machine, target, category)
 
 
 SHOWN = 10
 
 
-def answer_lines(
-    profile: ProfileSpec, said: Said, reviewed: Side, score: SideScore, found: Mapping[Key, Effective]
-) -> tuple[AnswerLine, ...]:
+def answer_lines(basis: Gathered) -> tuple[AnswerLine, ...]:
     """Every answer with its effective values and its score."""
-    by_answer: dict[int, dict[str, Effective]] = {answer_id: {} for answer_id in said.answers}
-    for (answer_id, metric_id), value in found.items():
-        by_answer[answer_id][said.names[metric_id]] = value
-    own = own_scores(profile, reviewed, score)
-    return tuple(
-        AnswerLine(answer, by_answer[answer.answer_id], own[at]) for at, answer in enumerate(said.answers.values())
-    )
+    by_answer: dict[int, dict[str, Effective]] = {answer_id: {} for answer_id in basis.said.answers}
+    for (answer_id, metric_id), value in basis.sides.found.values.items():
+        by_answer[answer_id][basis.said.names[metric_id]] = value
+    own = own_scores(basis.profile, basis.sides.reviewed, basis.reviewed)
+    answers = basis.said.answers.values()
+    return tuple(AnswerLine(one, by_answer[one.answer_id], score) for one, score in zip(answers, own, strict=True))
 
 
 def own_scores(profile: ProfileSpec, side: Side, score: SideScore) -> list[float | None]:
@@ -297,10 +271,8 @@ def own_scores(profile: ProfileSpec, side: Side, score: SideScore) -> list[float
     weight = [0.0] * len(side.answers)
     for part in profile.parts:
         metric = side.metrics.get(part.metric)
-        if metric is None:
-            continue
-        for at, value in enumerate(metric.values):
-            if value.value is not None:
+        for at, value in enumerate(metric.values if metric else ()):
+            if metric and value.value is not None:
                 unit = on_unit_scale(profile, part, value.value, metric.scale.low, metric.scale.high)
                 total[at] += part.weight * unit
                 weight[at] += part.weight
@@ -313,23 +285,20 @@ def worst_answers(lines: Sequence[AnswerLine]) -> tuple[AnswerLine, ...]:
     return tuple(sorted(scored, key=lambda line: line.score or 0.0)[:SHOWN])
 
 
-def disagreements(said: Said, found: Mapping[Key, Effective]) -> tuple[Disagreement, ...]:
+def disagreements(basis: Gathered) -> tuple[Disagreement, ...]:
     """Where a person's value is furthest from the primary judge's, by the share of the scale between them."""
-    far: list[Disagreement] = []
-    for (answer_id, metric_id), value in found.items():
+    said, far = basis.said, []
+    for (answer_id, metric_id), value in basis.sides.found.values.items():
         ours = value.judged.answer if value.judged else None
         theirs = value.label if value.value is None else value.value
         if not value.human or ours is None or theirs is None:
             continue
         metric = said.metrics[metric_id]
-        distance = _distance(ours, theirs, metric.read_scale().width)
+        if isinstance(ours, str) or isinstance(theirs, str):
+            distance = float(ours != theirs)
+        else:
+            distance = abs(ours - theirs) / metric.read_scale().width
         if distance > 0:
             answer, name = said.answers[answer_id], said.names[metric_id]
             far.append(Disagreement(answer, name, title_of(metric), ours, theirs, value.raters, distance))
     return tuple(sorted(far, key=lambda one: -one.distance)[:SHOWN])
-
-
-def _distance(ours: float | str, theirs: float | str, width: float) -> float:
-    if isinstance(ours, str) or isinstance(theirs, str):
-        return float(ours != theirs)
-    return abs(ours - theirs) / width

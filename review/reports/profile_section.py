@@ -21,7 +21,7 @@ from evaluation.scoring.writing import counting
 from review.evidence.answers import RunAnswer
 from review.reports.estimates import ThreeScores
 from review.reports.gathering import Gathered
-from review.reports.scores import NEGATIVE, MetricValues, Side, Value
+from review.reports.scores import NEGATIVE, MetricValues, Side
 from review.statistics.agreement.clopper_pearson import clopper_pearson
 
 
@@ -89,21 +89,13 @@ def abstention(side: Side) -> Abstention | None:
     metric = side.metrics.get("dont_know") or side.metrics.get("answer_class")
     if metric is None:
         return None
-    pairs = [
-        (answer.category != NEGATIVE, _abstained(value))
+    found = Counter(
+        (answer.category != NEGATIVE, value.label == DONT_KNOW or value.value == 1.0)
         for answer, value in zip(metric.answers, metric.values, strict=True)
         if value.status is Status.SCORED
-    ]
-    return _counted(pairs) if pairs else None
-
-
-def _abstained(value: Value) -> bool:
-    return value.label == DONT_KNOW or value.value == 1.0
-
-
-def _counted(pairs: Sequence[tuple[bool, bool]]) -> Abstention:
-    found = Counter(pairs)
-    return Abstention(found[True, False], found[True, True], found[False, False], found[False, True])
+    )
+    counts = [found[answerable, abstained] for answerable in (True, False) for abstained in (False, True)]
+    return Abstention(*counts) if found else None
 
 
 Flags = Mapping[int, frozenset[str]]
@@ -161,7 +153,8 @@ def pass_rate(profile: ProfileSpec, side: Side, overall: Sequence[AnswerOverall]
     if not has_passing(profile) or not overall:
         return None
     each = each_answer(profile, side, overall, flags)
-    verdicts = Counter(one.verdict for one in each if one is not None)
+    told = [one for one in each if one is not None]
+    verdicts = Counter(one.verdict for one in told)
     passed, failed = verdicts[Passing.PASSED], verdicts[Passing.FAILED]
     decided = passed + failed
     low, high = clopper_pearson(passed / decided, decided) if decided else (None, None)
@@ -173,15 +166,9 @@ def pass_rate(profile: ProfileSpec, side: Side, overall: Sequence[AnswerOverall]
         rate=passed / decided if decided else None,
         low=low,
         high=high,
-        below={
-            profile.report_name(name): sum(one is not None and name in one.below for one in each)
-            for name in profile.thresholds
-        },
-        flags={
-            failure.flag: sum(one is not None and failure.flag in one.flags for one in each)
-            for failure in profile.automatic_failures
-        },
-        flag_titles={failure.flag: failure.title.bilingual for failure in profile.automatic_failures},
+        below={profile.report_name(name): sum(name in one.below for one in told) for name in profile.thresholds},
+        flags={one.flag: sum(one.flag in of.flags for of in told) for one in profile.automatic_failures},
+        flag_titles={one.flag: one.title.bilingual for one in profile.automatic_failures},
     )
 
 
@@ -285,12 +272,11 @@ def _text(text: Bilingual) -> dict[str, str]:
 
 
 def _banded_json(banded: Banded) -> dict[str, Any]:
-    titles = {band.name: _text(band.title.bilingual) for band in banded.bands}
     return {
         "value": banded.value,
         "band": banded.band.name if banded.band else None,
         "answers": dict(banded.answers),
-        "titles": titles,
+        "titles": {band.name: _text(band.title.bilingual) for band in banded.bands},
     }
 
 
@@ -335,15 +321,13 @@ def profile_section(basis: Gathered, overall: ThreeScores) -> ProfileSection:
     )
 
 
-def mean_of(metric: MetricValues | None) -> float | None:
-    """The mean of a metric's numbers."""
-    numbers = [number for _, number in metric.numbers] if metric else []
+def _mean(metric: MetricValues | None) -> float | None:
+    numbers = _numbers(metric)
     return math.fsum(numbers) / len(numbers) if numbers else None
 
 
-def label_count_name(label: str) -> str:
-    """How source 001 names the count of a class: ``correct_answers_count``."""
-    return f"{label.lower()}_answers_count"
+def _numbers(metric: MetricValues | None) -> list[float]:
+    return [number for _, number in metric.numbers] if metric else []
 
 
 def _figures(profile: ProfileSpec, side: Side, overall: ThreeScores) -> dict[str, float | int | None]:
@@ -351,11 +335,11 @@ def _figures(profile: ProfileSpec, side: Side, overall: ThreeScores) -> dict[str
     for name in profile.metrics:
         metric = side.metrics.get(name)
         if metric is None or not metric.scale.labels:
-            mean = mean_of(metric)
+            mean = _mean(metric)
             found[profile.report_name(name)] = None if mean is None else profile.report_value(name, mean)
-        elif name == "answer_class":
+        elif name == "answer_class":  # named as source 001 does: ``correct_answers_count``
             counts = Counter(metric.labels)
-            found |= {label_count_name(label): counts[label] for label in metric.scale.labels}
+            found |= {f"{label.lower()}_answers_count": counts[label] for label in metric.scale.labels}
     value = overall.judge_only.value
     if profile.parts:
         found[profile.report_name(OVERALL)] = None if value is None else profile.report_value(OVERALL, value)
@@ -366,8 +350,7 @@ def _bands(profile: ProfileSpec, basis: Gathered, overall: ThreeScores) -> tuple
     found = []
     for name, bands in profile.metric_bands.items():
         metric = basis.sides.machine.metrics.get(name)
-        numbers = [number for _, number in metric.numbers] if metric else []
-        found.append(_banded(profile.report_name(name), bands, mean_of(metric), numbers))
+        found.append(_banded(profile.report_name(name), bands, _mean(metric), _numbers(metric)))
     if profile.bands:
         numbers = [one.value for one in basis.machine.answers if one.value is not None]
         found.append(_banded(profile.report_name(OVERALL), profile.bands, overall.judge_only.value, numbers))
@@ -392,5 +375,5 @@ def _diagnosed(table: Table, side: Side) -> Diagnosed:
         values = {name: side.metrics[name].values[at].value for name in names if name in side.metrics}
         cell = cell_of(table, values)
         counts[cell.name if cell else ""] += 1
-    run = cell_of(table, {name: mean_of(side.metrics.get(name)) for name in names})
+    run = cell_of(table, {name: _mean(side.metrics.get(name)) for name in names})
     return Diagnosed(table, {cell.name: counts[cell.name] for cell in table.cells}, counts[""], run)

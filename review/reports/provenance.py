@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,7 +23,7 @@ from django.db.models.functions import Length
 from evaluation.core.canonical import content_hash
 from evaluation.core.registry import JUDGED
 from evaluation.core.samples import Status
-from evaluation.embedding.protocol import EmbeddingChoice, TokenChoice
+from evaluation.embedding.protocol import EmbeddingChoice
 from evaluation.judging.calls import Outcome
 from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.judging.pricing import families_in, is_other_model
@@ -40,6 +41,11 @@ class Versioned:
     name: str
     version: int
     content_hash: str
+
+    @classmethod
+    def of(cls, row: Any, name: str = "") -> Versioned:
+        """A row of versions, by its own name where no other is given."""
+        return cls(name or row.name, row.version, row.content_hash)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,16 +171,16 @@ def provenance_of(run: Run, metrics: Iterable[MetricDefinition]) -> Provenance:
         seed=run.seed,
         k=config.k,
         evaluation_type=config.evaluation_type,
-        question_set=Versioned(asked.name, asked.version, asked.content_hash),
-        system=Versioned(system.system.name, system.version, system.content_hash),
+        question_set=Versioned.of(asked),
+        system=Versioned.of(system, system.system.name),
         answers_hash=answers.content_hash or "",
         answers_source=answers.source,
-        profile=Versioned(profile.name, profile.version, profile.content_hash),
-        metrics=tuple(Versioned(m.name, m.version, m.content_hash) for m in sorted(metrics, key=lambda m: m.name)),
-        judges=judges_of(run),
-        preflights=pinned_judges(run),
+        profile=Versioned.of(profile),
+        metrics=tuple(map(Versioned.of, sorted(metrics, key=lambda m: m.name))),
+        judges=_judges(run),
+        preflights=_pinned(run),
         embeddings=_embeddings(run, config.embedding),
-        token_model=_token_model(config.tokens),
+        token_model=TokenModelUsed(**dict(config.tokens)) if config.tokens else None,
         draws=_draws(run),
         cost=altogether(costs.values()),
         cost_by_rubric=costs,
@@ -201,23 +207,23 @@ def with_relations(run: Run) -> Run:
     return rows.get(pk=run.pk)
 
 
-def judges_of(run: Run) -> tuple[JudgeUsed, ...]:
+def _judges(run: Run) -> tuple[JudgeUsed, ...]:
     """The judges, primary ones first, with the model ids their servers named. Two queries."""
-    named: dict[int, list[ServedModel]] = {}
+    named: defaultdict[int, list[ServedModel]] = defaultdict(list)
     judged = Reply.objects.filter(attempt__unit__run=run, attempt__unit__kind=WorkUnit.Kind.JUDGE)
     replies = judged.exclude(model_returned="").order_by("model_returned")
     good = Count("id", filter=Q(outcome__in=[Outcome.OK, Outcome.CACHED]))
     by_model = replies.values_list("attempt__unit__run_judge_id", "model_returned").annotate(good=good)
     for judge_id, model, count in by_model:
-        named.setdefault(judge_id or 0, []).append(ServedModel(model, count))
+        named[judge_id or 0].append(ServedModel(model, count))
     judges = run.judges.select_related("judge_version", "rubric_version").order_by("-primary", "id")
     return tuple(
         JudgeUsed(
-            judge=Versioned(one.judge_version.name, one.judge_version.version, one.judge_version.content_hash),
+            judge=Versioned.of(one.judge_version),
             model=one.judge_version.model,
-            models_returned=tuple(of.model for of in named.get(one.pk, ())),
-            served=tuple(of for of in named.get(one.pk, ()) if of.replies),
-            rubric=Versioned(one.rubric_version.family, one.rubric_version.version, one.rubric_version.content_hash),
+            models_returned=tuple(of.model for of in named[one.pk]),
+            served=tuple(of for of in named[one.pk] if of.replies),
+            rubric=Versioned.of(one.rubric_version, one.rubric_version.family),
             language=one.rubric_version.language,
             primary=one.primary,
             baseline=one.judge_version.is_baseline,
@@ -228,7 +234,7 @@ def judges_of(run: Run) -> tuple[JudgeUsed, ...]:
     )
 
 
-def pinned_judges(run: Run) -> tuple[PinnedJudge, ...]:
+def _pinned(run: Run) -> tuple[PinnedJudge, ...]:
     """What the preflight pinned. One query."""
     rows = run.preflights.filter(outcome="ok").select_related("judge_version").order_by("id")
     return tuple(
@@ -259,10 +265,6 @@ def _embeddings(run: Run, chosen: EmbeddingChoice | None) -> EmbeddingUsed | Non
         sha256="",
         models_returned=tuple(sorted(named)),
     )
-
-
-def _token_model(chosen: TokenChoice | None) -> TokenModelUsed | None:
-    return None if chosen is None else TokenModelUsed(chosen.sha256, chosen.layer, chosen.baseline)
 
 
 def _draws(run: Run) -> tuple[DrawUsed, ...]:

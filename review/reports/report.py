@@ -105,12 +105,9 @@ def make_report(run: Run) -> Report:
 
 def report_of(basis: Gathered) -> Report:
     """The report of what was gathered."""
-    run, profile, said, sides, correction = basis.run, basis.profile, basis.said, basis.sides, basis.correction
-    found = sides.found
-    overall = three_scores(run, profile, sides, basis.machine, basis.reviewed, correction)
-    metrics = metric_lines(profile, sides, correction)
-    categories = category_lines(profile, sides, correction)
-    lines = answer_lines(profile, said, sides.reviewed, basis.reviewed, found.values)
+    run, said, found = basis.run, basis.said, basis.sides.found
+    overall, metrics, categories = three_scores(basis), metric_lines(basis), category_lines(basis)
+    lines = answer_lines(basis)
     latency = answer_latency(said.answers.values())
     provenance = provenance_of(run, (found.metrics[pk] for pk in found.computed))
     return Report(
@@ -124,10 +121,10 @@ def report_of(basis: Gathered) -> Report:
         next_review=None,
         provenance=provenance,
         doubts=doubts_of(run, provenance),
-        evaluation=evaluation_section(profile, overall, metrics, categories, latency.mean if latency else None),
+        evaluation=_evaluation(basis.profile, overall, metrics, categories, latency.mean if latency else None),
         by_profile=profile_section(basis, overall),
         worst=worst_answers(lines),
-        disagreements=disagreements(said, found.values),
+        disagreements=disagreements(basis),
         answers=lines,
         removed=said.removed,
     )
@@ -156,7 +153,7 @@ def _header(run: Run, said: Said, provenance: Provenance) -> RunHeader:
     )
 
 
-def evaluation_section(
+def _evaluation(
     profile: ProfileSpec,
     overall: ThreeScores,
     metrics: Sequence[MetricLine],
@@ -174,10 +171,11 @@ def evaluation_section(
     if overall.part_only is not None:
         section[str(overall.label)] = {"value": overall.part_only.value, "weight": round(overall.weight, 9)}
     section["avg_latency_seconds"] = average_latency
+    named = overall.label is Label.OVERALL_SCORE
     section["by_category"] = {
         line.name: {
             **_rates(profile, shown, {name: pair[0] for name, pair in line.metrics.items()}),
-            profile.report_name(OVERALL): _shown(profile, OVERALL, _overall(line, overall)),
+            profile.report_name(OVERALL): _shown(profile, OVERALL, line.judge_only.value if named else None),
             "avg_latency_seconds": line.latency.mean if line.latency else None,
             "count": line.answers,
         }
@@ -201,10 +199,6 @@ def _rates(profile: ProfileSpec, shown: Sequence[MetricLine], figures: Mapping[s
     return rates
 
 
-def _overall(line: CategoryLine, overall: ThreeScores) -> float | None:
-    return line.judge_only.value if overall.label is Label.OVERALL_SCORE else None
-
-
 @dataclass(frozen=True, slots=True)
 class CategoryFigures:
     """One category's figures, with the number of its answers."""
@@ -222,24 +216,24 @@ class CategoryTable:
 
     title: str
     scale: Scale | None
-    rows: tuple[CategoryFigures, ...]
+    rows: Sequence[CategoryFigures]
 
 
 def category_tables(report: Report, language: str) -> tuple[CategoryTable, ...]:
     """The overall score where any category has one, then every metric that people rated."""
+    rows = [
+        CategoryFigures(one.name, one.answers, one.judge_only, one.reviewed, one.corrected_overall)
+        for one in report.categories
+    ]
     tables = []
-    if any(one.judge_only.value is not None for one in report.categories):
-        rows = tuple(
-            CategoryFigures(one.name, one.answers, one.judge_only, one.reviewed, one.corrected_overall)
-            for one in report.categories
-        )
+    if any(one.judge_only.value is not None for one in rows):
         tables.append(CategoryTable(gettext("Overall score"), None, rows))
     for line in report.metrics:
         if line.rated and not line.shares:
-            rows = tuple(
+            rows = [
                 CategoryFigures(one.name, one.answers, *one.metrics[line.name], one.corrected[line.name])
                 for one in report.categories
                 if line.name in one.metrics and line.name in one.corrected
-            )
+            ]
             tables.append(CategoryTable(line.title.in_language(language), line.scale, rows))
     return tuple(one for one in tables if one.rows)

@@ -20,6 +20,7 @@ from evaluation.profiles.per_answer import BY_ANSWER, AnswerOverall, PartValue, 
 from evaluation.profiles.spec import OnFailure, Part, ProfileSpec, Unit
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import Effective, RunValues
+from review.evidence.judged import Judged
 from review.reports.figure import Figure, withheld
 from review.statistics.agreement.statistic import Undefined
 from review.statistics.correction.influence import clustered_variance, t_quantile
@@ -43,9 +44,6 @@ class Value:
     value: float | None = None
     label: str | None = None
     reason: str = ""
-
-
-PENDING = Value(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +97,17 @@ class Side:
         """Per answer, the values of the profile's metrics, as per-answer arithmetic reads them; pending ones are
         left out."""
         wanted = [one for name, one in self.metrics.items() if name in profile.metrics and not one.scale.labels]
-        return [[_part_value(one, one.values[at]) for one in wanted if one.values[at].status] for at in self._places()]
+        places = range(len(self.answers))
+        return [[_part_value(one, one.values[at]) for one in wanted if one.values[at].status] for at in places]
 
     def within(self, answers: frozenset[int]) -> Side:
         """The same of some of the answers."""
         kept = [answer for answer in self.answers if answer.answer_id in answers]
         return Side(kept, {name: one.within(answers) for name, one in self.metrics.items()})
 
-    def _places(self) -> range:
-        return range(len(self.answers))
 
-
-def machine_side(answers: Sequence[RunAnswer], found: RunValues) -> Side:
-    """What the rules and the primary judges said, as it came."""
-    return _side(answers, found, as_judged)
-
-
-def reviewed_side(answers: Sequence[RunAnswer], found: RunValues) -> Side:
-    """The effective values."""
-    return _side(answers, found, as_effective)
-
-
-def _side(answers: Sequence[RunAnswer], found: RunValues, convert: Callable[[Effective | None], Value]) -> Side:
+def side_of(answers: Sequence[RunAnswer], found: RunValues, convert: Callable[[Effective | None], Value]) -> Side:
+    """What was said of the answers: :func:`as_judged` or :func:`as_effective`."""
     metrics: dict[str, MetricValues] = {}
     for pk in found.computed:
         metric = found.metrics[pk]
@@ -130,16 +117,17 @@ def _side(answers: Sequence[RunAnswer], found: RunValues, convert: Callable[[Eff
 
 
 def as_judged(effective: Effective | None) -> Value:
-    """What the rule or the primary judge said."""
-    said = effective.judged if effective else None
-    return PENDING if said is None else Value(said.status, said.value, said.label, said.reason)
+    """What the rule or the primary judge said, as it came."""
+    return _read(effective.judged if effective else None)
 
 
 def as_effective(effective: Effective | None) -> Value:
     """The value that counts."""
-    if effective is None:
-        return PENDING
-    return Value(effective.status, effective.value, effective.label, effective.reason)
+    return _read(effective)
+
+
+def _read(said: Judged | Effective | None) -> Value:
+    return Value(None) if said is None else Value(said.status, said.value, said.label, said.reason)
 
 
 def _part_value(metric: MetricValues, value: Value) -> PartValue:
@@ -199,8 +187,8 @@ def figure_over_questions(summands: Sequence[Summand], n: int, *, constant: floa
     if variance <= _NO_VARIANCE:
         return Figure(value, target=QUESTIONS_LIKE_THESE, n=n, no_interval=str(Undefined.NO_VARIATION))
     half = t_quantile(0.5 + CONFIDENCE / 2, group_freedom(sizes)) * math.sqrt(variance)
-    least = constant + sum(min(one.weight * one.low, one.weight * one.high) for one in summands)
-    most = constant + sum(max(one.weight * one.low, one.weight * one.high) for one in summands)
+    ends = [sorted((one.weight * one.low, one.weight * one.high)) for one in summands]
+    least, most = (constant + sum(pair[at] for pair in ends) for at in (0, 1))
     return Figure(value, max(value - half, least), min(value + half, most), QUESTIONS_LIKE_THESE, n)
 
 
@@ -224,13 +212,13 @@ def score_side(profile: ProfileSpec, side: Side, *, all_parts: bool = False) -> 
         return _per_answer(profile, side, all_parts)
     outcome = overall_from_means(profile, side.part_means(), all_parts=all_parts)
     if outcome.value is None:
-        return SideScore(outcome, _without_value(outcome, len(side.answers)))
+        return _without_value(outcome, len(side.answers))
     parts = {part.metric: part for part in profile.parts}
     summands = [
         summand(profile, parts[name], side.metrics[name], weight) for name, weight in outcome.weights_used.items()
     ]
     figure = figure_over_questions(summands, len(side.answers), constant=profile.constant)
-    return SideScore(outcome, _bounded(figure, outcome))
+    return _bounded(outcome, figure)
 
 
 def summand(profile: ProfileSpec, part: Part, metric: MetricValues, weight: float) -> Summand:
@@ -252,17 +240,17 @@ def _per_answer(profile: ProfileSpec, side: Side, all_parts: bool) -> SideScore:
     ]
     outcome = overall_from_answers(profile, answers, list(side.metrics), all_parts=all_parts)
     if outcome.value is None:
-        return SideScore(outcome, _without_value(outcome, len(side.answers)), answers)
+        return _without_value(outcome, len(side.answers), answers)
     scored: list[tuple[RunAnswer, float]] = [
         (answer, one.value) for answer, one in zip(side.answers, answers, strict=True) if one.value is not None
     ]
     figure = figure_over_questions([Summand(scored, 0.0, 1.0)], len(scored))
-    return SideScore(outcome, _bounded(figure, outcome), answers)
+    return _bounded(outcome, figure, answers)
 
 
-def _without_value(outcome: Overall, n: int) -> Figure:
-    return dataclasses.replace(withheld(outcome.reason or str(Label.NONE), n), worst=outcome.low, best=outcome.high)
+def _without_value(outcome: Overall, n: int, answers: Sequence[AnswerOverall] = ()) -> SideScore:
+    return _bounded(outcome, withheld(outcome.reason or str(Label.NONE), n), answers)
 
 
-def _bounded(figure: Figure, outcome: Overall) -> Figure:
-    return dataclasses.replace(figure, worst=outcome.low, best=outcome.high)
+def _bounded(outcome: Overall, figure: Figure, answers: Sequence[AnswerOverall] = ()) -> SideScore:
+    return SideScore(outcome, dataclasses.replace(figure, worst=outcome.low, best=outcome.high), answers)

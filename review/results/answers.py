@@ -4,14 +4,15 @@ answers narrowed down by it, for lists and for decisions about many at once."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from evaluation.core.canonical import content_hash
 from evaluation.models import Answer, MetricDefinition, Run, Score
 from review.evidence.answers import RunAnswer, run_answers
-from review.evidence.effective import Effective, RunValues, Source, effective_values
+from review.evidence.effective import Effective, Source, effective_values
 from review.models import ItemEvent, Override, Rating
 
 
@@ -60,6 +61,10 @@ def history(answer: Answer) -> list[Event]:
     return sorted(events, key=lambda event: event.at)
 
 
+def _value_of(row: Score | Rating | Override) -> dict[str, Any]:
+    return {"metric": row.metric, "value": row.value, "label": row.label}
+
+
 def _scores(answer: Answer) -> Iterator[Event]:
     rows = Score.objects.filter(answer=answer).select_related("metric", "judge_version").order_by("pk")
     for row in rows:
@@ -68,9 +73,7 @@ def _scores(answer: Answer) -> Iterator[Event]:
             at=row.created_at,
             kind=EventKind.SCORE,
             who=str(row.judge_version) if row.judge_version else row.author,
-            metric=row.metric,
-            value=row.value,
-            label=row.label,
+            **_value_of(row),
             status=row.status,
             code="" if scored else row.reason,
             text=row.reason if scored else "",
@@ -86,9 +89,7 @@ def _ratings(answer: Answer) -> Iterator[Event]:
             kind=EventKind(row.phase),
             who=row.reviewer.known_as if row.reviewer else row.author,
             user_id=row.reviewer_id,
-            metric=row.metric,
-            value=row.value,
-            label=row.label,
+            **_value_of(row),
             status="cannot_judge" if row.cannot_judge else "",
             code=row.reason_code,
             text=row.comment,
@@ -103,9 +104,7 @@ def _overrides(answer: Answer) -> Iterator[Event]:
             kind=EventKind(row.kind),
             who=row.by.known_as,
             user_id=row.by_id,
-            metric=row.metric,
-            value=row.value,
-            label=row.label,
+            **_value_of(row),
             text=row.reason,
             blind=not row.judge_seen,
         )
@@ -168,24 +167,19 @@ def select(run: Run, wanted: Wanted) -> Selection:
     metrics = tuple(sorted(values.metrics.values(), key=lambda one: (one.pk not in values.computed, one.name, one.pk)))
     metric = next((one for one in metrics if one.name == wanted.metric), metrics[0] if metrics else None)
     answers = run_answers(run)
-    rows = [Selected(answer, _value(values, answer, metric)) for answer in answers if not answer.failed]
-    return Selection(
-        metric=metric,
-        metrics=metrics,
-        categories=tuple(sorted({answer.category for answer in answers if answer.category})),
-        rows=tuple(row for row in rows if _matches(row, wanted)),
-    )
+    rows = [
+        Selected(answer, values.values.get((answer.answer_id, metric.pk)) if metric else None)
+        for answer in answers
+        if not answer.failed
+    ]
+    categories = tuple(sorted({answer.category for answer in answers if answer.category}))
+    return Selection(metric, metrics, categories, tuple(row for row in rows if _matches(row, wanted)))
 
 
 def narrowed(found: Selection, answer_ids: Sequence[int]) -> Selection:
     """Of a selection the named answers alone."""
     named = set(answer_ids)
-    rows = tuple(row for row in found.rows if row.answer.answer_id in named)
-    return Selection(found.metric, found.metrics, found.categories, rows)
-
-
-def _value(values: RunValues, answer: RunAnswer, metric: MetricDefinition | None) -> Effective | None:
-    return None if metric is None else values.values.get((answer.answer_id, metric.pk))
+    return replace(found, rows=tuple(row for row in found.rows if row.answer.answer_id in named))
 
 
 def _matches(row: Selected, wanted: Wanted) -> bool:

@@ -48,24 +48,25 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeMeasure:
-    """One scorer against the experts on one metric. ``author`` is ``name@version``, an imported judge's label, or
-    ``rules``; ``rubric`` the rubric's version and ``method`` how its values come about, empty without one. ``primary``
-    marks the judge whose values are the run's, ``baseline`` the offline baseline. ``parts`` holds the same comparison
-    within each category or period, where asked for. ``guess`` is what the best constant answer would reach, ``curve``
-    and ``places`` what plots draw.
-    ``ceiling`` and ``replaces`` (the alternative-annotator test) exist where answers have several experts' ratings.
-    ``sampling`` and ``left_out`` as in :class:`ExpertsMeasure`."""
+class Measure:
+    """What is said of one metric, by its name. ``sampling``: ``weighted`` (a draw with unequal probabilities),
+    ``equal`` or ``unknown`` (hand-picked or imported without a probability); ``left_out`` counts rated answers of
+    unknown sampling that are not mixed with the others."""
 
-    author: str
-    rubric: str
-    method: str
-    primary: bool
-    baseline: bool
-    imported: bool
     metric: str
     title: Bilingual
     scale: Scale
+    sampling: str
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeMeasure(Measure):
+    """One scorer against the experts on one metric. ``parts`` holds the same comparison within each category or period,
+    where asked for. ``guess`` is what the best constant answer would reach, ``curve`` and ``places`` what plots draw.
+    ``ceiling`` and ``replaces`` (the alternative-annotator test) exist where answers have several experts' ratings."""
+
+    scorer: Scorer
     agreement: PairAgreement
     parts: Mapping[str, PairAgreement]
     guess: ConstantGuess | None
@@ -73,19 +74,22 @@ class JudgeMeasure:
     places: tuple[tuple[float, float, int], ...]
     ceiling: Ceiling | None
     replaces: AlternativeAnnotatorTest | None
-    sampling: str
-    left_out: int
+
+    @property
+    def author(self) -> str:
+        """The scorer's name."""
+        return self.scorer.author
 
     def to_dict(self) -> dict[str, Any]:
         """The agreement, and beside it who judged, by what, and what a constant guess and the experts reach."""
-        test, guess = self.replaces, self.guess
+        scorer, test, guess = self.scorer, self.replaces, self.guess
         beside = self.ceiling.to_dict() if self.ceiling is not None else None
         return self.agreement.to_dict() | {
-            "rubric": self.rubric,
-            "method": self.method,
-            "primary": self.primary,
-            "baseline": self.baseline,
-            "imported": self.imported,
+            "rubric": scorer.rubric,
+            "method": scorer.method,
+            "primary": scorer.primary,
+            "baseline": scorer.baseline,
+            "imported": scorer.imported,
             "scale": str(self.scale),
             "sampling": self.sampling,
             "left_out": self.left_out,
@@ -99,18 +103,11 @@ class JudgeMeasure:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpertsMeasure:
-    """The experts among themselves on one metric. ``sampling``: ``weighted`` (a draw with unequal probabilities),
-    ``equal`` or ``unknown`` (hand-picked or imported without a probability); ``left_out`` counts rated answers of
-    unknown sampling that are not mixed with the others."""
+class ExpertsMeasure(Measure):
+    """The experts among themselves on one metric."""
 
-    metric: str
-    title: Bilingual
-    scale: Scale
     agreement: ExpertAgreement
     parts: Mapping[str, ExpertAgreement]
-    sampling: str
-    left_out: int
 
     def to_dict(self) -> dict[str, Any]:
         """The agreement, and beside it the metric's title and scale and how the answers were chosen."""
@@ -212,15 +209,8 @@ def _judge_measure(
     overlap = len({rating.item for rating in single}) < len(single)
     whole = _compared(rated, scorer, resampling)
     return JudgeMeasure(
-        author=scorer.author,
-        rubric=scorer.rubric,
-        method=scorer.method,
-        primary=scorer.primary,
-        baseline=scorer.baseline,
-        imported=scorer.imported,
-        metric=rated.name,
-        title=title_of(rated.metric),
-        scale=rated.scale,
+        *_about(rated),
+        scorer=scorer,
         agreement=whole,
         parts={name: _compared(part, scorer, resampling) if len(parts) > 1 else whole for name, part in parts.items()},
         guess=guess,
@@ -228,9 +218,12 @@ def _judge_measure(
         places=spread(said, rated.means, rated.scale),
         ceiling=_ceiling(rated, scorer, single, resampling) if overlap else None,
         replaces=alternative_annotator_test(single, rated.values(scorer.said), rated.scale) if overlap else None,
-        sampling=rated.weighting.sampling,
-        left_out=rated.weighting.left_out,
     )
+
+
+def _about(rated: Rated) -> tuple[str, Bilingual, Scale, str, int]:
+    """What is said of any metric."""
+    return rated.name, title_of(rated.metric), rated.scale, rated.weighting.sampling, rated.weighting.left_out
 
 
 def _compared(rated: Rated, scorer: Scorer, resampling: Resampling | None) -> PairAgreement:
@@ -261,8 +254,7 @@ def _experts_measure(
     said = beside[0].said if beside else None
     found = _experts(rated, said, resampling)
     of_parts = {name: _experts(part, said, resampling) if len(parts) > 1 else found for name, part in parts.items()}
-    sampling, left_out = rated.weighting.sampling, rated.weighting.left_out
-    return ExpertsMeasure(rated.name, title_of(rated.metric), rated.scale, found, of_parts, sampling, left_out)
+    return ExpertsMeasure(*_about(rated), found, of_parts)
 
 
 def _experts(rated: Rated, said: Mapping[Key, Any] | None, resampling: Resampling | None) -> ExpertAgreement:

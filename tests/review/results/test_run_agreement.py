@@ -118,7 +118,7 @@ def test_every_scorer_has_its_own_line_and_off_scale_values_are_counted(
     score(run, answers[1], correctness, OFF_SCALE, author="gpt-4")
     score_all(run, {"keyword_hit": [1, 1, 1, 0, 0, 0]})
     found = agreement_of(run)
-    assert [(one.author, one.metric, one.primary, one.imported) for one in found.judges] == [
+    assert [(one.author, one.metric, one.scorer.primary, one.scorer.imported) for one in found.judges] == [
         ("judge@1", "correctness", True, False),
         ("other@1", "correctness", False, False),
         ("gpt-4", "correctness", False, True),
