@@ -28,6 +28,7 @@ from review.models.queue_spec import SETTINGS
 from review.models.queues import FIRST_OCCASION
 from review.queues.making import add_members, check_people
 from review.queues.progress import own_progress
+from review.queues.sharing import check_members
 from review.ratings.leases import lease_end
 from review.ratings.settling import RATED, locked, settle
 
@@ -62,8 +63,7 @@ def reassign(
         moving = [item for item in found if item.pk not in had]
         _release(Assignment.objects.filter(item__in=moving, reviewer=giver))
         _keep_for(queue, moving, giver, taker)
-        told = {"items": len(moving), "giver": giver.pk, "taker": taker.pk}
-        audit.record(by, "queue_reassigned", queue, **told)
+        audit.record(by, "queue_reassigned", queue, items=len(moving), giver=giver.pk, taker=taker.pk)
     return Moved(len(moving), len(found) - len(moving))
 
 
@@ -179,9 +179,7 @@ def _name(item: ReviewItem, wanted: set[int]) -> None:
 
 
 def _check_members(queue: ReviewQueue, people: Sequence[User]) -> None:
-    members = set(QueueMember.objects.filter(queue=queue).values_list("reviewer_id", flat=True))
-    if strangers := sorted({one.get_username() for one in people if one.pk not in members}):
-        raise Refused("not_a_reviewer", people=strangers)
+    check_members(set(QueueMember.objects.filter(queue=queue).values_list("reviewer_id", flat=True)), people)
 
 
 TRIES = 3

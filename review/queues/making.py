@@ -96,7 +96,12 @@ def make_queue(
     queue = ReviewQueue.objects.create(project_id=chosen[0].project_id, created_by=by, **(spec.columns | made_up))
     _add_metrics(queue, chosen[0], metrics_of(chosen, metrics))
     add_members(queue, people)
-    _give_out(queue, _drawn(queue, chosen, spec, params, by), people, sharing)
+    items = _add_items(queue, _drawn(queue, chosen, spec, params, by), sharing)
+    ratings = sum(item.reviews_needed for item in items)
+    queue.repeat_gap, queue.repeat_until = repeat_window(queue.repeat_share, ratings, len(people))
+    if queue.repeat_gap:
+        queue.save(update_fields=["repeat_gap", "repeat_until"])
+    reserve_items(queue, items, people, sharing)
     facts = {"hide_system": spec.hide_system, "mode": str(spec.mode)}
     audit.record(by, "queue_made", queue, runs=[run.pk for run in chosen], **facts)
     return queue
@@ -224,15 +229,6 @@ def _shuffled(wanted: Mapping[int, int], seed: int) -> list[tuple[int, int]]:
     shuffled = [answer for _, answer in sorted(zip(keys, answers, strict=True))]
     order = kept_apart([asked[answer] for answer in shuffled])
     return [(shuffled[place], key) for place, key in zip(order, sorted(keys), strict=True)]
-
-
-def _give_out(queue: ReviewQueue, wanted: Mapping[int, int], people: Sequence[User], sharing: Sharing) -> None:
-    items = _add_items(queue, wanted, sharing)
-    ratings = sum(item.reviews_needed for item in items)
-    queue.repeat_gap, queue.repeat_until = repeat_window(queue.repeat_share, ratings, len(people))
-    if queue.repeat_gap:
-        queue.save(update_fields=["repeat_gap", "repeat_until"])
-    reserve_items(queue, items, people, sharing)
 
 
 def shares(runs: Sequence[Run], size: int) -> list[int]:

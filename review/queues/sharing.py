@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from types import MappingProxyType
@@ -98,10 +98,17 @@ class Sharing:
         """
         if distribution == Distribution.BY_TAG and not self.fields:
             raise Refused("no_fields")
-        members = {one.pk for one in people}
-        named = [one for ones in (*self.fields.values(), *self.named.values()) for one in ones]
-        if strangers := sorted({one.get_username() for one in named if one.pk not in members}):
-            raise Refused("not_a_reviewer", people=strangers)
+        named = (one for ones in (*self.fields.values(), *self.named.values()) for one in ones)
+        check_members({one.pk for one in people}, named)
+
+
+def check_members(members: Collection[int], named: Iterable[User]) -> None:
+    """Refuse people who are not among the members, by primary key.
+
+    :raises Refused: ``not_a_reviewer``.
+    """
+    if strangers := sorted({one.get_username() for one in named if one.pk not in members}):
+        raise Refused("not_a_reviewer", people=strangers)
 
 
 def needs_of(count: int, reviews_needed: int, overlap_share: float, seed: int) -> list[int]:

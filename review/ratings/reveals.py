@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from evaluation.models import MetricDefinition, Run, User
+from evaluation.models import MetricDefinition, User
 from evaluation.profiles.spec import ProfileSpec
 from review.evidence.decisions import adjudicated
 from review.evidence.exposures import expose
@@ -151,7 +151,7 @@ def checked_changes(
 
     :raises Refused: what :func:`finalise` names.
     """
-    thresholds = _thresholds(assignment.item.run)
+    thresholds = ProfileSpec.model_validate(assignment.item.run.profile_version.spec).thresholds
     found = {name: _with_figure(assignment, standing[name].metric, change) for name, change in changes.items()}
     for name, change in found.items():
         _check_change(standing[name], change, thresholds.get(name))
@@ -234,10 +234,6 @@ def differs(first: Rating, change: Change) -> bool:
         return False
     decided = change.parts and change.parts != parts_given(first)
     return bool(decided) or (first.value, first.label) != (change.value, change.label)
-
-
-def _thresholds(run: Run) -> Mapping[str, float]:
-    return ProfileSpec.model_validate(run.profile_version.spec).thresholds
 
 
 def _newest(assignment: Assignment, phase: str) -> dict[int, Rating]:

@@ -76,7 +76,8 @@ def comes_again(assignment: Assignment) -> bool:
     share = queue.repeat_share * (queue.repeat_until + queue.repeat_gap) / max(queue.repeat_until, 1)
     if not by_chance("repeat", share, queue.seed, item.pk, assignment.reviewer_id):
         return False
-    return _early(assignment) or _planned(assignment).exists()
+    early = QueueMember.objects.filter(queue=queue, reviewer=assignment.reviewer_id, served__lte=queue.repeat_until)
+    return early.exists() or _planned(assignment).exists()
 
 
 def plan_repeat(assignment: Assignment) -> None:
@@ -121,12 +122,6 @@ def due_repeats(queue: ReviewQueue, member: QueueMember) -> Iterator[tuple[Revie
     )
     found = rows.annotate(lapsed=Exists(own), due=F("reservations__after")).order_by("due")[:1]
     yield from ((item, bool(item.lapsed)) for item in found)
-
-
-def _early(assignment: Assignment) -> bool:
-    queue = assignment.item.queue
-    rows = QueueMember.objects.filter(queue=queue, reviewer=assignment.reviewer_id, served__lte=queue.repeat_until)
-    return rows.exists()
 
 
 def _planned(assignment: Assignment) -> QuerySet[Reservation]:

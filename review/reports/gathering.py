@@ -146,8 +146,13 @@ class Correction:
         to the answer's own score, the stored weight times the value.
         """
         if profile.unit is Unit.PER_ANSWER:
-            return self._contributions(profile, machine, category)
-        return self._parts(profile, machine, category)
+            names = dict.fromkeys(name for one in machine.answers for name in one.weights_used)
+            answers = [answer for answer in self.said.answers.values() if category in {None, answer.category}]
+            parts = (self._contribution(profile, name, machine, answers) for name in names)
+        else:
+            weights = machine.outcome.weights_used.items()
+            parts = (self._part(profile, name, weight, category) for name, weight in weights)
+        return [one for one in parts if one is not None]
 
     def metric_component(self, metric: MetricDefinition) -> Component | None:
         """A metric's frame on its own scale, where it has labels with a probability; else ``None``."""
@@ -155,16 +160,13 @@ class Correction:
         component = self._component(metric, labels, lambda value: value) if labels.any else None
         return component if component and component.labels else None
 
-    def _parts(self, profile: ProfileSpec, machine: SideScore, category: str | None) -> list[Component]:
-        """Each part's values on the unit scale over the answers it applies to, with its weight in the run."""
-        found = []
-        for name, weight in machine.outcome.weights_used.items():
-            metric = self._metric(name)
-            if metric is not None:
-                unit = _unit_scale(profile, metric)
-                component = self._component(metric, self.labels.get(metric.pk, _UNRATED), unit, category)
-                found += [dataclasses.replace(component, weight=weight)] if component else []
-        return found
+    def _part(self, profile: ProfileSpec, name: str, weight: float, category: str | None) -> Component | None:
+        """A part's values on the unit scale over the answers it applies to, with its weight in the run."""
+        if (metric := self._metric(name)) is None:
+            return None
+        labels, unit = self.labels.get(metric.pk, _UNRATED), _unit_scale(profile, metric)
+        component = self._component(metric, labels, unit, category)
+        return component and dataclasses.replace(component, weight=weight)
 
     def _component(
         self,
@@ -185,18 +187,11 @@ class Correction:
         yes_no = scale.kind is ScaleKind.YES_NO
         return Component(metric.name, frame, low, high, yes_no=yes_no) if frame else None
 
-    def _contributions(self, profile: ProfileSpec, machine: SideScore, category: str | None) -> list[Component]:
-        """Each part's contribution to every answer's score: the stored weight times the value on the unit scale."""
-        names = dict.fromkeys(name for one in machine.answers for name in one.weights_used)
-        answers = [answer for answer in self.said.answers.values() if category in {None, answer.category}]
-        found = (self._contribution(profile, name, machine, answers) for name in names)
-        return [one for one in found if one is not None]
-
     def _contribution(
         self, profile: ProfileSpec, name: str, machine: SideScore, answers: Sequence[RunAnswer]
     ) -> Component | None:
-        metric = self._metric(name)
-        if metric is None:
+        """A part's contribution to every answer's score: the stored weight times the value on the unit scale."""
+        if (metric := self._metric(name)) is None:
             return None
         labels = self.labels.get(metric.pk, _UNRATED)
         unit = _unit_scale(profile, metric)

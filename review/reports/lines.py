@@ -208,6 +208,7 @@ def _line(basis: Gathered, metric: MetricDefinition, values: Sequence[Effective]
 def category_lines(basis: Gathered) -> tuple[CategoryLine, ...]:
     """The run by the category of its questions."""
     profile, sides, found = basis.profile, basis.sides, []
+    computed = [sides.found.metrics[pk] for pk in sides.found.computed]
     reviewed_answers = {value.answer_id for value in sides.found.values.values() if value.human}
     for name, ids in categories_of(sides.machine.answers).items():
         machine, reviewed = sides.machine.within(ids), sides.reviewed.within(ids)
@@ -229,10 +230,7 @@ def category_lines(basis: Gathered) -> tuple[CategoryLine, ...]:
                 reviewed=score_side(profile, reviewed, all_parts=True).figure if touched else nobody,
                 corrected_overall=corrected_of_category(basis, score, name),
                 metrics=metrics,
-                corrected={
-                    metric.name: basis.correction.of_metric(metric, name)
-                    for metric in map(sides.found.metrics.__getitem__, sides.found.computed)
-                },
+                corrected={metric.name: basis.correction.of_metric(metric, name) for metric in computed},
                 coverage={metric: coverage_of(values) for metric, values in machine.metrics.items()},
                 latency=answer_latency(machine.answers),
             )

@@ -47,7 +47,6 @@ class RunHeader:
 
     run_id: int
     name: str
-    project_id: int
     state: str
     reason: str
     complete: bool
@@ -135,7 +134,6 @@ def _header(run: Run, said: Said, provenance: Provenance) -> RunHeader:
     return RunHeader(
         run_id=run.pk,
         name=str(run),
-        project_id=run.project_id,
         state=run.state,
         reason=run.reason,
         complete=run.state == Run.State.COMPLETED,
