@@ -20,8 +20,17 @@ from evaluation.admin.versions import VersionAdmin
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.criteria.services import activate, deactivate, draft, newest_events, standing
-from evaluation.criteria.trying import draft_rubric, preview, sample_answers, try_out
+from evaluation.criteria.services import (
+    activate,
+    deactivate,
+    draft,
+    draft_rubric,
+    newest_events,
+    preview,
+    sample_answers,
+    standing,
+    try_out,
+)
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion
 from evaluation.web.forms import CriterionForm, filled

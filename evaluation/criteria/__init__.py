@@ -2,5 +2,5 @@
 
 Above ``judges``.
 
-Door: ``services.draft``, ``activate`` and ``deactivate``; ``services.active``; ``trying.try_out``.
+Door: ``services.draft``, ``activate`` and ``deactivate``; ``services.active``; ``services.try_out``.
 """

@@ -3,5 +3,5 @@
 Above ``work`` (a check is a single call with a share of the endpoint's limits).
 
 Door: ``clients.client_of``, ``clients.price_table``, ``shipping.profile_row``, ``shipping.definitions``,
-``pinning.pin``.
+``clients.pin``.
 """

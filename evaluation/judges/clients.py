@@ -1,5 +1,6 @@
 """Clients of judge versions, the keys of their endpoints, the operator's table of prices, and the embeddings a run
-uses: chosen once when it is made, opened when it works, kept by content hash.
+uses: chosen once when it is made, opened when it works, kept by content hash. And finding out before any work how a
+judge can be asked, and pinning it for the whole of that work.
 
 Keys at rest are encrypted under the site's secret with AES-256-GCM (NIST SP 800-38D) and a random 96-bit nonce; the key
 of the cipher comes from the secret by HKDF-SHA256 (RFC 5869). The origin is associated data: a sealed key copied to
@@ -8,19 +9,27 @@ another origin does not open.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from functools import cache, partial
 from pathlib import Path
+from typing import Any, Protocol
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
+from django.db.models.functions import Now
 
+from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.embedding.client import EndpointEmbedder
 from evaluation.embedding.protocol import (
@@ -36,13 +45,16 @@ from evaluation.embedding.protocol import (
 )
 from evaluation.embedding.similarity import TokenModel
 from evaluation.judging.baseline import BaselineJudge
-from evaluation.judging.calls import JudgeClient
+from evaluation.judging.calls import SHIPPED, JudgeClient, JudgeReply, Outcome, PriceTable, cost_of, read_prices
 from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.origins import Origin, origin_of
-from evaluation.judging.pricing import SHIPPED, PriceTable, read_prices
+from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probe, Probed, probe
+from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER, Defer, Retry, decide
 from evaluation.judging.transport import Deadlines
 from evaluation.models import Endpoint, JudgeVersion, KeptVector
+from evaluation.work.database import retry_on_db_error
 from evaluation.work.plugins import LocalModels, local_models, require
+from evaluation.work.shares import SingleCalls
 
 _VERSION = "1"
 _NONCE_BYTES = 12
@@ -230,3 +242,126 @@ def _endpoint(judge: JudgeVersion | None, wanted: str) -> Endpoint | None:
     if found is None:
         raise UnknownName("embedding endpoint", wanted, [LOCAL, NONE, *embedding.values_list("name", flat=True)])
     return found
+
+
+_RAW_SHOWN = 300
+_KEPT = ("http_status", "tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning")  # of a reply
+
+
+class Pins(Protocol):
+    """Where one judge's preflight is written down; ``run_id`` is the run it is for, if it is for one."""
+
+    @property
+    def run_id(self) -> int | None: ...
+
+    def tries(self) -> int:
+        """How many tries there were since a person began the work."""
+
+    def keep(self, found: Probed, wait: float | None) -> None:
+        """Write down what was found; ``wait`` is in seconds until the judge may be tried again."""
+
+    def stop(self, reason: str) -> None:
+        """Stop the work until a person has seen to it."""
+
+
+def pin(
+    judge: JudgeVersion,
+    pins: Pins,
+    deadline: float,
+    rng: random.Random,
+    alive: Callable[[], None] = lambda: None,
+) -> bool:
+    """Whether the judge, which has an endpoint, is pinned now; where it is not, the work was stopped or has to wait.
+    ``deadline`` is in monotonic seconds; ``alive`` is called about once a second while one waits."""
+    if judge.endpoint is None:
+        raise ValueError("a judge without an endpoint is not checked")
+    with SingleCalls(judge.endpoint, pins.run_id, alive, project_id=judge.project_id) as calls:
+        return _tried(judge, pins, deadline, rng, calls)
+
+
+def _tried(judge: JudgeVersion, pins: Pins, deadline: float, rng: random.Random, calls: SingleCalls) -> bool:
+    tries = retry_on_db_error(pins.tries)
+    while time.monotonic() < deadline:
+        try:
+            client = client_of(judge)
+        except Refused as refused:
+            retry_on_db_error(partial(pins.stop, refused.code))
+            return False
+        if calls.wait(deadline):
+            return False
+        found = probed(client, judge, calls)
+        tries += 1
+        wait = _wait(found, tries, rng)
+        retry_on_db_error(partial(pins.keep, found, wait))
+        if found.outcome == Outcome.OK:
+            return True
+        if wait is None:
+            retry_on_db_error(partial(pins.stop, found.outcome))
+            return False
+        if wait > LONGEST_WAIT_IN_WORKER or time.monotonic() + wait > deadline:
+            return False
+        time.sleep(wait)
+    return False
+
+
+def probed(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls) -> Probed:
+    """The few calls that tell how the judge can be asked, with a rest that it asks for kept by everybody."""
+
+    async def asked() -> Probed:
+        async with client as opened:
+            return await probe(opened, judge.model, judge.params, expects=judge.expects)
+
+    found = calls.make(lambda: asyncio.run(asked()))
+    calls.heard(found.last.retry_after)
+    return found
+
+
+def pinned_columns(
+    judge: JudgeVersion, found: Probed, wait: float | None, beside: Sequence[object] = ()
+) -> dict[str, Any]:
+    """The columns of a ``PreflightRow``; ``beside`` goes into the hash of the judge as pinned with what was found."""
+    good = found.outcome == Outcome.OK
+    pinned = [judge.content_hash, str(found.rung), found.last.model_returned, *beside]
+    return {
+        "judge_version": judge,
+        "outcome": found.outcome,
+        "rung": str(found.rung) if found.rung else "",
+        "judge_hash": content_hash(pinned) if good else "",
+        "model_returned": found.last.model_returned,
+        "fingerprint": found.last.fingerprint,
+        "usage": found.tells_usage if good else None,
+        "logprobs": found.logprobs,
+        "calls": len(found.probes),
+        "cost": cost_of_all(judge, [one.reply for one in found.probes]),
+        "retry_at": Now() + timedelta(seconds=wait) if wait else None,
+        "detail": [_told(judge, one) for one in found.probes],
+    }
+
+
+def cost_of_all(judge: JudgeVersion, replies: Sequence[JudgeReply]) -> Decimal | None:
+    """US dollars of some calls; ``None`` where that of one is unknown."""
+    costs = [cost_of(judge.model, reply, table=price_table()) for reply in replies]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known, Decimal(0)) if len(known) == len(costs) else None
+
+
+def _wait(found: Probed, tries: int, rng: random.Random) -> float | None:
+    """Seconds until the judge may be tried again; ``None`` where nothing is to be tried again."""
+    if found.outcome in {Outcome.OK, NO_RUNG, NO_LOGPROBS}:
+        return None
+    outcome = Outcome(found.outcome)
+    decision = decide(outcome, tries, found.last.retry_after, rng, earlier=[outcome] * (tries - 1))
+    return decision.seconds if isinstance(decision, Retry | Defer) else None
+
+
+def _told(judge: JudgeVersion, one: Probe) -> dict[str, object]:
+    """One call as it is kept; its text only where it was no verdict."""
+    reply, cost = one.reply, cost_of_all(judge, [one.reply])
+    told: dict[str, object] = {
+        "rung": one.rung,
+        "logprobs_asked": one.asked_logprobs,
+        "outcome": one.outcome,
+        **{name: getattr(reply, name) for name in _KEPT},
+        "cost": None if cost is None else str(cost),
+    }
+    return told if one.outcome is Outcome.OK else {**told, "raw": reply.raw[:_RAW_SHOWN]}

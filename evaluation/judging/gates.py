@@ -8,7 +8,7 @@ Blank texts, a single character, the question said back and stock openings witho
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -82,18 +82,17 @@ class Gate(StrEnum):
     STOCK = "stock"  # only openings, nothing behind them
 
 
-_WHY = {
-    Gate.BLANK: Bilingual("is blank", "답변이 비어 있습니다"),
-    Gate.TOO_SHORT: Bilingual("is a single character", "답변이 한 글자뿐입니다"),
-    Gate.ECHO: Bilingual("repeats the question", "답변이 질문을 되풀이합니다"),
-    Gate.STOCK: Bilingual("is a stock phrase without content", "답변이 내용 없는 상투적 문구입니다"),
-}
 REASONS = {
     gate: Bilingual(
-        f"Decided by rule, no judge was asked: the answer {why.en}.",
-        f"규칙으로 판정했으며 판정관을 부르지 않았습니다. {why.ko}.",
+        f"Decided by rule, no judge was asked: the answer {en}.",
+        f"규칙으로 판정했으며 판정관을 부르지 않았습니다. 답변이 {ko}.",
     )
-    for gate, why in _WHY.items()
+    for gate, en, ko in (
+        (Gate.BLANK, "is blank", "비어 있습니다"),
+        (Gate.TOO_SHORT, "is a single character", "한 글자뿐입니다"),
+        (Gate.ECHO, "repeats the question", "질문을 되풀이합니다"),
+        (Gate.STOCK, "is a stock phrase without content", "내용 없는 상투적 문구입니다"),
+    )
 }
 STOCK_PHRASES = (
     "solution", "the solution", "answer", "the answer", "final answer", "the answer is", "the answer is as follows",
@@ -119,9 +118,11 @@ def gate(question: QuestionSpec, answer: AnswerSpec) -> Gate | None:
     expected = [*question.references, *(word for alternatives in question.keywords for word in alternatives)]
     if said in map(_core, expected):
         return None
-    if len(said) == 1 and said not in SHORT_ANSWERS and expected and not _is_word_of(said, expected):
+    unknown = len(said) == 1 and said not in SHORT_ANSWERS and expected
+    if unknown and not any(said in _NOT_SAID.split(folded(text)) for text in expected):
         return Gate.TOO_SHORT
-    if _repeats(said, _core(question.text)):
+    asked = _core(question.text)
+    if asked and len(said) % len(asked) == 0 and said == asked * (len(said) // len(asked)):
         return Gate.ECHO
     return Gate.STOCK if _STOCK.fullmatch(said) else None
 
@@ -141,26 +142,17 @@ def ruled(
     why = gate(question, answer) if family.floor else None
     if why is None or family.floor is None:
         return {}
-    worst = {spec.name: family.floor(spec) for spec in specs}
     reason = REASONS[why].in_language(language)
     return {
-        name: replace(result, reason=result.reason or reason, detail={**result.detail, "gate": str(why)})
-        for name, result in worst.items()
-        if result is not None
+        spec.name: replace(result, reason=result.reason or reason, detail={**result.detail, "gate": str(why)})
+        for spec in specs
+        if (result := family.floor(spec)) is not None
     }
 
 
 def _core(text: str) -> str:
     """Letters and digits alone, as they are compared."""
     return _NOT_SAID.sub("", folded(text))
-
-
-def _repeats(said: str, asked: str) -> bool:
-    return bool(asked) and len(said) % len(asked) == 0 and said == asked * (len(said) // len(asked))
-
-
-def _is_word_of(character: str, texts: Sequence[str]) -> bool:
-    return any(character in _NOT_SAID.split(folded(text)) for text in texts)
 
 
 _STOCK = re.compile("(?:" + "|".join(sorted(map(_core, STOCK_PHRASES), key=len, reverse=True)) + ")+")

@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from threading import Event, Lock, Thread
 from types import TracebackType
@@ -22,12 +21,6 @@ from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
 from evaluation.judging.pacing import Allowance, Pace
 
 LINGER_SECONDS = 0.12  # how long a reply waits for others, so that they are written together
-
-
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    key: Hashable
-    task: asyncio.Task[JudgeReply]
 
 
 class CallPool:
@@ -44,7 +37,7 @@ class CallPool:
         self._closing = asyncio.Event()
         self._queue = Lock()  # held to look at or change what waits
         self._waiting: deque[tuple[Hashable, JudgeCall]] = deque()
-        self._ended: deque[_Ended] = deque()
+        self._ended: deque[tuple[Hashable, asyncio.Task[JudgeReply]]] = deque()
         self._tasks: set[asyncio.Task[JudgeReply]] = set()
         self._lingering = False
         self._pumps_at: asyncio.TimerHandle | None = None
@@ -122,7 +115,7 @@ class CallPool:
         self._heard.clear()
         found = [self._ended.popleft() for _ in range(len(self._ended))]
         self._out -= len(found)
-        return [(ended.key, ended.task.result()) for ended in found]
+        return [(key, task.result()) for key, task in found]
 
     # Everything below runs in the pool's thread.
 
@@ -156,17 +149,14 @@ class CallPool:
                 if seconds <= 0:
                     self._waiting.popleft()
             if seconds > 0:
-                self._pump_after(seconds)
+                if self._pumps_at is not None:
+                    self._pumps_at.cancel()
+                self._pumps_at = self._loop.call_later(seconds, self._pump)
                 return
             self.pace.sent(call, now)
             task = self._loop.create_task(self._call(call))
             self._tasks.add(task)
             task.add_done_callback(partial(self._came_back, key))
-
-    def _pump_after(self, seconds: float) -> None:
-        if self._pumps_at is not None:
-            self._pumps_at.cancel()
-        self._pumps_at = self._loop.call_later(seconds, self._pump)
 
     async def _call(self, call: JudgeCall) -> JudgeReply:
         sent_at = time.monotonic()
@@ -179,7 +169,7 @@ class CallPool:
         if task.cancelled():
             return
         self._pump()
-        self._ended.append(_Ended(key, task))
+        self._ended.append((key, task))
         if not self._waiting or self.resting:
             self._heard.set()  # the ledger has to provide something to send, or to hear of the rest
         elif not self._lingering:

@@ -20,16 +20,7 @@ NO_RUNG = "no_rung"
 NO_LOGPROBS = "no_logprobs"
 METRIC = "connection_test"
 # Answered, but not the way that was asked for: the next rung may do.
-_NEXT_RUNG = frozenset(
-    {
-        Outcome.BAD_REQUEST,
-        Outcome.PARSE,
-        Outcome.REFUSED,
-        Outcome.FILTERED,
-        Outcome.TRUNCATED,
-        Outcome.WRONG_CONTENT,
-    }
-)
+_NEXT_RUNG = frozenset(map(Outcome, ("bad_request", "parse", "refused", "filtered", "truncated", "wrong_content")))
 _QUESTION = QuestionSpec(id=METRIC, category=METRIC, text="Which number follows one?", references=("Two.",))
 _ANSWER = AnswerSpec("Two.")
 _RUBRIC = Rubric(

@@ -19,7 +19,7 @@ from typing import Any
 from evaluation.core.canonical import canonical_json, canonical_texts
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec
 from evaluation.judging.calls import VERDICT, Ask, Case, Heard, JudgeCall, JudgeReply, Outcome, Rendered, Rung
-from evaluation.judging.lexical.words import content_words, coverage
+from evaluation.judging.lexical import content_words, coverage
 from evaluation.judging.logprobs import level_chances
 from evaluation.judging.rubric import Rubric, conforms
 from evaluation.judging.wire import storable
@@ -85,25 +85,19 @@ def repaired(call: JudgeCall, outcome: Outcome) -> JudgeCall:
     """The request of the one repair try: a reminder after a reply without a verdict, twice the output budget
     after a truncated one. The broken reply itself is not shown to the judge again."""
     if outcome is Outcome.TRUNCATED:
-        budget = {k: min(v * 2, _MOST_OUTPUT_TOKENS) for k, v in call.parameters.items() if k in _BUDGETS}
+        budgets = call.parameters.keys() & {"max_tokens", "max_completion_tokens"}
+        budget = {name: min(call.parameters[name] * 2, _MOST_OUTPUT_TOKENS) for name in budgets}
         return replace(call, parameters={**call.parameters, **budget})
     messages = (*call.rendered.messages, {"role": "user", "content": call.rubric.repair.strip()})
     material = {**call.rendered.request_hash_material, "messages": [dict(m) for m in messages]}
     return replace(call, rendered=replace(call.rendered, messages=messages, request_hash_material=material))
 
 
-_BUDGETS = frozenset({"max_tokens", "max_completion_tokens"})
-
-
 def _encoded(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     if text.isascii():  # nothing of what follows is
         return text
-    return _INVISIBLE.sub(_escape, _LONE_SURROGATE.sub("\ufffd", text))
-
-
-def _escape(match: re.Match[str]) -> str:
-    return json.dumps(match[0])[1:-1]
+    return _INVISIBLE.sub(lambda match: json.dumps(match[0])[1:-1], _LONE_SURROGATE.sub("\ufffd", text))
 
 
 def _mark(rubric: Rubric, blocks: Mapping[str, str]) -> str:
@@ -117,18 +111,16 @@ def _mark(rubric: Rubric, blocks: Mapping[str, str]) -> str:
 def data_blocks(question: QuestionSpec, answer: AnswerSpec, inputs: Collection[str]) -> dict[str, Any]:
     """The blocks of a plain request, the answer last. ``inputs`` are those that the metrics declare; the expected
     keywords stand in for a missing reference as required points."""
-    blocks: dict[str, Any] = {}
-    if "persona" in inputs and question.persona:
-        blocks["persona"] = question.persona
-    if "history" in inputs and question.history:
-        blocks["history"] = list(question.history)
-    blocks["question"] = question.text
-    if "reference" in inputs:
-        blocks |= reference_block(question)
-    if "required_info" in inputs and question.required_info:
-        blocks["required_info"] = list(question.required_info)
-    if "clarification_ok" in inputs and question.clarification_ok:
-        blocks["clarification_ok"] = True
+    blocks: dict[str, Any] = {
+        "persona": question.persona,
+        "history": list(question.history),
+        "question": question.text,
+        **(reference_block(question) if "reference" in inputs else {}),
+        "required_info": list(question.required_info),
+        "clarification_ok": question.clarification_ok,
+    }
+    optional = {"persona", "history", "required_info", "clarification_ok"}
+    blocks = {name: said for name, said in blocks.items() if name not in optional or (name in inputs and said)}
     if "contexts" in inputs and answer.contexts is not None:
         blocks["contexts"] = [context.text for context in answer.contexts]
     if "passages" in inputs and answer.contexts is not None:

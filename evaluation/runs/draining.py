@@ -17,8 +17,7 @@ from django.db.models.functions import Now
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
-from evaluation.judges.clients import client_of, embedder_of, tokens_of
-from evaluation.judges.pinning import pin, pinned_columns
+from evaluation.judges.clients import client_of, embedder_of, pin, pinned_columns, tokens_of
 from evaluation.judging.calls import Outcome, Rung
 from evaluation.judging.pacing import Allowance
 from evaluation.judging.pool import CallPool

@@ -29,9 +29,8 @@ from evaluation.embedding.similarity import (
 )
 from evaluation.judges.clients import keep_vectors, kept_vectors, price_table
 from evaluation.judges.shipping import definitions
-from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.calls import JudgeReply, Outcome, cost_of
 from evaluation.judging.families import asked_back
-from evaluation.judging.pricing import cost_of
 from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, decide
 from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
 from evaluation.scoring import writing

@@ -17,8 +17,7 @@ from decimal import Decimal
 from typing import Any, Generic, Protocol, TypeVar
 
 from evaluation.judges.clients import price_table
-from evaluation.judging.calls import Chances, Heard, JudgeCall, JudgeReply, Outcome
-from evaluation.judging.pricing import cost_of
+from evaluation.judging.calls import Chances, Heard, JudgeCall, JudgeReply, Outcome, cost_of
 from evaluation.judging.prompt import repaired
 from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, Retry, decide
 from evaluation.models import JudgeVersion, Reply, WorkUnit

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec, Result, Status
-from evaluation.criteria.trying import Trial
+from evaluation.criteria.services import Trial
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.spec import CriterionTexts
 from evaluation.models import (

@@ -11,8 +11,8 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
 from evaluation.core.registry import MetricSpec, Scale
 from evaluation.judges.clients import price_table
+from evaluation.judging.calls import Price
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.pricing import Price
 from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge
 from review.comparisons.trend import headline_statistic
 from review.models import Rating

@@ -24,9 +24,8 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.registry import JUDGED
 from evaluation.core.samples import Status
 from evaluation.embedding.protocol import EmbeddingChoice
-from evaluation.judging.calls import Outcome
+from evaluation.judging.calls import Outcome, families_in, is_other_model
 from evaluation.judging.formulas import LengthBias, length_bias
-from evaluation.judging.pricing import families_in, is_other_model
 from evaluation.models import Endpoint, MetricDefinition, Preflight, Reply, Run, WorkUnit
 from evaluation.runs.progress import Spending, altogether, spending_by_rubric
 from evaluation.scoring.writing import counting

@@ -23,8 +23,7 @@ from evaluation.extras.attacks.running import (
     attacks_hash,
     rubric_of_attacks,
 )
-from evaluation.judges.clients import client_of
-from evaluation.judges.pinning import cost_of_all, probed
+from evaluation.judges.clients import client_of, cost_of_all, probed
 from evaluation.judging.calls import JudgeReply, Outcome, Rung
 from evaluation.judging.probing import Probed
 from evaluation.judging.wire import storable

@@ -13,8 +13,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
-from evaluation.judges.clients import client_of
-from evaluation.judges.pinning import pin, pinned_columns
+from evaluation.judges.clients import client_of, pin, pinned_columns
 from evaluation.judges.shipping import shipped_rubric_row
 from evaluation.judging.calls import Outcome, Rung
 from evaluation.judging.pool import CallPool

@@ -13,7 +13,7 @@ from typing import Any
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.judging.calls import Ask, Heard
 from evaluation.judging.formulas import read_verdict
-from evaluation.judging.lexical.words import correctness
+from evaluation.judging.lexical import correctness
 from evaluation.judging.rubric import Rubric, closed
 
 FAMILY, METRIC = "pairwise", "preference"

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
-from evaluation.judging.lexical.claims import best_of, support
-from evaluation.judging.lexical.words import (
+from evaluation.judging.baseline import best_of, support
+from evaluation.judging.lexical import (
     content_words,
     coverage,
     denies,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.judging.pricing import families_in, family_of_model, is_other_model
+from evaluation.judging.calls import families_in, family_of_model, is_other_model
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.core.errors import InvalidFile
-from evaluation.judging.calls import JudgeReply, Outcome
-from evaluation.judging.pricing import Price, PriceTable, cost_of, read_prices
+from evaluation.judging.calls import JudgeReply, Outcome, Price, PriceTable, cost_of, read_prices
 
 TABLE = PriceTable(
     [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.judging.pricing import Price, PriceTable
+from evaluation.judging.calls import Price, PriceTable
 from evaluation.models import AnswerSet, Attempt, Endpoint, Reply, Run, Score
 from evaluation.runs.draining import drain
 from evaluation.runs.progress import PREFLIGHT, spending_by_rubric
