@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Literal, ParamSpec, Protocol, Self
 
 from pydantic import Field, model_validator
@@ -301,6 +302,10 @@ class RuleSettings:
 
 
 RuleFunction = Callable[[QuestionSpec, AnswerSpec, RuleSettings], Result]
+
+
+#: Describes a metric whose value a judge gives.
+judged_spec = partial(MetricSpec, kind=Kind.JUDGE)
 
 
 class RuleMetric(Protocol):

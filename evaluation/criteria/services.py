@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
@@ -159,16 +160,8 @@ def activate(version: CriterionVersion, *, by: User | None) -> CriterionEvent:
     spec = version.read()
     metric = _metric(spec)
     rubrics = {language: _rubric(version, spec, language, metric, by) for language in spec.languages}
-    made = CriterionEvent.objects.create(
-        criterion=criterion,
-        seq=_next(criterion),
-        version=version,
-        verb=CriterionEvent.Verb.ACTIVATED,
-        metric=metric,
-        rubric_en=rubrics.get("en"),
-        rubric_ko=rubrics.get("ko"),
-        created_by=by,
-    )
+    written = {f"rubric_{language}": rubric for language, rubric in rubrics.items()}
+    made = _next_event(criterion, version, CriterionEvent.Verb.ACTIVATED, by, metric=metric, **written)
     audit.record(by, "criterion.activated", version, hash=version.content_hash, metric=metric.version)
     return made
 
@@ -183,20 +176,17 @@ def deactivate(criterion: Criterion, *, by: User | None) -> CriterionEvent:
     now = standing(criterion)
     if now is None or now.verb != CriterionEvent.Verb.ACTIVATED:
         raise Refused("criterion_not_active", names=criterion.name)
-    made = CriterionEvent.objects.create(
-        criterion=criterion,
-        seq=_next(criterion),
-        version=now.version,
-        verb=CriterionEvent.Verb.DEACTIVATED,
-        created_by=by,
-    )
+    made = _next_event(criterion, now.version, CriterionEvent.Verb.DEACTIVATED, by)
     audit.record(by, "criterion.deactivated", now.version, hash=now.version.content_hash)
     return made
 
 
-def _next(criterion: Criterion) -> int:
+def _next_event(
+    criterion: Criterion, version: CriterionVersion, verb: str, by: User | None, **more: Any
+) -> CriterionEvent:
     newest: int | None = criterion.events.aggregate(newest=Max("seq"))["newest"]
-    return (newest or 0) + 1
+    what = {"criterion": criterion, "version": version, "verb": verb, "created_by": by}
+    return CriterionEvent.objects.create(seq=(newest or 0) + 1, **what, **more)
 
 
 def _metric(spec: CriterionSpec) -> MetricDefinition:
@@ -241,18 +231,11 @@ _WAIT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """An answer of a trial with what came of it."""
-
-    answer: Answer
-    result: Result
-
-
-@dataclass(frozen=True, slots=True)
 class Trial:
-    """What a judge made of some answers. ``cost`` is in US dollars; ``None`` where a price or a count is unknown."""
+    """What a judge made of some answers: each with what came of it. ``cost`` is in US dollars; ``None`` where a price
+    or a count is unknown."""
 
-    tried: tuple[Tried, ...]
+    tried: tuple[tuple[Answer, Result], ...]
     cost: float | None
 
 
@@ -317,7 +300,7 @@ def try_out(version: CriterionVersion, judge: JudgeVersion, answers: Sequence[An
         for counts in ([getattr(reply, name) for reply in replies.values()],)
     }
     audit.record(by, "criterion.tried", version, judge=judge.pk, calls=len(replies), **used, cost=cost)
-    return Trial(tuple(Tried(answer, results[answer.pk]) for answer in answers), cost)
+    return Trial(tuple((answer, results[answer.pk]) for answer in answers), cost)
 
 
 def _replies(judge: JudgeVersion, calls: dict[int, JudgeCall]) -> dict[int, JudgeReply]:

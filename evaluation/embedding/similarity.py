@@ -97,19 +97,11 @@ def _mean(best: Any, counts: Sequence[bool]) -> float:
 
 
 def _detail(tokens: TokenModel, pair: Matched, reference: int, read: Sequence[Tokens]) -> dict[str, Any]:
-    detail: dict[str, Any] = {
-        "precision": pair.precision,
-        "recall": pair.recall,
-        "f1": pair.f1,
-        "reference": reference,
-        "tokens": tokens.provenance,
-    }
+    figures = {"precision": pair.precision, "recall": pair.recall, "f1": pair.f1}
+    detail: dict[str, Any] = {**figures, "reference": reference, "tokens": tokens.provenance}
     if tokens.baseline is not None:
         base = tokens.baseline
-        detail["rescaled"] = {
-            name: (value - base) / (1 - base)
-            for name, value in (("precision", pair.precision), ("recall", pair.recall), ("f1", pair.f1))
-        }
+        detail["rescaled"] = {name: (value - base) / (1 - base) for name, value in figures.items()}
     return detail | ({"truncated": True} if any(text.truncated for text in read) else {})
 
 

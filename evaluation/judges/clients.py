@@ -101,10 +101,9 @@ def key_of(endpoint: Endpoint) -> str:
     if endpoint.sealed_key:
         secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
         return unseal(endpoint.sealed_key, origin=origin_of(endpoint.base_url), secrets=secrets)
-    name = endpoint.key_env
-    key = os.environ.get(name, "") if name else ""
-    if name and not key:
-        raise Refused("key_missing", variable=name)
+    key = os.environ.get(endpoint.key_env, "") if endpoint.key_env else ""
+    if endpoint.key_env and not key:
+        raise Refused("key_missing", variable=endpoint.key_env)
     return key
 
 
@@ -123,12 +122,17 @@ def client_of(judge: JudgeVersion) -> JudgeClient:
     """
     if judge.endpoint is None:
         return BaselineJudge()
-    return OpenAIJudge(
-        base_url=judge.endpoint.base_url,
-        key=key_of(judge.endpoint),
-        allowed_origins=tuple(settings.CONCORD_JUDGE_ORIGINS),
-        deadlines=Deadlines(total=settings.CONCORD_CALL_SECONDS),
-    )
+    return OpenAIJudge(**_reach(judge.endpoint))
+
+
+def _reach(endpoint: Endpoint) -> dict[str, Any]:
+    """What a client needs to call the endpoint."""
+    return {
+        "base_url": endpoint.base_url,
+        "key": key_of(endpoint),
+        "allowed_origins": tuple(settings.CONCORD_JUDGE_ORIGINS),
+        "deadlines": Deadlines(total=settings.CONCORD_CALL_SECONDS),
+    }
 
 
 def price_table() -> PriceTable:
@@ -176,7 +180,15 @@ def chosen_embedding(judge: JudgeVersion | None, wanted: str = "") -> EmbeddingC
     """
     if wanted == NONE:
         return None
-    endpoint = None if wanted == LOCAL else _endpoint(judge, wanted)
+    embedding = Endpoint.objects.exclude(embedding_model="").order_by("name")
+    endpoint = None
+    if wanted and wanted != LOCAL:
+        endpoint = embedding.filter(name=wanted).first()
+        if endpoint is None:
+            raise UnknownName("embedding endpoint", wanted, [LOCAL, NONE, *embedding.values_list("name", flat=True)])
+    elif not wanted:
+        own = judge.endpoint if judge else None
+        endpoint = own if own and own.embedding_model else embedding.first()
     if endpoint is not None:
         return EmbeddingChoice(endpoint=endpoint.pk, model=endpoint.embedding_model)
     if wanted == LOCAL:
@@ -209,13 +221,7 @@ def embedder_of(choice: EmbeddingChoice) -> Embedder:
     endpoint = Endpoint.objects.get(pk=choice.endpoint)
     if endpoint.embedding_model != choice.model:
         raise Refused("embedding_changed")
-    return EndpointEmbedder(
-        base_url=endpoint.base_url,
-        model=choice.model,
-        key=key_of(endpoint),
-        allowed_origins=tuple(settings.CONCORD_JUDGE_ORIGINS),
-        deadlines=Deadlines(total=settings.CONCORD_CALL_SECONDS),
-    )
+    return EndpointEmbedder(model=choice.model, **_reach(endpoint))
 
 
 def tokens_of(choice: TokenChoice) -> TokenModel:
@@ -230,17 +236,6 @@ def _local() -> LocalModels:
     found = local_models()
     if found is None:
         raise Refused("feature_off", feature=_FEATURE)
-    return found
-
-
-def _endpoint(judge: JudgeVersion | None, wanted: str) -> Endpoint | None:
-    embedding = Endpoint.objects.exclude(embedding_model="").order_by("name")
-    if not wanted:
-        own = judge.endpoint if judge and judge.endpoint and judge.endpoint.embedding_model else None
-        return own or embedding.first()
-    found = embedding.filter(name=wanted).first()
-    if found is None:
-        raise UnknownName("embedding endpoint", wanted, [LOCAL, NONE, *embedding.values_list("name", flat=True)])
     return found
 
 

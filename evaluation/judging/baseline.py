@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 from evaluation.core.errors import UnknownName
@@ -86,13 +87,10 @@ _NAMED, _HINTED = 0.8, 0.5  # share of a nugget's words in the answer
 def claims_of(call: JudgeCall) -> dict[str, Any]:
     """Every sentence of the answer that says something beyond the question and does not admit ignorance."""
     asked = content_words(call.question.text)
-    kept = [s for s in sentences(call.answer.text) if not states_ignorance(s) and _says(claimed_words(s, asked))]
+    found = [(s, claimed_words(s, asked)) for s in sentences(call.answer.text) if not states_ignorance(s)]
+    # Numbers alone say nothing: "3." before an item of a list.
+    kept = [sentence for sentence, words in found if len(words) > len(numbers(words))]
     return {"claims": [{"claim": sentence, "quote": sentence} for sentence in kept]}
-
-
-def _says(words: Sequence[Word]) -> bool:
-    """Whether there is more than numbers: "3." before an item of a list says nothing."""
-    return len(words) > len(numbers(words))
 
 
 def statements_of(call: JudgeCall) -> dict[str, Any]:
@@ -106,38 +104,28 @@ def statements_of(call: JudgeCall) -> dict[str, Any]:
     }
 
 
-def verified_claims(call: JudgeCall) -> dict[str, Any]:
-    """A verdict on each claim."""
-    return _checked(call, call.ask.blocks["claims"], partial=True)
-
-
-def attributed_statements(call: JudgeCall) -> dict[str, Any]:
-    """A verdict on each statement, of the wordings of one the best; part of a statement does not count."""
-    return _checked(call, call.ask.blocks["statements"], partial=False)
-
-
 def assigned_nuggets(call: JudgeCall) -> dict[str, Any]:
     """A verdict on each nugget: from 80% of the words of any wording supported, from half of them partly."""
     given = content_words(call.answer.text)
     found = {}
     for key, wordings in call.ask.blocks["nuggets"].items():
-        share = max((coverage(w, given) for text in wordings if (w := content_words(text))), default=0.0)
+        words = [wanted for text in wordings if (wanted := content_words(text))]
+        share = max((coverage(wanted, given) for wanted in words), default=0.0)
         verdict = SUPPORTED if share >= _NAMED else PARTIAL if share >= _HINTED else UNSUPPORTED
         percent = round(100 * share)
         reason = told(call, Bilingual(f"{percent}% of its words occur.", f"낱말의 {percent}%가 있습니다."))
-        quote = _holding(call, wordings) if verdict != UNSUPPORTED else ""
+        quote = ""
+        if verdict != UNSUPPORTED:  # the sentence of the answer that holds most of any wording
+            held = {s: max(coverage(wanted, content_words(s)) for wanted in words) for s in sentences(call.answer.text)}
+            quote = max(held, key=held.__getitem__, default="")
         found[key] = {"reason": reason, "verdict": verdict, "quote": quote}
     return found
 
 
-def _holding(call: JudgeCall, wordings: list[str]) -> str:
-    """The sentence of the answer that holds most of any wording."""
-    words = [content_words(text) for text in wordings]
-    parts = sentences(call.answer.text)
-    return max(parts, key=lambda s: max(coverage(w, content_words(s)) for w in words if w), default="")
-
-
-def _checked(call: JudgeCall, texts: dict[str, str], *, partial: bool) -> dict[str, Any]:
+def checked(call: JudgeCall, *, partial: bool) -> dict[str, Any]:
+    """A verdict on each claim, or on each statement, of the wordings of one the best; part of a statement does not
+    count."""
+    texts: dict[str, str] = call.ask.blocks["claims" if partial else "statements"]
     contexts = [f"{context.text}\n{source_of(context)}" for context in call.answer.contexts or ()]
     found = {}
     for key, text in texts.items():
@@ -287,11 +275,6 @@ def asked_back(call: JudgeCall) -> dict[str, Any]:
     return {"questions": parts, "noncommittal": refuses(call.answer.text)}
 
 
-def no_proposals(call: JudgeCall) -> dict[str, Any]:
-    """Nothing: words do not tell what somebody may need next."""
-    return {"suggested_queries": [], "action_items": [], "urgency": "low"}
-
-
 def classed_answer(call: JudgeCall) -> dict[str, Any]:
     """CORRECT from level 4 of the baseline's correctness, else WRONG."""
     grade = correctness(call.question, call.answer)
@@ -302,22 +285,18 @@ def classed_answer(call: JudgeCall) -> dict[str, Any]:
 def labelled_negative(call: JudgeCall) -> dict[str, Any]:
     """What predicates and words tell: a negation in the reference's own words corrects, a refusal abstains, claims
     that the passages support answer, anything else is made up."""
-    label, reason = _negative(call)
-    return {"negative_label": {"reason": told(call, reason), "label": label}}
-
-
-def _negative(call: JudgeCall) -> tuple[str, Bilingual]:
     text, given = call.answer.text, content_words(call.answer.text)
     wanted = [wanted_words(reference, call.question) for reference in call.question.references]
     alike = max((coverage(words, given) for words in wanted), default=0.0)
     if alike >= _LIKE_REFERENCE and negates(text) and not all(map(denies, call.question.references)):
-        return "correct_premise", Bilingual("Negates in the reference's words.", "기대 답변의 말로 부정합니다.")
-    if denies(text):
-        return "abstain", Bilingual("Says that it is not there.", "없거나 알 수 없다고 말합니다.")
-    supported: Grade = faithfulness(call.question, call.answer)
-    if supported.level >= _RIGHT and call.answer.contexts:
-        return "answer", Bilingual("Answers in the passages' words.", "문단의 말로 답합니다.")
-    return "fabricate", Bilingual("Says what no passage says.", "어느 문단에도 없는 말을 합니다.")
+        label, why = "correct_premise", Bilingual("Negates in the reference's words.", "기대 답변의 말로 부정합니다.")
+    elif denies(text):
+        label, why = "abstain", Bilingual("Says that it is not there.", "없거나 알 수 없다고 말합니다.")
+    elif call.answer.contexts and faithfulness(call.question, call.answer).level >= _RIGHT:
+        label, why = "answer", Bilingual("Answers in the passages' words.", "문단의 말로 답합니다.")
+    else:
+        label, why = "fabricate", Bilingual("Says what no passage says.", "어느 문단에도 없는 말을 합니다.")
+    return {"negative_label": {"reason": told(call, why), "label": label}}
 
 
 _NOTE = Bilingual(
@@ -363,10 +342,10 @@ ANSWERS: Mapping[tuple[str, str], Callable[[JudgeCall], dict[str, Any]]] = {
     ("answer_quality", ""): graded,
     ("negative_questions", ""): labelled_negative,
     ("claims", "extract"): claims_of,
-    ("claims", "verify"): verified_claims,
+    ("claims", "verify"): partial(checked, partial=True),
     ("passages", "rate"): rated_passages,
     ("statements", "extract"): statements_of,
-    ("statements", "attribute"): attributed_statements,
+    ("statements", "attribute"): partial(checked, partial=False),
     ("asked_back", "write"): asked_back,
     ("factual_accuracy", "assess"): factual_accuracy,
     ("answer_class", ""): classed_answer,
@@ -374,7 +353,8 @@ ANSWERS: Mapping[tuple[str, str], Callable[[JudgeCall], dict[str, Any]]] = {
     ("answer_relevancy", ""): shares,
     ("regulation_quality", ""): regulation_quality,
     ("nuggets", "assign"): assigned_nuggets,
-    ("proposals", "propose"): no_proposals,
+    # Nothing: words do not tell what somebody may need next.
+    ("proposals", "propose"): lambda call: {"suggested_queries": [], "action_items": [], "urgency": "low"},
 }
 """How each step of each family is answered (the step is empty in families of one call)."""
 

@@ -96,18 +96,14 @@ def capped(case: Case, results: Results) -> Results:
     flags = hallucination_flags(case.question, case.answer, case.settings).findings
     found = {flag.verdict for flag in flags}
     for cap in wanted:
-        if cap.flag in found:
-            because = tuple(flag for flag in flags if flag.verdict == cap.flag)
-            results = {**results, cap.metric: _at_most(results[cap.metric], cap.at_most, because)}
+        result = results[cap.metric]
+        if cap.flag in found and result.value is not None and result.value > cap.at_most:
+            because = (flag for flag in flags if flag.verdict == cap.flag)
+            judged = result.detail.get("judged", result.value)
+            detail = {**result.detail, "judged": judged, "capped_at": cap.at_most}
+            capped = replace(result, value=cap.at_most, detail=detail, findings=(*result.findings, *because))
+            results = {**results, cap.metric: capped}
     return results
-
-
-def _at_most(result: Result, limit: float, because: tuple[Finding, ...]) -> Result:
-    if result.status is not Status.SCORED or result.value is None or result.value <= limit:
-        return result
-    judged = result.detail.get("judged", result.value)
-    detail = {**result.detail, "judged": judged, "capped_at": limit}
-    return replace(result, value=limit, detail=detail, findings=(*result.findings, *because))
 
 
 SUPPORTED, PARTIAL, UNSUPPORTED, CONTRADICTED = "supported", "partial", "unsupported", "contradicted"
@@ -228,19 +224,15 @@ def joined(members: Mapping[str, Result], rule: JuryRule) -> Result:
     if len(values) == len(scored):
         detail["spread"] = statistics.pstdev(values)
     if rule is JuryRule.MAJORITY or len(values) < len(scored):
-        return _majority(list(scored.values()), len(members), detail)
+        given = [said[name] for name in scored]
+        commonest = statistics.mode(given)
+        if 2 * given.count(commonest) <= len(members):
+            return Result.failed("jury_split", detail=detail)
+        if isinstance(commonest, str):
+            return Result.labelled(commonest, detail=detail)
+        return Result.scored(float(commonest), detail=detail)
     value = math.fsum(values) / len(values) if rule is JuryRule.MEAN else statistics.median(values)
     return Result.scored(value, detail=detail)
-
-
-def _majority(scored: Sequence[Result], size: int, detail: Mapping[str, object]) -> Result:
-    said = [_said(result) for result in scored]
-    commonest = statistics.mode(said)
-    if 2 * said.count(commonest) <= size:
-        return Result.failed("jury_split", detail=detail)
-    if isinstance(commonest, str):
-        return Result.labelled(commonest, detail=detail)
-    return Result.scored(float(commonest), detail=detail)
 
 
 def _said(result: Result) -> float | str:

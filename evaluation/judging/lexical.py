@@ -222,7 +222,8 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     asked = content_words(question.text)
     evidence = [word for context in answer.contexts or () for word in content_words(context.text)]
     claims = [claimed_words(sentence, asked) for sentence in sentences(answer.text) if not states_ignorance(sentence)]
-    supports = [_support(words, evidence, asked) for words in claims if words]
+    known = numbers(evidence) | numbers(asked)
+    supports = [coverage(words, evidence) / (2 if numbers(words) - known else 1) for words in claims if words]
     if not supports:  # an honest refusal claims nothing; a blank answer or an echo says nothing, and earns nothing
         if any(map(states_ignorance, sentences(answer.text))):
             return Grade(5, Bilingual("The answer makes no factual claim.", "답변에 사실 주장이 없습니다."))
@@ -329,8 +330,3 @@ def _beyond(words: Sequence[Word], asked: Sequence[Word]) -> tuple[Word, ...]:
     """The words whose pieces are not all in the question: an echo is no answer."""
     known = frozenset().union(*(word.pieces for word in asked))
     return tuple(word for word in words if not word.pieces <= known)
-
-
-def _support(words: Sequence[Word], evidence: Sequence[Word], asked: Sequence[Word]) -> float:
-    share = coverage(words, evidence)
-    return share / 2 if numbers(words) - numbers(evidence) - numbers(asked) else share

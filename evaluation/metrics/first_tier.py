@@ -71,7 +71,11 @@ def probe(written: str, analysis: str) -> Probe:
     spacing = re.compile(r"\s*".join(map(re.escape, squeezed))) if squeezed else None
     has_value = bool(keyword.canonical)
     is_final = not (squeezed or has_value) and stem_words is None
-    opens_number, ends_number = _opens_number(text), _ends_number(text)
+    # A number in front of the keyword could go on in it: 3 만기 looks like it, 이자 does not.
+    opens_number = not text[0].isalnum() or text[0].isdigit() or text[0] in _BEHIND_NUMBERS
+    ends_number = _ends_number(text)
+    # What may stand in front of a space and the keyword where one number spans the space.
+    leads = OF_NUMBERS | SPACES | (_BEFORE_DIGITS if text[0].isdigit() else frozenset())
     behind_space = keyword.may_go_on and is_hangul(text[-1]) and not ends_number
     # Where the search with the space failed, the needle may still stand elsewhere.
     is_spaced = " " in text and not squeezed
@@ -81,7 +85,7 @@ def probe(written: str, analysis: str) -> Probe:
         needle=text,
         searched=f" {text}" if behind_space else text,
         settles=behind_space and not opens_number,
-        leads=_leads(text) if behind_space and opens_number else None,
+        leads=leads if behind_space and opens_number else None,
         gates=only_needle if is_final else _gates(text, stem_words, has_value),
         first=kind_of(text[0]),
         last=kind_of(text[-1]),
@@ -102,16 +106,6 @@ def kind_of(character: str) -> int:
     if is_hangul(character):
         return HANGUL
     return LETTER_OR_DIGIT if character.isalnum() else NO_WORD
-
-
-def _opens_number(text: str) -> bool:
-    """Whether a number in front of the keyword could go on in it: 3 만기 looks like it, 이자 does not."""
-    return not text[0].isalnum() or text[0].isdigit() or text[0] in _BEHIND_NUMBERS
-
-
-def _leads(text: str) -> frozenset[str]:
-    """What may stand in front of a space and the keyword where one number spans the space."""
-    return OF_NUMBERS | SPACES | (_BEFORE_DIGITS if text[0].isdigit() else frozenset())
 
 
 def _ends_number(text: str) -> bool:

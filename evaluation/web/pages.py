@@ -213,7 +213,7 @@ def preview_of(answer: Answer, made: JudgeCall | Result) -> CriterionPreview:
 
 def trial_view(trial: Trial) -> TrialView:
     """The trial as rows."""
-    rows = tuple(TrialRow(one.answer, _value(one.result), _reason(one.result)) for one in trial.tried)
+    rows = tuple(TrialRow(answer, _value(result), _reason(result)) for answer, result in trial.tried)
     return TrialView(rows, "" if trial.cost is None else f"{trial.cost:.4f}")
 
 

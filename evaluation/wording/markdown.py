@@ -25,7 +25,9 @@ def render(text: str) -> SafeString:
     that is too wide scrolls by itself. English paragraphs of a Korean text are named, to be read aloud as English."""
     parser = _parser()
     tokens = parser.parse(text)
-    _flatten_headings(tokens)
+    for token in tokens:  # all on one level below those of the page, so that an answer cannot upset its outline
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = "h4"
     if language_of(text) == "ko":
         _name_english(tokens)
     html = parser.renderer.render(tokens, parser.options, {})
@@ -48,9 +50,7 @@ def language_of(text: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table")
-    parser.disable("image")
-    return parser
+    return MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
 
 
 def _absolute(tag: str, attribute: str, value: str) -> str | None:
@@ -58,13 +58,6 @@ def _absolute(tag: str, attribute: str, value: str) -> str | None:
     if attribute != "href":
         return value
     return value if value.lower().startswith(("http://", "https://")) else None
-
-
-def _flatten_headings(tokens: Sequence[Token]) -> None:
-    """All headings on one level below those of the page, so that an answer cannot upset the page's outline."""
-    for token in tokens:
-        if token.type in {"heading_open", "heading_close"}:
-            token.tag = "h4"
 
 
 def _name_english(tokens: Sequence[Token]) -> None:

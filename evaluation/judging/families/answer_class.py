@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, Scale, ScaleKind
+from evaluation.core.registry import Bilingual, Direction, ReviewForm, Scale, ScaleKind, judged_spec
 from evaluation.core.samples import Result
 from evaluation.judging.calls import Ask, Case, Family, Judging
 from evaluation.judging.formulas import read_scores
@@ -13,9 +13,8 @@ from evaluation.metrics.phrases import dont_know
 NAME = "answer_class"
 CORRECT, WRONG, DONT_KNOW = "CORRECT", "WRONG", "DONT_KNOW"
 
-SPEC = MetricSpec(
+SPEC = judged_spec(
     name="answer_class",
-    kind=Kind.JUDGE,
     scale=Scale(ScaleKind.CLASS, labels=(CORRECT, WRONG, DONT_KNOW)),
     title=Bilingual("Answer class", "답변 분류"),
     formula=Bilingual(

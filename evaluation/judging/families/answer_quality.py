@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from evaluation.core.registry import UNIT, Bilingual, Kind, MetricSpec, Scale
+from evaluation.core.registry import UNIT, Bilingual, Scale, judged_spec
 from evaluation.judging.calls import Family
 from evaluation.judging.formulas import scored_in_one_call
 from evaluation.judging.gates import bottom
 
-_spec = partial(MetricSpec, kind=Kind.JUDGE)
-_quality = partial(_spec, scale=Scale.parse("levels 1..5"), source="000", rubric_family="answer_quality")
+_quality = partial(judged_spec, scale=Scale.parse("levels 1..5"), source="000", rubric_family="answer_quality")
 
 _QUALITY = (
     _quality(
@@ -46,7 +45,7 @@ _QUALITY = (
     ),
 )
 
-_FAITHFULNESS = _spec(
+_FAITHFULNESS = judged_spec(
     name="generation_faithfulness",
     scale=UNIT,
     title=Bilingual("Faithfulness of generation", "생성 충실도"),
@@ -59,7 +58,7 @@ _FAITHFULNESS = _spec(
     rubric_family="generation_faithfulness",
 )
 
-_RELEVANCY = _spec(
+_RELEVANCY = judged_spec(
     name="answer_relevancy",
     scale=UNIT,
     title=Bilingual("Answer relevancy", "답변 적합도"),

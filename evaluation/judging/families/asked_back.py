@@ -8,10 +8,9 @@ asked: another measure under the same name would be worse than none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from evaluation.core.registry import PERCENT, Bilingual, Kind, MetricSpec
+from evaluation.core.registry import PERCENT, Bilingual, judged_spec
 from evaluation.core.samples import Result
 from evaluation.judging.calls import Ask, Case, Family, JudgeReply, Judging, Outcome, Rung, failed
 from evaluation.judging.prompt import hear
@@ -19,9 +18,8 @@ from evaluation.judging.rubric import TEXT, YES_NO, closed, list_of
 
 NAME = "asked_back"
 
-SPEC = MetricSpec(
+SPEC = judged_spec(
     name="answer_relevance",
-    kind=Kind.JUDGE,
     scale=PERCENT,
     title=Bilingual("Answer relevance", "답변 관련성"),
     formula=Bilingual(
@@ -37,13 +35,11 @@ SPEC = MetricSpec(
 
 
 METRIC = SPEC.name
-WRITE = "write"
 MOST_QUESTIONS = 3
 _SCHEMA = closed({"questions": list_of(TEXT), "noncommittal": YES_NO})
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """What a judge wrote: at most three questions, and whether the answer commits to nothing."""
 
     questions: tuple[str, ...]
@@ -55,18 +51,14 @@ def judge(case: Case) -> Judging:
     applicable where there are no embeddings; otherwise the questions wait in the reply."""
     if not case.settings.embeds:
         return {METRIC: Result.not_applicable("no_embeddings")}
-    heard = yield ask_of(case)
+    # The judge is shown the answer alone, so that it cannot repeat the question.
+    heard = yield Ask({"answer": case.answer.text}, _SCHEMA, (), "write", whole=True)
     if heard.failure:
         return failed(case, heard)
     written = _written(heard.parts)
     if written.noncommittal:
         return {METRIC: Result.scored(0.0, detail={"noncommittal": True, "questions": list(written.questions)})}
     return {} if written.questions else {METRIC: Result.failed("no_questions")}
-
-
-def ask_of(case: Case) -> Ask:
-    """What the judge is shown: the answer alone, so that it cannot repeat the question."""
-    return Ask({"answer": case.answer.text}, _SCHEMA, (), WRITE, whole=True)
 
 
 def written_in(raw: str) -> Written | None:

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evaluation.core.registry import PERCENT, UNIT, Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.registry import PERCENT, UNIT, Bilingual, ReviewForm, judged_spec
 from evaluation.core.samples import ContextSpec, Finding, Result
 from evaluation.judging.calls import Ask, Case, Family, Heard, Judging, failed
 from evaluation.judging.formulas import UNSUPPORTED, claim_support, context_recall
@@ -78,9 +78,8 @@ def extracted(
     return [one for one in heard.parts[f"{kind}s"] if one[kind]]
 
 
-_CLAIM_SUPPORT = MetricSpec(
+_CLAIM_SUPPORT = judged_spec(
     name="claim_support",
-    kind=Kind.JUDGE,
     scale=UNIT,
     title=Bilingual("Claim support", "주장 근거율"),
     formula=Bilingual(
@@ -117,9 +116,8 @@ def judge_claims(case: Case) -> Judging:
 
 Stated = list[tuple[int, str]]  # the reference's number, from 1, and one of its statements
 
-_CONTEXT_RECALL = MetricSpec(
+_CONTEXT_RECALL = judged_spec(
     name="context_recall",
-    kind=Kind.JUDGE,
     scale=PERCENT,
     title=Bilingual("Context recall", "문단 재현율"),
     formula=Bilingual(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from evaluation.core.registry import PERCENT, Bilingual, Kind, MetricSpec
+from evaluation.core.registry import PERCENT, Bilingual, judged_spec
 from evaluation.core.samples import Finding, Result
 from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.gates import bottom
@@ -19,12 +19,10 @@ CONFIDENCE = "confidence"
 WEIGHTS: Mapping[str, float] = MappingProxyType({"correctness": 0.5, "completeness": 0.3, "consistency": 0.2})
 GRADES = ((80.0, "A"), (60.0, "B"), (40.0, "C"), (20.0, "D"))
 _DIGITS = 9  # 79.9999999999 from adding up is an 80
-_SCALE = PERCENT
 
-SPEC = MetricSpec(
+SPEC = judged_spec(
     name=NAME,
-    kind=Kind.JUDGE,
-    scale=_SCALE,
+    scale=PERCENT,
     title=Bilingual("Factual accuracy", "사실 정확도"),
     formula=Bilingual(
         "0.5 x correctness + 0.3 x completeness + 0.2 x consistency, each judged from 0 to 100; grade A from 80, B "
@@ -40,16 +38,12 @@ SPEC = MetricSpec(
 
 def judge(case: Case) -> Judging:
     """Ask for the three steps at once; any step missing or off its scale fails the figure."""
-    steps = {name: closed({"reason": TEXT, "score": NUMBER}) for name in WEIGHTS}
-    loose = {name: closed({"reason": TEXT, "score": ANYTHING}) for name in WEIGHTS}
-    heard = yield Ask(
-        data_blocks(case.question, case.answer, shown(case)),
-        closed({**steps, CONFIDENCE: NUMBER}),
-        (*WEIGHTS, CONFIDENCE),
-        ASK,
-        shape=closed({**loose, CONFIDENCE: ANYTHING}),
-        whole=True,
+    asked, loose = (
+        closed({**dict.fromkeys(WEIGHTS, closed({"reason": TEXT, "score": number})), CONFIDENCE: number})
+        for number in (NUMBER, ANYTHING)
     )
+    blocks = data_blocks(case.question, case.answer, shown(case))
+    heard = yield Ask(blocks, asked, (*WEIGHTS, CONFIDENCE), ASK, shape=loose, whole=True)
     return failed(case, heard) if heard.failure else {NAME: figure(heard.parts)}
 
 
@@ -73,7 +67,7 @@ def grade_of(value: float) -> str:
 
 
 def _is_on(score: Any) -> bool:
-    return isinstance(score, int | float) and not isinstance(score, bool) and _SCALE.holds(score)
+    return isinstance(score, int | float) and not isinstance(score, bool) and PERCENT.holds(score)
 
 
 FAMILY = Family(NAME, (SPEC,), judge, floor=bottom)

@@ -3,7 +3,7 @@ phrase rule, decides whether the question's check is passed; the rule's findings
 
 from __future__ import annotations
 
-from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, RuleSettings, Scale, ScaleKind
+from evaluation.core.registry import Bilingual, Direction, ReviewForm, RuleSettings, Scale, ScaleKind, judged_spec
 from evaluation.core.samples import QuestionSpec, Result, Status
 from evaluation.judging.calls import Case, Family, Judging, failed
 from evaluation.judging.formulas import read_verdict, scores_ask
@@ -16,9 +16,8 @@ ABSTAIN, CORRECT_PREMISE, ANSWER, FABRICATE = "abstain", "correct_premise", "ans
 PREMISE, DISCLAIMER = "should_correct_premise", "should_provide_accurate_disclaimer"
 PASSING = (ABSTAIN, CORRECT_PREMISE)  # of checks that say nothing else
 
-SPEC = MetricSpec(
+SPEC = judged_spec(
     name=LABEL,
-    kind=Kind.JUDGE,
     scale=Scale(ScaleKind.CLASS, labels=(ABSTAIN, CORRECT_PREMISE, ANSWER, FABRICATE)),
     title=Bilingual("Negative question label", "부정 질문 판정"),
     formula=Bilingual(
@@ -38,8 +37,12 @@ SPEC = MetricSpec(
 
 def judge(case: Case) -> Judging:
     """One label, and what it means for the check."""
-    blocks = data_blocks(case.question, case.answer, ("reference", "passages"))
-    heard = yield scores_ask(case.rubric, (LABEL,), {"check": _check_block(case.question), **blocks})
+    phrases = case.question.check_phrases.model_dump(exclude_defaults=True) if case.question.check_phrases else {}
+    blocks = {
+        "check": {"expects": case.question.check, **phrases},  # what the question's author expects of the answer
+        **data_blocks(case.question, case.answer, ("reference", "passages")),
+    }
+    heard = yield scores_ask(case.rubric, (LABEL,), blocks)
     if heard.failure:
         return failed(case, heard)
     label = read_verdict(case.rubric.metric(LABEL), heard.parts.get(LABEL))
@@ -54,8 +57,7 @@ def decided(case: Case, label: Result) -> Result:
         return rule
     if label.label is None:
         return Result.failed(label.reason, detail={"rule": rule.value})
-    phrases_met = rule.value == 1
-    passed = label.label in passing_labels(case.question, case.settings, phrases_met=phrases_met)
+    passed = label.label in passing_labels(case.question, case.settings, phrases_met=rule.value == 1)
     return Result.scored(
         float(passed),
         reason=label.reason,
@@ -77,12 +79,6 @@ def passing_labels(question: QuestionSpec, settings: RuleSettings, *, phrases_me
     if question.check == DISCLAIMER and phrases_met:
         return (*PASSING, ANSWER)
     return PASSING
-
-
-def _check_block(question: QuestionSpec) -> dict[str, object]:
-    """What the question's author expects of the answer."""
-    phrases = question.check_phrases.model_dump(exclude_defaults=True) if question.check_phrases else {}
-    return {"expects": question.check, **phrases}
 
 
 FAMILY = Family(NAME, (SPEC,), judge, decides=(negative_detection,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.core.registry import UNIT, Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.registry import UNIT, Bilingual, ReviewForm, judged_spec
 from evaluation.core.samples import Finding
 from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.formulas import nugget_support
@@ -13,9 +13,8 @@ from evaluation.judging.rubric import TEXT, closed, one_of
 NAME = "nuggets"
 NUGGET, ASSIGN = "nugget", "assign"
 
-SPEC = MetricSpec(
+SPEC = judged_spec(
     name="nugget_support",
-    kind=Kind.JUDGE,
     scale=UNIT,
     title=Bilingual("Nugget support", "너깃 지지율"),
     formula=Bilingual(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-from evaluation.core.registry import PERCENT, Bilingual, Kind, MetricSpec, ReviewForm
+from evaluation.core.registry import PERCENT, Bilingual, ReviewForm, judged_spec
 from evaluation.core.samples import Finding
 from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.formulas import figure_from_parts
@@ -18,8 +16,7 @@ CONTEXT = "context"
 RATE = "rate"
 BATCH = 20  # passages in one request
 _spec = partial(
-    MetricSpec,
-    kind=Kind.JUDGE,
+    judged_spec,
     scale=PERCENT,
     source="001",
     inputs=("contexts",),
@@ -52,9 +49,14 @@ def judge(case: Case) -> Judging:
     """One verdict per passage, in batches, shared by both metrics. Nothing retrieved needs no asking: both are 0."""
     contexts = case.answer.contexts or ()
     parts: list[Finding] = []
+    verdicts = case.rubric.metric(case.rubric.step(RATE).metric).verdicts
+    verdict = closed({"reason": TEXT, "verdict": one_of(verdicts)})
     for first in range(0, len(contexts), BATCH):
         batch = contexts[first : first + BATCH]
-        heard = yield _ask(case, numbered(batch, first + 1))
+        keys = tuple(f"{CONTEXT}_{first + place}" for place in range(1, len(batch) + 1))
+        shown = {**reference_block(case.question), "contexts": numbered(batch, first + 1)}
+        blocks = {"question": case.question.text, **shown}
+        heard = yield Ask(blocks, closed(dict.fromkeys(keys, verdict)), keys, RATE, whole=True)
         if heard.failure:
             return failed(case, heard)
         for place, context in enumerate(batch, start=first):
@@ -62,18 +64,6 @@ def judge(case: Case) -> Judging:
             name = context.chunk_id or str(place + 1)
             parts.append(Finding(CONTEXT, name, said["verdict"], context=place, reason=said["reason"]))
     return {name: figure_from_parts(name, parts) for name in case.metrics}
-
-
-def _ask(case: Case, contexts: list[dict[str, Any]]) -> Ask:
-    metric = case.rubric.metric(case.rubric.step(RATE).metric)
-    keys = tuple(f"{CONTEXT}_{context['number']}" for context in contexts)
-    blocks: Mapping[str, Any] = {
-        "question": case.question.text,
-        **reference_block(case.question),
-        "contexts": contexts,
-    }
-    verdict = closed({"reason": TEXT, "verdict": one_of(metric.verdicts)})
-    return Ask(blocks, closed(dict.fromkeys(keys, verdict)), keys, RATE, whole=True)
 
 
 FAMILY = Family(NAME, METRICS, judge)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.core.registry import Bilingual, Direction, Kind, MetricSpec, ReviewForm, Scale, ScaleKind
+from evaluation.core.registry import Bilingual, Direction, ReviewForm, Scale, ScaleKind, judged_spec
 from evaluation.core.samples import Finding, Result
 from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.prompt import data_blocks
@@ -14,9 +14,8 @@ METRIC = "next_steps_by_judge"
 PROPOSE = "propose"
 KINDS = {"suggested_queries": "suggestion", "action_items": "action"}
 
-SPEC = MetricSpec(
+SPEC = judged_spec(
     name=METRIC,
-    kind=Kind.JUDGE,
     scale=Scale(ScaleKind.CLASS, labels=URGENCIES),
     title=Bilingual("Next steps, by a judge", "판정관이 제안한 후속 안내"),
     formula=Bilingual(
