@@ -19,7 +19,7 @@ from django.urls import NoReverseMatch, reverse
 from config.urls import addresses
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
-from evaluation.embedding.protocol import EmbeddingChoice, TokenChoice
+from evaluation.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.judges.clients import chosen_embedding, chosen_tokens, embedder_of, tokens_of
 from evaluation.judges.shipping import baseline_judge, profile_row, save_judge
 from evaluation.models import Endpoint, Project, Run, User

@@ -37,7 +37,7 @@ class InvalidFile(ConcordError):
 
 
 class Refused(ConcordError):
-    """An action is not possible in the present state; ``evaluation/wording/refusals.py`` explains ``code``."""
+    """An action is not possible in the present state; ``evaluation/wording/messages.py`` explains ``code``."""
 
     def __init__(self, code: str, **params: object) -> None:
         self.code = code

@@ -2,5 +2,5 @@
 
 Above ``judging``, whose transport it uses.
 
-Door: ``protocol.EmbeddingChoice`` and ``Embedder``, ``similarity.EMBEDDING_METRICS``.
+Door: ``similarity.EmbeddingChoice``, ``Embedder`` and ``EMBEDDING_METRICS``.
 """

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from evaluation.core.canonical import content_hash
-from evaluation.embedding.protocol import Embedded, Vector
+from evaluation.embedding.similarity import Embedded, Vector
 from evaluation.judging.calls import Outcome
 from evaluation.judging.origins import AllowList
 from evaluation.judging.retrying import retry_after_seconds

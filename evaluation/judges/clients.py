@@ -32,18 +32,18 @@ from django.db.models.functions import Now
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.embedding.client import EndpointEmbedder
-from evaluation.embedding.protocol import (
+from evaluation.embedding.similarity import (
     LOCAL,
     NONE,
     Embedder,
     EmbeddingChoice,
     TokenChoice,
+    TokenModel,
     Vector,
     from_bytes,
     text_hash,
     to_bytes,
 )
-from evaluation.embedding.similarity import TokenModel
 from evaluation.judging.baseline import BaselineJudge
 from evaluation.judging.calls import SHIPPED, JudgeClient, JudgeReply, Outcome, PriceTable, cost_of, read_prices
 from evaluation.judging.client import OpenAIJudge

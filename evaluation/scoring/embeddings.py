@@ -17,14 +17,18 @@ from django.db.models import prefetch_related_objects
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, Result, Status
-from evaluation.embedding.protocol import Embedded, Embedder, Vector, batches, text_hash
 from evaluation.embedding.similarity import (
     BERT_SCORE,
     SEMANTIC_SIMILARITY,
+    Embedded,
+    Embedder,
     TokenModel,
+    Vector,
     answer_relevance,
+    batches,
     bert_score_f1,
     semantic_similarity,
+    text_hash,
     texts_of,
 )
 from evaluation.judges.clients import keep_vectors, kept_vectors, price_table

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from evaluation.embedding.protocol import EmbeddingChoice, TokenChoice
+from evaluation.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.judging.families import asked_back
 from evaluation.models import (
     Answer,

@@ -18,8 +18,7 @@ from django.utils.module_loading import import_string
 from prometheus_client.core import Metric
 
 from evaluation.core.errors import Refused
-from evaluation.embedding.protocol import Embedder, EmbeddingChoice, TokenChoice
-from evaluation.embedding.similarity import TokenModel
+from evaluation.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
 from evaluation.models import JudgeBatch, JudgeVersion, Run, User
 
 OFF = "feature_off"

@@ -23,7 +23,7 @@ from django.db.models.functions import Length
 from evaluation.core.canonical import content_hash
 from evaluation.core.registry import JUDGED
 from evaluation.core.samples import Status
-from evaluation.embedding.protocol import EmbeddingChoice
+from evaluation.embedding.similarity import EmbeddingChoice
 from evaluation.judging.calls import Outcome, families_in, is_other_model
 from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.models import Endpoint, MetricDefinition, Preflight, Reply, Run, WorkUnit

@@ -8,8 +8,7 @@ from pathlib import Path
 from django.conf import settings
 
 from evaluation.core.errors import Refused
-from evaluation.embedding.protocol import NONE, EmbeddingChoice, TokenChoice
-from evaluation.embedding.similarity import TokenModel
+from evaluation.embedding.similarity import NONE, EmbeddingChoice, TokenChoice, TokenModel
 from evaluation.extras.local_embeddings.model import LocalEmbedder, LocalModel, digest_of, layers_of, local_model
 from evaluation.work.plugins import Extra, LocalModels
 

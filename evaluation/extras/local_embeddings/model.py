@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.core.errors import Refused
-from evaluation.embedding.protocol import Embedded, Tokens, Vector, is_korean
+from evaluation.embedding.similarity import Embedded, Tokens, Vector, is_korean
 from evaluation.judging.calls import Outcome
 
 Array = NDArray[np.float32]
@@ -173,7 +173,7 @@ class LocalModel:
 
 
 class LocalEmbedder:
-    """The sentence embeddings of a local model as an :class:`~evaluation.embedding.protocol.Embedder`."""
+    """The sentence embeddings of a local model as an :class:`~evaluation.embedding.similarity.Embedder`."""
 
     def __init__(self, model: LocalModel) -> None:
         self._model = model

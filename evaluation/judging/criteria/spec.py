@@ -225,21 +225,15 @@ _OFFLINE_NEEDS = {
 _Text = Annotated[str, Field(min_length=1)]
 
 
-class Closings(FrozenModel):
-    """How the request ends, for numbers and for classes; ``{metrics}`` is the criterion's name."""
-
-    score: _Text
-    label: _Text
-
-
 class Frame(FrozenModel):
-    """The texts around every criterion in one language."""
+    """The texts around every criterion in one language. ``closings`` end the request, for numbers and for classes;
+    ``{metrics}`` in them is the criterion's name."""
 
     instruction: _Text
     slots: dict[Slot, _Text]
     grading: _Text
     guidance: _Text
-    closings: Closings
+    closings: dict[Literal["score", "label"], _Text]
     repair: _Text
 
 
@@ -262,7 +256,7 @@ def criterion_rubric(spec: CriterionSpec, language: str, *, version: int, metric
         version=version,
         language="ko" if language == "ko" else "en",
         instruction="\n\n".join(parts),
-        closing=around.closings.label if spec.form == "class" else around.closings.score,
+        closing=around.closings["label" if spec.form == "class" else "score"],
         repair=around.repair,
         metrics=(spec.metric(language),),
         criterion=CriterionTerms(

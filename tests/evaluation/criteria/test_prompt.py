@@ -83,7 +83,7 @@ def test_both_languages_have_the_whole_frame() -> None:
     for language in ("en", "ko"):
         around = frame(language)
         assert set(around.slots) == set(Slot)
-        assert around.closings.score.count("{metrics}") == around.closings.label.count("{metrics}") == 1
+        assert around.closings["score"].count("{metrics}") == around.closings["label"].count("{metrics}") == 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from evaluation.core.errors import Refused
 from evaluation.embedding.client import EndpointEmbedder
-from evaluation.embedding.protocol import Embedded
+from evaluation.embedding.similarity import Embedded
 from evaluation.judging.calls import Outcome
 from evaluation.judging.transport import Deadlines
 from tests.judge_server import JudgeServer, actions

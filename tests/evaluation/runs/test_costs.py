@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import InvalidFile
-from evaluation.embedding.protocol import EmbeddingChoice
+from evaluation.embedding.similarity import EmbeddingChoice
 from evaluation.judges.clients import price_table
 from evaluation.models import Answer, Attempt, Endpoint, Preflight, Reply, RubricVersion, Run, RunJudge, WorkUnit
 from evaluation.runs.progress import (

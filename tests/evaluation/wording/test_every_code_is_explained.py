@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.wording import problems, reasons, refusals
+from evaluation.wording import problems, reasons
+from evaluation.wording.messages import REFUSALS
 
 ROOT = Path(__file__).resolve().parents[3]
 SENTENCES = {
-    "Refused": refusals.SENTENCES,
+    "Refused": REFUSALS,
     "Problem": problems.SENTENCES,
     "wrong": problems.CRITERIA,
     "Result.failed": reasons.SENTENCES,
@@ -53,8 +54,8 @@ def test_every_refusal_gives_the_parameters_of_its_sentence() -> None:
     lacking = []
     for place, kind, node, code in calls():
         given = {keyword.arg for keyword in node.keywords}
-        if kind == "Refused" and None not in given and code in refusals.SENTENCES:
-            needed = set(_PARAMETER.findall(str(refusals.SENTENCES[code])))
+        if kind == "Refused" and None not in given and code in REFUSALS:
+            needed = set(_PARAMETER.findall(str(REFUSALS[code])))
             lacking += [f"{place} {code}: {sorted(needed - given)}"] if needed - given else []
     assert lacking == []
 

@@ -10,8 +10,8 @@ from django.utils.translation import override
 from evaluation.core.errors import Problem, Refused
 from evaluation.files.rating_rows import KNOWN_FAILURES
 from evaluation.files.tree import PARAMETERS
-from evaluation.wording import problems, reasons, refusals
-from evaluation.wording.messages import explain, explain_reason, explain_refusal
+from evaluation.wording import problems, reasons
+from evaluation.wording.messages import REFUSALS, explain, explain_reason, explain_refusal
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -32,7 +32,7 @@ def test_every_code_of_the_file_readers_has_a_sentence_with_its_parameters() -> 
     assert (unsaid, wrong) == ([], [])
 
 
-@pytest.mark.parametrize("sentences", [problems.SENTENCES, reasons.SENTENCES, refusals.SENTENCES])
+@pytest.mark.parametrize("sentences", [problems.SENTENCES, reasons.SENTENCES, REFUSALS])
 def test_sentences_end_and_have_no_stray_percent_sign(sentences: dict[str, object]) -> None:
     for code, sentence in sentences.items():
         text = str(sentence)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evaluation.core.errors import Refused
-from evaluation.embedding.protocol import cosine
+from evaluation.embedding.similarity import cosine
 from evaluation.extras.local_embeddings.model import LocalEmbedder, LocalModel, digest_of, layers_of, local_model
 from tests.evaluation.embedding.tiny import LAYERS, SIZE, WORDS, tiny_model
 
