@@ -285,9 +285,10 @@ class MetricSpec:
 class RuleSettings:
     """What a profile sets for its metrics. ``matching`` is ``tiers`` (ours) or ``substring`` (the sources'
     plain matching). ``checks`` are the profile's own checks for negative questions by name, each with its phrases.
-    ``phrases`` are its lists of phrases by purpose, which replace a metric's own. ``nuggets`` is its list of facts for
-    questions that bring none. ``passing`` are the labels with which a judged answer passes the profile's own checks,
-    ``caps`` what flags make of judged scores. ``embeds`` says that the run has embeddings."""
+    ``phrases`` are its lists of phrases by purpose, which replace a metric's own. ``citation`` says how answers cite,
+    ``nuggets`` are the facts of its domain for questions that bring none, ``next_steps`` what may be proposed after an
+    answer. ``passing`` are the labels with which a judged answer passes the profile's own checks, ``caps`` what flags
+    make of judged scores. ``embeds`` says that the run has embeddings."""
 
     matching: str = "tiers"
     k: int = 5

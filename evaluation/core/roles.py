@@ -29,13 +29,12 @@ class Action(StrEnum):
     ADMINISTER = "administer"  # endpoints, keys, users, roles, tokens, purge, audit
 
 
-_ALL = frozenset(Role)
-_STAFF = frozenset({Role.EVALUATOR, Role.LEAD, Role.ADMIN})
+STAFF_ROLES = frozenset({Role.EVALUATOR, Role.LEAD, Role.ADMIN})
 _LEADS = frozenset({Role.LEAD, Role.ADMIN})
 
 ALLOWED: dict[Action, frozenset[Role]] = {
-    Action.VIEW: _ALL - {Role.REVIEWER},
-    Action.EVALUATE: _STAFF,
+    Action.VIEW: frozenset(Role) - {Role.REVIEWER},
+    Action.EVALUATE: STAFF_ROLES,
     Action.ACTIVATE: _LEADS,
     Action.MANAGE_REVIEW: _LEADS,
     Action.OVERRIDE: _LEADS,
@@ -43,8 +42,6 @@ ALLOWED: dict[Action, frozenset[Role]] = {
     Action.RATE: frozenset(Role),  # anyone who is assigned; the assignment itself is checked by the queue
     Action.ADMINISTER: frozenset({Role.ADMIN}),
 }
-
-STAFF_ROLES = _STAFF
 
 
 def allowed(roles: Collection[Role | str], action: Action) -> bool:

@@ -117,20 +117,16 @@ class EndpointEmbedder:
     def embed(self, texts: Sequence[str]) -> Embedded:
         """One request, within the total deadline."""
         started = time.monotonic()
-        embedded = self._loop.run_until_complete(self._within_deadline(texts))
+        embedded = self._loop.run_until_complete(self._send(texts))
         return replace(embedded, elapsed_seconds=time.monotonic() - started)
-
-    async def _within_deadline(self, texts: Sequence[str]) -> Embedded:
-        try:
-            async with asyncio.timeout(self._deadlines.total):
-                return await self._send(texts)
-        except TimeoutError:
-            return Embedded(Outcome.TIMEOUT, detail=f"no complete answer in {self._deadlines.total:g} s")
 
     async def _send(self, texts: Sequence[str]) -> Embedded:
         body = json.dumps(request_body(self._model, texts, self._dimensions), ensure_ascii=False).encode()
         try:
-            response = await self._transport.post(self._url, body)
+            async with asyncio.timeout(self._deadlines.total):
+                response = await self._transport.post(self._url, body)
+        except TimeoutError:
+            return Embedded(Outcome.TIMEOUT, detail=f"no complete answer in {self._deadlines.total:g} s")
         except TransportFault as fault:
             return Embedded(fault.outcome, detail=str(fault)[:200])
         if response.status == _OK:

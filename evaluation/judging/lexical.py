@@ -13,7 +13,7 @@ from itertools import pairwise
 from evaluation.core.registry import Bilingual
 from evaluation.core.samples import NEGATIVE_CATEGORY, AnswerSpec, QuestionSpec
 from evaluation.judging.calls import JudgeCall
-from evaluation.metrics.normalise import folded
+from evaluation.metrics.normalise import FUNCTION_WORDS, folded
 
 _ALPHANUMERIC = r"[^\W_가-힣]"  # a Latin letter or a digit: 200TR is one run, not a number
 _RUN = re.compile(rf"(?<!{_ALPHANUMERIC})\d+(?:[.,]\d+)*(?!{_ALPHANUMERIC})|[가-힣]+|{_ALPHANUMERIC}+")
@@ -27,16 +27,10 @@ _ENDING_LIST = (
     "으로부터 에서는 에서도 에게서 까지는 부터는 에서 에게 으로 까지 부터 보다 처럼 만큼 마다 "
     "이란 에는 에도 로는 은 는 이 가 을 를 의 에 로 와 과 도 만 며"
 )
-_STOP_WORD_LIST = (
-    "그 이 저 것 수 등 및 또 할 한 될 된 때 또는 그리고 그러나 따라서 대한 대해 대하여 위한 통해 경우 "
-    "a an the of in on at to for from by with and or but is are was were be been being it its this that these those "
-    "as into than then there their they he she his her him has have had do does did will would can could should may "
-    "which who whom whose what when where why how also s"
-)
 # Longest first, so that 에서는 goes before 는.
 _ENDINGS = tuple(sorted(_ENDING_LIST.split(), key=len, reverse=True))
 _FUNCTION_VERBS = ("있", "없", "않", "아니", "아닙", "합니", "됩니", "입니", "해당")
-_STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
+_STOP_WORDS = FUNCTION_WORDS | {"할", "한", "될", "된", "whom", "whose", "s"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,18 +37,12 @@ _LEAST_DIGITS, _AMERICAN, _LAST_YEAR = 8, 11, 2100
 
 @dataclass(frozen=True, slots=True)
 class Phone:
-    """A phone number of a folded text. ``number`` is its one spelling: digits, Korean ones from their 0 on; ``also``
-    are further numbers of a range (02-123-4567~9)."""
+    """A phone number of a folded text in its one spelling, digits, Korean ones from their 0 on; and the ``numbers``
+    after it where they are a range (02-123-4567~9)."""
 
-    number: str
+    numbers: tuple[str, ...]
     start: int
     end: int
-    also: tuple[str, ...] = ()
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """The number and the others of its range."""
-        return (self.number, *self.also)
 
 
 def phones(text: str) -> tuple[Phone, ...]:
@@ -65,8 +59,8 @@ def _phone(text: str, match: re.Match[str]) -> Phone | None:
     elif match["world"] and len(digits) == _AMERICAN and digits[0] == "1":
         digits = digits[1:]
     last = _RANGE.match(text, match.end())
-    also = tuple(f"{digits[:-1]}{digit}" for digit in range(int(digits[-1]) + 1, int(last[1]) + 1)) if last else ()
-    return Phone(digits, *match.span(), also)
+    also = [f"{digits[:-1]}{digit}" for digit in range(int(digits[-1]) + 1, int(last[1]) + 1)] if last else []
+    return Phone((digits, *also), *match.span())
 
 
 def _is_span_of_years(text: str, match: re.Match[str]) -> bool:

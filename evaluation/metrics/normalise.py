@@ -348,14 +348,15 @@ def sentences(text: str) -> tuple[tuple[int, int], ...]:
 
 
 _WORD = re.compile(r"[가-힣]+|[^\W_가-힣]+")
-_STOP_WORDS_LIST = (
+_FUNCTION_WORD_LIST = (
     "a an the of in on at to for from by with and or but is are was were be been being it its this that these "
     "those as into than then there their they he she his her him has have had do does did will would can "
-    "could should may not which who what when where why how also 그 이 저 것 수 등 및 또 때 또는 그리고 "
-    "그러나 따라서 대한 대해 대하여 위한 통해 경우 있다 있는 있습니다 한다 하는 합니다 됩니다 된다 되는 없는 "
-    "없습니다 없다"
+    "could should may which who what when where why how also 그 이 저 것 수 등 및 또 때 또는 그리고 "
+    "그러나 따라서 대한 대해 대하여 위한 통해 경우"
 )
-_STOP_WORDS = frozenset(_STOP_WORDS_LIST.split())
+_PREDICATE_LIST = "not 있다 있는 있습니다 한다 하는 합니다 됩니다 된다 되는 없는 없습니다 없다"
+FUNCTION_WORDS = frozenset(_FUNCTION_WORD_LIST.split())
+_STOP_WORDS = FUNCTION_WORDS.union(_PREDICATE_LIST.split())
 
 
 def content_tokens(text: str) -> tuple[str, ...]:

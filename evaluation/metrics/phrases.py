@@ -18,7 +18,6 @@ from evaluation.core.registry import (
     Bilingual,
     Condition,
     Direction,
-    NextStep,
     ReviewForm,
     RuleSettings,
     Scale,
@@ -311,16 +310,17 @@ def next_steps(question: QuestionSpec, answer: AnswerSpec, settings: RuleSetting
     if rules is None:
         return Result.not_applicable("no_next_steps")
     told, tags = _told(answer.text), _tags(answer.contexts or ())
-    proposed = [step for step in rules.steps if _holds(step, question.text, told, tags)]
-    levels = [urgency.level for urgency in rules.urgency if _holds(urgency, question.text, told, tags)]
     korean = any(map(is_hangul, question.text))
+    steps = (step for step in rules.steps if _holds(step, question.text, told, tags))
+    proposed = [(step.ko if korean else step.en, step.kind) for step in steps]
+    levels = [urgency.level for urgency in rules.urgency if _holds(urgency, question.text, told, tags)]
     return Result.labelled(
         max(levels, key=URGENCIES.index, default=URGENCIES[0]),
         detail={
-            "suggested_queries": [_text(step, korean) for step in proposed if step.kind == "suggestion"],
-            "action_items": [_text(step, korean) for step in proposed if step.kind == "action"],
+            "suggested_queries": [text for text, kind in proposed if kind == "suggestion"],
+            "action_items": [text for text, kind in proposed if kind == "action"],
         },
-        findings=tuple(Finding("next_step", _text(step, korean), step.kind) for step in proposed),
+        findings=tuple(Finding("next_step", text, kind) for text, kind in proposed),
     )
 
 
@@ -357,7 +357,3 @@ def _tags(contexts: Iterable[ContextSpec]) -> frozenset[str]:
 
 def _tag(text: str) -> str:
     return folded(text).replace(" ", "_")
-
-
-def _text(step: NextStep, korean: bool) -> str:
-    return step.ko if korean else step.en

@@ -207,10 +207,7 @@ class ProfileSpec(FrozenModel):
     ``bands`` are of the overall score, ``metric_bands`` of metrics, ``tables`` what high and low figures mean together.
     ``primary_judges`` names the judge whose value is *the* value of a metric. ``report_names`` are the names under
     which reports show a metric, or ``overall``, ``report_factors`` what they multiply it by. ``deviations`` say where
-    the figures differ from the source's. ``checks`` are the profile's own checks of negative questions,
-    ``phrases`` its lists of phrases by purpose, ``citation`` how answers cite, ``nuggets`` the facts of its domain for
-    questions that bring none, ``next_steps`` what may be proposed after an answer, ``passing`` the labels of a negative
-    question that pass the profile's own checks, ``caps`` what flags make of judged scores.
+    the figures differ from the source's. What is set for the metrics is as :class:`RuleSettings` says.
 
     :raises ValueError: when weights and constant do not sum to 1 (within 1e-9) or names repeat or are unknown.
     """
