@@ -253,16 +253,16 @@ class Bilingual:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSpec:
-    """A metric's description. ``version`` rises when figures would move. ``inputs`` names what it needs beside
-    question and answer: ``keywords``, ``check``, ``reference``, ``contexts``, ``latency``, ``embeddings``;
-    ``optional_inputs`` what a judge is shown where it is there. ``aggregation`` is ``mean`` or ``latency`` (mean,
-    median and 95th percentile). ``source`` is the source document or paper; ``categories`` the categories of
-    questions it applies to, where not to all."""
+    """A metric's description. ``version`` rises when figures would move; the scale is a share unless another is named.
+    ``inputs`` names what it needs beside question and answer: ``keywords``, ``check``, ``reference``, ``contexts``,
+    ``latency``, ``embeddings``; ``optional_inputs`` what a judge is shown where it is there. ``aggregation`` is
+    ``mean`` or ``latency`` (mean, median and 95th percentile). ``source`` is the source document or paper;
+    ``categories`` the categories of questions it applies to, where not to all."""
 
     name: str
     version: int = 1
     kind: Kind = Kind.RULE
-    scale: Scale
+    scale: Scale = UNIT
     title: Bilingual
     formula: Bilingual
     source: str

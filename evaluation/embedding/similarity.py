@@ -17,9 +17,9 @@ import hashlib
 import math
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ class TokenEncoder(Protocol):
         ...
 
 
-class Embedder(Protocol):
+class Embedder(AbstractContextManager["Embedder"], Protocol):
     """A source of embeddings, to be used as a context manager from one thread.
 
     ``space`` identifies the space its vectors lie in: vectors of one space may be compared and kept. ``provenance`` is
@@ -108,12 +108,6 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Exactly one call for these texts, at most one batch; never raises for a fault of the server."""
         ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 MOST_TEXTS = 64

@@ -252,16 +252,13 @@ def _refusal_grade(question: QuestionSpec, answer: AnswerSpec) -> Grade | None:
         if refused:
             return Grade(5, Bilingual("Refuses as the reference does.", "기대 답변처럼 답이 없다고 말합니다."))
         return Grade(1, Bilingual("Answers where the reference refuses.", "답이 없다고 해야 하는데 답을 내놓습니다."))
-    if refused and _best_share(question, answer) < _LOWER_ENDS[2][0]:
-        return Grade(1, Bilingual("Refuses although there is an answer.", "답이 있는데도 없다고 말합니다."))
+    if refused:
+        given = content_words(answer.text)
+        held = [coverage(wanted_words(reference, question), given) for reference in question.references]
+        held = held or [sum(named(point, given) for point in question.keywords) / max(len(question.keywords), 1)]
+        if max(held) < _LOWER_ENDS[2][0]:
+            return Grade(1, Bilingual("Refuses although there is an answer.", "답이 있는데도 없다고 말합니다."))
     return None
-
-
-def _best_share(question: QuestionSpec, answer: AnswerSpec) -> float:
-    given = content_words(answer.text)
-    if question.references:
-        return max(coverage(wanted_words(reference, question), given) for reference in question.references)
-    return sum(named(point, given) for point in question.keywords) / max(len(question.keywords), 1)
 
 
 def _covered(wanted: Sequence[Word], given: Sequence[Word]) -> Grade:

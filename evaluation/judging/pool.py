@@ -14,7 +14,6 @@ from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from functools import partial
 from threading import Event, Lock, Thread
-from types import TracebackType
 from typing import Self
 
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
@@ -51,13 +50,11 @@ class CallPool:
             raise self._failure
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         with suppress(RuntimeError):  # the loop is closed already where its thread has failed
             self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join()
-        if self._failure is not None and error is None:
+        if self._failure is not None and raised[1] is None:
             raise self._failure
 
     @property

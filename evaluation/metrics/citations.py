@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from evaluation.core.registry import NUMBER, UNIT, Bilingual, CitationRules, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.registry import NUMBER, Bilingual, CitationRules, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
 from evaluation.metrics.normalise import (
     content_tokens,
@@ -207,7 +207,6 @@ def _cites(text: str, place: int) -> bool:
 
 @rule_metric(
     name="citation_format",
-    scale=UNIT,
     title=Bilingual("Citation format", "인용 형식"),
     formula=Bilingual(
         "the best reference: 1.0 regulation name and article side by side, 0.8 both apart, 0.5 one of them, "
@@ -252,7 +251,6 @@ class _Source:
 
 @rule_metric(
     name="citation_validity",
-    scale=UNIT,
     title=Bilingual("Citation validity", "인용 유효성"),
     formula=Bilingual(
         "cited articles that occur in the retrieved passages / cited articles",
@@ -310,7 +308,6 @@ _NUMBERS = re.compile(r"[\d\s,]+")
 
 @rule_metric(
     name="citation_coverage",
-    scale=UNIT,
     title=Bilingual("Citation coverage", "출처 활용률"),
     formula=Bilingual(
         "retrieved passages the answer draws on / retrieved passages",

@@ -37,8 +37,8 @@ _LEAST_DIGITS, _AMERICAN, _LAST_YEAR = 8, 11, 2100
 
 @dataclass(frozen=True, slots=True)
 class Phone:
-    """A phone number of a folded text in its one spelling, digits, Korean ones from their 0 on; and the ``numbers``
-    after it where they are a range (02-123-4567~9)."""
+    """A phone number of a folded text. ``numbers`` is its one spelling, digits, Korean ones from their 0 on, with the
+    further numbers of a range (02-123-4567~9) behind it."""
 
     numbers: tuple[str, ...]
     start: int

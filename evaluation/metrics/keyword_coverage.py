@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any, TypeVar, overload
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import UNIT, YES_NO, Bilingual, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.registry import YES_NO, Bilingual, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, Finding, Nugget, QuestionSpec, Result, Status
 from evaluation.metrics import normalise
 from evaluation.metrics.first_tier import FirstTier
@@ -191,7 +191,6 @@ def _found(keywords: Keywords, answer: AnswerSpec, settings: RuleSettings) -> Ke
 
 @rule_metric(
     name="keyword_coverage",
-    scale=UNIT,
     title=Bilingual("Keyword coverage", "키워드 커버리지"),
     formula=Bilingual(
         "expected keywords that occur in the answer / expected keywords",
@@ -226,7 +225,6 @@ def keyword_hit(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettin
 
 @rule_metric(
     name="required_info_coverage",
-    scale=UNIT,
     title=Bilingual("Required information", "필수 정보 포함률"),
     formula=Bilingual(
         "required points that occur in the answer / required points",
@@ -243,7 +241,6 @@ def required_info_coverage(question: QuestionSpec, answer: AnswerSpec, settings:
 
 @rule_metric(
     name="nugget_coverage",
-    scale=UNIT,
     title=Bilingual("Nugget coverage", "너깃 포함률"),
     formula=Bilingual(
         "nuggets of which any wording occurs in the answer / nuggets",

@@ -178,18 +178,12 @@ def _multiplied_length(text: str, match: re.Match[str]) -> int:
     rest: str = match["rest"]
     while rest:
         place = match.end("first") + len(rest)
-        if rest[-1].isdigit():
-            if is_boundary(text, place):
-                return len(rest)
-        elif _may_follow(text, place):
+        run = hangul_run(text, place)
+        counts = not run or starts_with_counter(run) or is_particle_chain(text[place - 1], run)
+        if is_boundary(text, place) if rest[-1].isdigit() else counts:
             return len(rest)
         rest = rest[:-1].rstrip(" ,.") if not rest[-1].isdigit() else rest.rstrip("0123456789,. ")
     return 0
-
-
-def _may_follow(text: str, place: int) -> bool:
-    run = hangul_run(text, place)
-    return not run or starts_with_counter(run) or is_particle_chain(text[place - 1], run)
 
 
 def _hangul_number(text: str, match: re.Match[str]) -> Quantity | None:
@@ -208,12 +202,9 @@ def _with_unit(text: str, value: Decimal, start: int, end: int, is_round: bool) 
     if unit == "bp":
         value, unit = value / 100, "%"
     is_counted = starts_with_counter(hangul_run(text, end + text.startswith(" ", end)))
-    return Quantity(_decimal(value), start, end, unit, unit_end, is_round, is_counted)
-
-
-def _decimal(value: Decimal) -> str:
-    text = format(value, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    plain = format(value, "f")
+    plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
+    return Quantity(plain, start, end, unit, unit_end, is_round, is_counted)
 
 
 _SPACE = re.compile(" ")

@@ -66,7 +66,6 @@ def ranking(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) 
 
 _rank_metric = partial(
     rule_metric,
-    scale=UNIT,
     source="002",
     inputs=("ground_truth_chunk_ids", "retrieved_ids"),
     review_form=ReviewForm.NONE,
@@ -180,7 +179,6 @@ _DECAY = 0.1
 
 @rule_metric(
     name="source_relevance",
-    scale=UNIT,
     title=Bilingual("Source relevance", "출처 관련도"),
     formula=Bilingual(
         "sum of score x weight / sum of weights, weight = 1 / (1 + 0.1 x position from 0)",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from evaluation.core.registry import PERCENT, UNIT, Bilingual, Kind, MetricSpec, ReviewForm, Scale
+from evaluation.core.registry import PERCENT, Bilingual, Kind, MetricSpec, ReviewForm, Scale
 from evaluation.core.samples import NEGATIVE_CATEGORY, Result, Status
 from evaluation.profiles.arithmetic import (
     MOST_FAILED,
@@ -198,7 +198,6 @@ def _mean_bound(answers: Sequence[AnswerOverall], end: str) -> float:
 ANSWER_OVERALL = MetricSpec(
     name="answer_overall",
     kind=Kind.DERIVED,
-    scale=UNIT,
     title=Bilingual("Overall score of the answer", "답변 종합 점수"),
     formula=Bilingual(
         "the profile's weights x the parts on a scale from 0 to 1, plus its constant; parts that do not apply to the "

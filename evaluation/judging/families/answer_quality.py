@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evaluation.core.registry import UNIT, Bilingual, Scale, judged_spec
+from evaluation.core.registry import Bilingual, Scale, judged_spec
 from evaluation.judging.calls import Family
 from evaluation.judging.formulas import scored_in_one_call
 from evaluation.judging.gates import bottom
@@ -47,7 +47,6 @@ _QUALITY = (
 
 _FAITHFULNESS = judged_spec(
     name="generation_faithfulness",
-    scale=UNIT,
     title=Bilingual("Faithfulness of generation", "생성 충실도"),
     formula=Bilingual(
         "a judge's number from 0 to 1: how far the answer rests on the retrieved passages",
@@ -60,7 +59,6 @@ _FAITHFULNESS = judged_spec(
 
 _RELEVANCY = judged_spec(
     name="answer_relevancy",
-    scale=UNIT,
     title=Bilingual("Answer relevancy", "답변 적합도"),
     formula=Bilingual(
         "a judge's number from 0 to 1: how far the answer responds to the question, whatever its truth",

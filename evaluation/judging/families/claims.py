@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evaluation.core.registry import PERCENT, UNIT, Bilingual, ReviewForm, judged_spec
+from evaluation.core.registry import PERCENT, Bilingual, ReviewForm, judged_spec
 from evaluation.core.samples import ContextSpec, Finding, Result
 from evaluation.judging.calls import Ask, Case, Family, Heard, Judging, failed
 from evaluation.judging.formulas import UNSUPPORTED, claim_support, context_recall
@@ -20,19 +20,17 @@ CLAIM, STATEMENT = "claim", "statement"
 EXTRACT, VERIFY, ATTRIBUTE = "extract", "verify", "attribute"  # the steps
 BATCH = 25  # texts in one request: more would cut off long replies
 
-Verdicts = list[Mapping[str, Any]]
 
-
-def verdicts_on(
+def checked(
     case: Case, step: str, kind: str, texts: Sequence[str], contexts: Sequence[ContextSpec]
-) -> Generator[Ask, Heard, Verdicts | Heard]:
-    """A verdict for each text, in order, asked for in batches; what was heard instead where one batch failed.
+) -> Generator[Ask, Heard, list[Finding] | Heard]:
+    """Each text as a finding with its verdict, asked for in batches; what was heard instead where one batch failed.
 
     A verdict has ``reason``, ``verdict`` (a label of the step's metric), ``context`` (the number of the passage it
     rests on, 0 for none) and ``quote``.
     """
     metric = case.rubric.metric(case.rubric.step(step).metric)
-    found: Verdicts = []
+    found: list[Finding] = []
     for first in range(0, len(texts), BATCH):
         batch = {f"{kind}_{first + i}": text for i, text in enumerate(texts[first : first + BATCH], start=1)}
         verdict = closed(
@@ -47,11 +45,11 @@ def verdicts_on(
         heard = yield Ask(blocks, closed(dict.fromkeys(batch, verdict)), tuple(batch), step, whole=True)
         if heard.failure:
             return heard
-        found += [heard.parts[key] for key in batch]
+        found += [_as_finding(kind, text, heard.parts[key], contexts) for key, text in batch.items()]
     return found
 
 
-def as_finding(kind: str, text: str, verdict: Mapping[str, Any], contexts: Sequence[ContextSpec]) -> Finding:
+def _as_finding(kind: str, text: str, verdict: Mapping[str, Any], contexts: Sequence[ContextSpec]) -> Finding:
     """A verdict as a finding, with the passage it rests on and the place of its quote there."""
     number: int = verdict["context"]
     place = locate(verdict["quote"], contexts[number - 1].text) if number else None
@@ -80,7 +78,6 @@ def extracted(
 
 _CLAIM_SUPPORT = judged_spec(
     name="claim_support",
-    scale=UNIT,
     title=Bilingual("Claim support", "주장 근거율"),
     formula=Bilingual(
         "claims of the answer that the retrieved passages support / claims; partial support does not count; "
@@ -103,10 +100,9 @@ def judge_claims(case: Case) -> Judging:
     contexts = case.answer.contexts or ()
     texts = [claim[CLAIM] for claim in claims]
     if texts and contexts:
-        verdicts = yield from verdicts_on(case, VERIFY, CLAIM, texts, contexts)
-        if isinstance(verdicts, Heard):
-            return failed(case, verdicts)
-        parts = [as_finding(CLAIM, t, verdict, contexts) for t, verdict in zip(texts, verdicts, strict=True)]
+        parts = yield from checked(case, VERIFY, CLAIM, texts, contexts)
+        if isinstance(parts, Heard):
+            return failed(case, parts)
     else:
         parts = [Finding(CLAIM, text, UNSUPPORTED) for text in texts]
     text = case.answer.text  # the place there is that of the quote, else of the claim itself
@@ -142,11 +138,9 @@ def judge_statements(case: Case) -> Judging:
     stated = yield from _statements(case)
     if isinstance(stated, Heard):
         return failed(case, stated)
-    texts = [text for _, text in stated]
-    verdicts = yield from verdicts_on(case, ATTRIBUTE, STATEMENT, texts, contexts)
-    if isinstance(verdicts, Heard):
-        return failed(case, verdicts)
-    parts = [as_finding(STATEMENT, text, verdict, contexts) for text, verdict in zip(texts, verdicts, strict=True)]
+    parts = yield from checked(case, ATTRIBUTE, STATEMENT, [text for _, text in stated], contexts)
+    if isinstance(parts, Heard):
+        return failed(case, parts)
     return {"context_recall": _best([number for number, _ in stated], parts)}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.core.registry import UNIT, Bilingual, ReviewForm, judged_spec
+from evaluation.core.registry import Bilingual, ReviewForm, judged_spec
 from evaluation.core.samples import Finding
 from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.formulas import nugget_support
@@ -15,7 +15,6 @@ NUGGET, ASSIGN = "nugget", "assign"
 
 SPEC = judged_spec(
     name="nugget_support",
-    scale=UNIT,
     title=Bilingual("Nugget support", "너깃 지지율"),
     formula=Bilingual(
         "nuggets that the answer fully supports / nuggets; beside it with partial support counted half, and both "

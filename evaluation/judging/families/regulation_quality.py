@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from evaluation.core.registry import UNIT, Bilingual, judged_spec
+from evaluation.core.registry import Bilingual, judged_spec
 from evaluation.core.samples import Finding, Result, Status
 from evaluation.judging.calls import Case, Family, Judging
 from evaluation.judging.formulas import read_scores, scores_ask
@@ -16,7 +16,7 @@ from evaluation.judging.rubric import TEXT, list_of
 NAME = "regulation_quality"
 LISTS = {"issues": "issue", "strengths": "strength"}  # member of the reply -> kind of finding
 _EVERYWHERE = ("passages", "persona", "history", "clarification_ok")
-_spec = partial(judged_spec, scale=UNIT, source="003", rubric_family=NAME)
+_spec = partial(judged_spec, source="003", rubric_family=NAME)
 
 METRICS = (
     _spec(
