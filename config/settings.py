@@ -205,7 +205,7 @@ CONCORD_EXPORTS_PER_HOUR: int = read("CONCORD_EXPORTS_PER_HOUR")
 CONCORD_FIGURES_PER_HOUR: int = read("CONCORD_FIGURES_PER_HOUR")
 
 # Where the machine's half reports who was shown judges' values; it may not import the human half itself.
-CONCORD_VALUES_SHOWN = "review.evidence.exposures.expose_answers"
+CONCORD_VALUES_SHOWN = "review.evidence.answers.expose_answers"
 # Rules over several rows that the database itself keeps.
 CONCORD_GUARDS = ["review.models.guards.GUARDS"]
 # Optional features. Without an entry the feature is not there: its addresses are unknown, and asking for it is refused.

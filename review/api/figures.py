@@ -18,11 +18,11 @@ from evaluation.core.roles import Action
 from evaluation.models import Run
 from evaluation.runs.exports import download, take_export, take_figures
 from review.api.requests import TOO_OFTEN, NothingBody
-from review.comparisons.choosing import MOST
 from review.comparisons.gating import GateAsked, gate_of, gates_of
+from review.comparisons.values import MOST
 from review.comparisons.whole import compare, comparison_json
-from review.evidence.exposures import expose
-from review.plans.wording import planned_review
+from review.evidence.answers import expose
+from review.plans.ahead import planned_review
 from review.reports.estimates import three_ways
 from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gate import GateOn

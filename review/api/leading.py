@@ -17,7 +17,7 @@ from evaluation.core.errors import UnknownName
 from evaluation.models import User
 from evaluation.runs.exports import download, take_export, take_figures
 from review.api.requests import TOO_OFTEN
-from review.evidence.exposures import expose_queue
+from review.evidence.answers import expose_queue
 from review.models import ReviewQueue
 from review.models.queue_spec import MOST_REVIEWS
 from review.queues.access import leads, queue_for_lead, queue_for_reading

@@ -16,8 +16,7 @@ from evaluation.api.endpoints import StrictSerializer
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain_refusal
-from review.evidence.rated_claims import LONGEST_PART
-from review.evidence.rating_input import Change, FlagKind, Given, PartGiven
+from review.evidence.rating_input import LONGEST_PART, Change, FlagKind, Given, PartGiven
 from review.models.queue_spec import ASKED, MOST_REVIEWS, SETTINGS, Setting
 from review.statistics.sampling.member import DrawParams
 

@@ -21,8 +21,7 @@ from review.api.requests import QueueBody
 from review.api.serializers import HeldShown, ItemShown, LedQueueShown, ProgressShown, QueueShown
 from review.models import Assignment, ReviewItem, ReviewQueue
 from review.models.queue_spec import ASKED, QueueSpec
-from review.plans.errors import GUESS
-from review.plans.several import designs, told
+from review.plans.design import GUESS, designs, told
 from review.queues.access import leads, queue_for_rating, queue_for_reading, queues_of
 from review.queues.making import make_queue, metrics_of
 from review.queues.progress import own_progress, queue_progress

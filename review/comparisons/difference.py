@@ -1,32 +1,44 @@
-"""Two runs compared question by question: this run minus the baseline."""
+"""Two runs compared question by question, and several runs in order with how sure that is."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation.core.registry import Bilingual, Direction, Scale, ScaleKind
 from evaluation.profiles.arithmetic import Label
-from review.comparisons.choosing import Side
 from review.comparisons.values import (
+    Differing,
+    Side,
     by_question,
+    differing_versions,
     groups_of,
     machine_score,
+    metric_differs,
     part_values,
     part_weights,
     passing,
     question_scores,
     weight_compared,
 )
-from review.comparisons.versions import Differing, differing_versions, metric_differs
 from review.reports.figure import Figure, Withheld, withheld
 from review.reports.gathering import NO_WIDTH, as_figure
 from review.reports.lines import MetricLine
 from review.statistics.correction.frame import Component
 from review.statistics.correction.outcome import Target
-from review.statistics.paired_tests.paired import PairedDifference, PairedPart, paired_difference, paired_sum
-from review.statistics.paired_tests.tests import McNemar, corrected_difference, holm, mcnemar
+from review.statistics.paired_tests.paired import (
+    McNemar,
+    PairedDifference,
+    PairedPart,
+    corrected_difference,
+    holm,
+    mcnemar,
+    paired_difference,
+    paired_sum,
+)
+from review.statistics.paired_tests.ranking import Ranking, WeightSensitivity, ranking_of_sums, weight_sensitivity
 
 SCORE = "judge_only"  # the score compared; what experts said enters the corrected difference
 MOST_CHANGES = 5
@@ -205,3 +217,49 @@ def _changes(side: Side, ours: Mapping[str, float], baseline: Mapping[str, float
         if key in baseline
     ]
     return sorted(found, key=lambda one: (one.change, one.question_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The runs by judge-only score over the parts and questions that all of them have, under the newest run's profile.
+    ``parts`` are the weights in use; ``sensitivity`` is ``None`` where there is nothing to weigh."""
+
+    profile: str
+    parts: Mapping[str, float]
+    ranking: Ranking
+    sensitivity: WeightSensitivity | None
+
+
+def order(sides: Sequence[Side], *, resamples: int = 2000, seed: int = 0) -> Order | None:
+    """The order of at least two runs; ``None`` for fewer, or where they have no question of any part in common."""
+    if len(sides) < 2:
+        return None
+    newest = max(sides, key=lambda side: side.run_id)
+    profile = newest.basis.profile
+    values = {str(side.run_id): part_values(side, profile) for side in sides}
+    common = _common(values)
+    if not common:
+        return None
+    weights = part_weights(profile, common)
+    groups = {key: group for side in sides for key, group in groups_of(side).items()}
+    means = {
+        run: {name: math.fsum(of[name][key] for key in common[name]) / len(common[name]) for name in weights}
+        for run, of in values.items()
+    }
+    return Order(
+        profile=newest.report.header.profile,
+        parts=weights,
+        ranking=ranking_of_sums(values, weights, groups, resamples=resamples, seed=seed),
+        sensitivity=weight_sensitivity(means, weights, seed=seed),
+    )
+
+
+def _common(values: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, list[str]]:
+    """Part -> the questions that every run has it of; parts without one are left out."""
+    names = set.intersection(*(set(of) for of in values.values()))
+    found = {}
+    for name in sorted(names):
+        keys = set.intersection(*(set(of[name]) for of in values.values()))
+        if keys:
+            found[name] = sorted(keys)
+    return found

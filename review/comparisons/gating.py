@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 from evaluation.core.errors import Refused
 from evaluation.models import Run
-from review.comparisons.choosing import Side, sides
 from review.comparisons.difference import RunDifference, difference
+from review.comparisons.values import SERVED, Side, sides
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
-from review.comparisons.versions import SERVED
 from review.comparisons.whole import Comparison
 from review.reports.estimates import ThreeScores
 from review.reports.figure import Figure

@@ -1,19 +1,21 @@
-"""Agreement over time: the runs over the versions of one question set, with the judge and rubric of each."""
+"""Agreement over time, run after run over one question set; and what is known of judges, their agreement and price."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
-from evaluation.core.registry import Bilingual, Scale, ScaleKind
-from evaluation.judging.calls import Outcome
-from evaluation.models import Preflight, Run
+from evaluation.core.registry import Bilingual, MetricSpec, Scale, ScaleKind
+from evaluation.judges.clients import price_table
+from evaluation.judging.calls import Outcome, Price
+from evaluation.judging.catalogue import family_for
+from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge
 from review.models import Rating
-from review.results.run_agreement import By, agreement_if_kept, kept_agreement
+from review.results.run_agreement import By, agreement_if_kept, kept_agreement, kept_of
 
 MOST_RUNS = 12  # the newest ones; more are no longer read in one look
 
@@ -110,3 +112,185 @@ def _points(
         low, high = of["intervals"].get(name, (None, None))
         who, model = (author, figures["rubric"], figures["method"]), served.get((run.pk, author), "")
         yield TrendPoint(run.pk, str(run), run.created_at, *who, of["n"], of[name], low, high, period, model)
+
+
+MOST_LOOKED_AT = 5  # rated runs of each judge, the newest ones
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """The agreement of a judge with the experts on a metric in one run. ``statistic`` names the figure that ``value``,
+    its interval and ``experts`` (among themselves) are; ``reason`` says why there is no value."""
+
+    statistic: str
+    value: float | None
+    low: float | None
+    high: float | None
+    reason: str
+    bias: float | None
+    n: int
+    experts: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRecord:
+    """A metric a judge has given, by a version of a rubric; ``newer`` is the family's newest version where that is
+    another. ``agreed`` is ``None`` where nothing is at hand."""
+
+    spec: MetricSpec
+    rubric: RubricVersion
+    newer: int | None
+    agreed: Agreed | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRecord:
+    """A judge version. ``measured`` is its newest run with ratings whose agreement is at hand, else the newest with
+    ratings; ``kept`` tells which. ``newer`` is the newest version of its name where that is another. ``trouble`` is how
+    its last preflight ended, empty where that was well or there was none. ``changed`` are the model that answered
+    before the measured run and the one that answered last, where these differ."""
+
+    judge: JudgeVersion
+    runs: int
+    last: Run | None
+    measured: Run | None
+    kept: bool
+    metrics: tuple[MetricRecord, ...]
+    price: Price | None
+    newer: int | None
+    trouble: str
+    changed: tuple[str, str] | None = None
+
+
+def judge_records(judges: Sequence[JudgeVersion]) -> list[JudgeRecord]:
+    """What is known of the judges, in their order. Agreement is read, never computed; a fixed number of queries."""
+    used = _used(judges)
+    rubrics = RubricVersion.objects.in_bulk({pk for of in used.values() for pk in of.rubrics})
+    rated = Exists(Rating.objects.filter(answer__answer_set=OuterRef("run__answer_set")))
+    measured = _newest_runs(judges, RunJudge.objects.filter(rated))
+    wanted = {pk for several in measured.values() for pk in several} | {of.last for of in used.values()}
+    runs = Run.objects.select_related("answer_set__question_set", Run.NAMED_BY).in_bulk(wanted)
+    kept = kept_of([runs[pk] for pk in sorted({pk for several in measured.values() for pk in several})])
+    newest_rubrics = _newest_versions(RubricVersion.objects.filter(family__in={r.family for r in rubrics.values()}))
+    names = JudgeVersion.objects.filter(project__in={j.project_id for j in judges}, name__in={j.name for j in judges})
+    newest = {
+        (project, name): version
+        for project, name, version in names.order_by()
+        .values_list("project_id", "name")
+        .annotate(newest=Max("version"))
+        .values_list("project_id", "name", "newest")
+    }
+    troubles = _troubles(judges)
+    served = _served(judges, {pk for several in measured.values() for pk in several})
+    table, today = price_table(), datetime.now(UTC).date()
+    found = []
+    for judge in judges:
+        of = used.get(judge.pk, _Used((), 0, 0))
+        rated_runs = measured.get(judge.pk, [])
+        shown = next((pk for pk in rated_runs if pk in kept), next(iter(rated_runs), 0))
+        figures = kept.get(shown, {})
+        latest = newest[judge.project_id, judge.name]
+        found.append(
+            JudgeRecord(
+                judge=judge,
+                runs=of.runs,
+                last=runs.get(of.last),
+                measured=runs.get(shown),
+                kept=bool(figures),
+                metrics=_metrics(judge, [rubrics[pk] for pk in of.rubrics], newest_rubrics, figures),
+                price=table.price(judge.model, today),
+                newer=latest if latest != judge.version else None,
+                trouble=troubles.get(judge.pk, ""),
+                changed=_changed(served.get(judge.pk, {}), shown),
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """Rubrics a judge has worked with, how many runs, and the newest of them."""
+
+    rubrics: tuple[int, ...]
+    runs: int
+    last: int
+
+
+def _used(judges: Sequence[JudgeVersion]) -> dict[int, _Used]:
+    """The newest rubric of each family and language that each judge has worked with."""
+    rows = RunJudge.objects.filter(judge_version__in=judges).order_by()
+    counted = rows.values("judge_version_id").annotate(runs=Count("run", distinct=True), last=Max("run"))
+    pairs = rows.values_list("judge_version_id", "rubric_version_id", "rubric_version__family").distinct()
+    newest: dict[int, dict[str, int]] = {}
+    for judge, rubric, family in sorted(pairs):
+        newest.setdefault(judge, {})[family] = rubric
+    return {
+        row["judge_version_id"]: _Used(tuple(newest[row["judge_version_id"]].values()), row["runs"], row["last"])
+        for row in counted
+    }
+
+
+def _newest_runs(judges: Sequence[JudgeVersion], rows: QuerySet[RunJudge]) -> dict[int, list[int]]:
+    """The newest runs of each judge among the rows, the newest first."""
+    found: dict[int, list[int]] = {}
+    pairs = rows.filter(judge_version__in=judges).order_by("-run_id").values_list("judge_version_id", "run_id")
+    for judge, run in pairs.distinct():
+        several = found.setdefault(judge, [])
+        if len(several) < MOST_LOOKED_AT:
+            several.append(run)
+    return found
+
+
+def _newest_versions(rows: Any) -> dict[tuple[str, str], int]:
+    found = rows.order_by().values("family", "language").annotate(newest=Max("version"))
+    return {(row["family"], row["language"]): row["newest"] for row in found}
+
+
+def _troubles(judges: Sequence[JudgeVersion]) -> dict[int, str]:
+    """How the newest preflight of each judge ended, where that was not well."""
+    newest = (
+        Preflight.objects.filter(judge_version__in=judges).order_by().values("judge_version").annotate(at=Max("id"))
+    )
+    rows = Preflight.objects.filter(pk__in=newest.values("at")).exclude(outcome="ok")
+    return dict(rows.values_list("judge_version_id", "outcome"))
+
+
+def _served(judges: Sequence[JudgeVersion], runs: Collection[int]) -> dict[int, dict[int, str]]:
+    """The model that answered each judge's preflights, by run, in their order: those of these runs, and the last."""
+    good = Preflight.objects.filter(judge_version__in=judges, outcome="ok").exclude(model_returned="").order_by()
+    last = good.values("judge_version").annotate(at=Max("id")).values("at")
+    rows = good.filter(Q(run__in=runs) | Q(pk__in=last)).order_by("id")
+    found: dict[int, dict[int, str]] = {}
+    for judge, run, model in rows.values_list("judge_version_id", "run_id", "model_returned"):
+        found.setdefault(judge, {})[run] = model
+    return found
+
+
+def _changed(served: Mapping[int, str], measured: int) -> tuple[str, str] | None:
+    now = list(served.values())[-1] if served else ""
+    before = served.get(measured, now)
+    return (before, now) if before != now else None
+
+
+def _metrics(
+    judge: JudgeVersion,
+    rubrics: Sequence[RubricVersion],
+    newest: Mapping[tuple[str, str], int],
+    figures: Mapping[str, Any],
+) -> tuple[MetricRecord, ...]:
+    said = figures.get("judges", {}).get(str(judge), {})
+    experts = figures.get("experts", {})
+    found = []
+    for row in sorted(rubrics, key=lambda rubric: rubric.family):
+        latest = newest[row.family, row.language]
+        for spec in family_for(row.rubric).given:
+            agreed = _agreed(said[spec.name], experts.get(spec.name, {})) if spec.name in said else None
+            found.append(MetricRecord(spec, row, latest if latest != row.version else None, agreed))
+    return tuple(found)
+
+
+def _agreed(of: Mapping[str, Any], experts: Mapping[str, Any]) -> Agreed:
+    name = headline_statistic(Scale.parse(of["scale"]))
+    low, high = of.get("intervals", {}).get(name, (None, None))
+    reason = "" if of.get(name) is not None else of.get("undefined", {}).get(name, "no_pairs")
+    return Agreed(name, of.get(name), low, high, reason, of.get("bias"), of["n"], experts.get(name))

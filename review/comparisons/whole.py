@@ -1,21 +1,37 @@
-"""A comparison of several runs: each beside the first, and all in order; as a value and as JSON."""
+"""A comparison of several runs: each beside the first, and all in order; as a value and in its file formats."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from django.utils.translation import gettext as _
+
+from evaluation.files.export import Exports, write_whole
 from evaluation.models import Run
-from review.comparisons.choosing import Side, sides
-from review.comparisons.difference import SCORE, MetricDifference, QuestionChange, RunDifference, difference
-from review.comparisons.order import Order, order
-from review.comparisons.verdict import corrected_verdict, judge_only_verdict
-from review.comparisons.versions import differing_versions
+from review.comparisons.difference import (
+    SCORE,
+    MetricDifference,
+    Order,
+    QuestionChange,
+    RunDifference,
+    difference,
+    order,
+)
+from review.comparisons.values import Side, differing_versions, sides
+from review.comparisons.verdict import corrected_verdict, judge_only_verdict, p_text, sentences
 from review.reports.as_json import summary_json
-from review.reports.figure import plain
-from review.reports.gate import Gate
+from review.reports.as_junit import Case, Suite, gate_cases, gate_text, junit_document
+from review.reports.as_markdown import cells, escaped, gate_block, table
+from review.reports.entries import NOTHING, Output
+from review.reports.figure import Figure, plain, why_withheld
+from review.reports.gate import Gate, gate_line
+from review.reports.report import Report
+from review.reports.sections import OVERALL
 from review.statistics.paired_tests.paired import PairedDifference
 
 _NO_GATES: Mapping[int, Gate] = MappingProxyType({})
@@ -118,3 +134,112 @@ def _order(found: Order) -> dict[str, Any]:
             ],
         },
     }
+
+
+def comparison_markdown(found: Comparison, gates: Mapping[int, Gate]) -> str:
+    """The gates first, then what is said of each run against the first, scores side by side, what differs between the
+    runs, and the differences metric by metric."""
+    return "\n".join(_markdown_lines(found, gates)).rstrip() + "\n"
+
+
+def _markdown_lines(found: Comparison, gates: Mapping[int, Gate]) -> Iterator[str]:
+    for run, gate in gates.items():
+        yield from gate_block(gate, gate_line(gate, run))
+    reports = [side.report for side in found.sides]
+    yield f"### {_('Comparison')}"
+    yield ""
+    for one in found.differences:
+        yield from (f"- {escaped(sentence)}" for sentence in sentences(one))
+    yield ""
+    yield from _side_by_side(reports)
+    if differing := differing_versions(reports):
+        yield "> ⚠️ " + _("Not the same, so not comparable as it stands")
+        yield ""
+        runs = [_named(report) for report in reports]
+        rows = [[escaped(kind), *map(escaped, values)] for kind, values in differing.items()]
+        yield from table((_("what"), *runs), rows)
+    for one in found.differences:
+        yield from _difference_table(one)
+
+
+def _side_by_side(reports: Sequence[Report]) -> Iterator[str]:
+    scores = OVERALL.entries(Output.MARKDOWN)
+    yield from table(
+        (_("run"), _("system"), _("state"), *(str(one.title) for one in scores)),
+        (
+            (str(one.header.run_id), escaped(one.header.system), escaped(one.header.state), *cells(scores, one))
+            for one in reports
+        ),
+    )
+
+
+def _difference_table(one: RunDifference) -> Iterator[str]:
+    title = _("Run %(run)s minus run %(baseline)s, judge-only scores of the same questions")
+    yield "#### " + title % {"run": one.run_id, "baseline": one.baseline_id}
+    yield ""
+    rows = [(f"**{_('overall')}**", *_paired_cells(one.overall), NOTHING, _corrected_cell(one.corrected))]
+    rows += [
+        (escaped(line.name), *_paired_cells(line.paired), p_text(line.p_holm), _corrected_cell(line.corrected))
+        for line in one.metrics
+    ]
+    header = (_("figure"), _("difference"), _("95% interval"), "p", _("p, Holm"), _("corrected difference"))
+    yield from table(header, rows)
+
+
+def _paired_cells(one: PairedDifference | None) -> tuple[str, str, str]:
+    if one is None:
+        return NOTHING, NOTHING, NOTHING
+    interval = NOTHING if one.low is None or one.high is None else f"{one.low:+.3f} – {one.high:+.3f}"
+    return f"{one.value:+.3f}", interval, p_text(one.p_value)
+
+
+def _corrected_cell(figure: Figure) -> str:
+    if figure.value is None:
+        return escaped(why_withheld(figure))
+    return f"{figure.value:+.3f}" + ("" if figure.low is None else f" ({figure.low:+.3f} – {figure.high:+.3f})")
+
+
+def _named(report: Report) -> str:
+    return f"{_('run')} {report.header.run_id}"
+
+
+def comparison_junit(found: Comparison, gates: Mapping[int, Gate]) -> bytes:
+    """A suite for each run in order, the baseline first; what sets a run apart from the baseline is what its suite
+    prints. Something fails in the file exactly where the gate of a run is not passed, as the exit code says."""
+    said = {one.run_id: sentences(one) for one in found.differences}
+    return junit_document([_suite(side, gates.get(side.run_id), said.get(side.run_id, [])) for side in found.sides])
+
+
+def _suite(side: Side, gate: Gate | None, said: list[str]) -> Suite:
+    cases = gate_cases(side.report, gate)
+    if gate is None:
+        cases = [Case(one.name, one.kind and "skipped", "", one.message) for one in cases]
+    lines = [*([gate_text(gate, side.run_id)] if gate else []), *said]
+    return Suite(side.report, f"{'gate' if gate else 'run'}-{side.run_id}", cases, "\n".join(lines))
+
+
+Gates = Mapping[int, Gate]
+
+
+def _json(found: Comparison, gates: Gates) -> Iterator[bytes]:
+    yield json.dumps(comparison_json(found, gates), ensure_ascii=False, allow_nan=False, indent=2).encode()
+
+
+def _markdown(found: Comparison, gates: Gates) -> Iterator[bytes]:
+    yield comparison_markdown(found, gates).encode()
+
+
+def _junit(found: Comparison, gates: Gates) -> Iterator[bytes]:
+    yield comparison_junit(found, gates)
+
+
+COMPARISON_EXPORTS = Exports("a comparison", {"json": _json, "md": _markdown, "junit": _junit})
+
+
+def export_comparison(found: Comparison, gates: Gates, path: Path) -> None:
+    """Write the comparison with the gates of its runs; the file appears whole or not at all.
+
+    :raises UnknownName: for an unknown ending.
+    :raises OSError: where the file cannot be written.
+    """
+    write_whole(path, COMPARISON_EXPORTS.write(COMPARISON_EXPORTS.format_of(path), "comparison", found, gates).chunks)

@@ -17,10 +17,10 @@ from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, 
 
 from evaluation.core.registry import ScaleKind
 from evaluation.models import User
-from review.evidence.decisions import adjudicated, standing
-from review.evidence.exposures import expose
-from review.evidence.judged import majority
+from review.evidence.answers import expose
+from review.evidence.effective import adjudicated, standing
 from review.evidence.rating_input import distance
+from review.evidence.scorers import majority
 from review.models import (
     EventRuling,
     ItemEvent,

@@ -20,8 +20,7 @@ from evaluation.models import Answer, MetricDefinition, Question, RubricVersion,
 from evaluation.questions.importing import Imported, import_question_set, newest_version
 from review.decisions.cases import RAISED, Why, case_of
 from review.decisions.overrides import checked_reason, insert_decision
-from review.evidence.answers import REMOVING
-from review.evidence.exposures import exposed
+from review.evidence.answers import REMOVING, exposed
 from review.evidence.rating_input import check_value
 from review.models import EventRuling, ItemEvent, Override, QueueMetric, Rating, ReviewItem
 from review.ratings.settling import RATED

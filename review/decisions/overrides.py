@@ -17,7 +17,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.judges.shipping import definitions
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
-from review.evidence.decisions import standing
+from review.evidence.effective import standing
 from review.evidence.rating_input import check_value
 from review.models import Assignment, Override, Rating
 from review.ratings.settling import RATED

@@ -2,6 +2,6 @@
 
 Above ``review.models``.
 
-Door: ``effective.Effective``, ``answers.run_answers``, ``rating_input.Given``, ``run_evidence.Said``,
-``exposures.expose``, ``experts.agreement_ratings``.
+Door: ``effective.Effective``, ``answers.run_answers``, ``rating_input.Given``, ``effective.Said``,
+``answers.expose``, ``experts.agreement_ratings``.
 """

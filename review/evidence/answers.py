@@ -1,21 +1,23 @@
-"""The answers a run is about, and those taken out of its means.
-
-The answers a run is about, as far as figures need them: where they belong, not what they say.
-
-Answers that a lead took out of all means by upholding a flag of a bad question or reference.
-"""
+"""The answers a run is about, those taken out of its means, chance within a queue, and who has seen a judge's value."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import hashlib
+import secrets
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from random import Random
 
-from django.db.models import Exists, OuterRef
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from evaluation.models import Answer, Run
+from evaluation.accounts.access import projects_with
+from evaluation.core.roles import Action
+from evaluation.models import Answer, Run, User
 from evaluation.work.lifecycle import RunConfig
 from review.evidence.rating_input import FlagKind
-from review.models import EventRuling
+from review.models import EventRuling, Exposure, QueueMember, ReviewItem, ReviewQueue
+from review.models.statements import EXPOSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +92,99 @@ def removed_answers(answer_set_id: int) -> frozenset[int]:
         event__assignment__item__answer__answer_set_id=answer_set_id,
     )
     return frozenset(upheld.values_list("event__assignment__item__answer_id", flat=True))
+
+
+KEY_BITS = 62  # fits the signed 64-bit integers of both databases
+SEED_BITS = 32
+APART = 3  # items between two answers to one question, where there are enough others
+LOOKED_AT = 50  # items tried for one place, so that a queue about a single question does not take for ever
+
+
+def new_seed() -> int:
+    """A seed for a draw or a queue."""
+    return secrets.randbits(SEED_BITS)
+
+
+def shuffle_keys(seed: int, count: int) -> list[int]:
+    """Random keys for so many items."""
+    random = Random(f"items {seed}")
+    return [random.getrandbits(KEY_BITS) for _ in range(count)]
+
+
+def kept_apart(questions: Sequence[str]) -> list[int]:
+    """The places of a shuffled list in an order in which answers to one question do not follow each other: whoever has
+    just read one answer measures the next one by it. Each place in conflict changes with the nearest later one that
+    fits; where none does, it stays."""
+    order = list(range(len(questions)))
+    for i in range(1, len(order)):
+        before = {questions[place] for place in order[max(0, i - APART) : i]}
+        fits = (j for j in range(i, min(len(order), i + LOOKED_AT)) if questions[order[j]] not in before)
+        j = next(fits, i)
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def ring_offset(seed: int, reviewer_id: int) -> int:
+    """Where a reviewer starts on the ring of keys."""
+    return _number("offset", seed, reviewer_id) >> (64 - KEY_BITS)
+
+
+def by_chance(purpose: str, share: float, seed: int, item_id: int, reviewer_id: int) -> bool:
+    """Whether this item is among the share of this reviewer's items that chance takes for a purpose."""
+    return _number(purpose, seed, item_id, reviewer_id) / 2**64 < share
+
+
+def repeat_key(seed: int, item_id: int) -> int:
+    """The key of a hidden repeat of an item."""
+    return _number("again", seed, item_id) >> (64 - KEY_BITS)
+
+
+def _number(*parts: object) -> int:
+    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "big")
+
+
+ANSWER, RUN = "answer", "run"
+
+
+def expose(user: User | AnonymousUser, subject: Answer | Run, via: str) -> None:
+    """Record that the person was shown the judge's value of an answer, or of a whole run as an export does.
+
+    Only members of an open queue that holds such an answer, and leads who may have to decide on it, are recorded,
+    once. Every page, endpoint and export that shows a judge's value calls this before it answers; ``via`` names it in
+    a word.
+    """
+    if isinstance(subject, Answer):
+        expose_answers(user, [subject.pk], via)
+    elif isinstance(user, User) and _reviewed_by(user).filter(answer__answer_set_id=subject.answer_set_id).exists():
+        _record(user, RUN, [subject.pk], via)
+
+
+def expose_answers(user: User | AnonymousUser, answer_ids: Collection[int], via: str) -> None:
+    """The same for a page that shows the judge's values of several answers."""
+    if isinstance(user, User):
+        shown = _reviewed_by(user).filter(answer_id__in=answer_ids).values_list("answer_id", flat=True)
+        _record(user, ANSWER, sorted(set(shown)), via)
+
+
+def expose_queue(user: User | AnonymousUser, queue: ReviewQueue) -> None:
+    """The same for an export of a queue's items: of every run behind it."""
+    for run in Run.objects.filter(items__queue=queue).distinct():
+        expose(user, run, "items")
+
+
+def exposed(user: User, answer_id: int) -> bool:
+    """Whether the person is recorded as having seen a judge's value of the answer, by itself or with a run."""
+    return EXPOSED.first(user=user.pk, answer=answer_id) is not None
+
+
+def _reviewed_by(user: User) -> QuerySet[ReviewItem]:
+    """The items the person may still have to rate, or as a lead to decide on."""
+    mine = QueueMember.objects.filter(reviewer=user, queue__state=ReviewQueue.State.OPEN)
+    led = projects_with(user, Action.ADJUDICATE)
+    return ReviewItem.objects.filter(Q(queue__in=mine.values("queue")) | Q(queue__project__in=led.values("pk")))
+
+
+def _record(user: User, scope: str, object_ids: Collection[int], via: str) -> None:
+    Exposure.objects.bulk_create(
+        [Exposure(user=user, scope=scope, object_id=one, via=via) for one in object_ids], ignore_conflicts=True
+    )

@@ -1,19 +1,127 @@
-"""The value of a metric for an answer that counts: a decision, else the experts, else the judge."""
+"""What was said about a run's answers, and the value that counts: a decision, else the experts, else the judge."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol, TypeVar
 
 from evaluation.core.registry import Kind, ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition, Run
-from review.evidence.decisions import Decision
-from review.evidence.experts import ExpertRating, effective_ratings
-from review.evidence.judged import Judged, Key, majority
-from review.evidence.run_evidence import Said, said_of
+from review.evidence.answers import RunAnswer, removed_answers, run_answers
+from review.evidence.experts import ExpertRating, effective_ratings, ratings_of, read
+from review.evidence.sampling import Samples, samples_of
+from review.evidence.scorers import Judged, Key, Scorer, majority, scorers_of, values_of_run
+from review.models import Override
+
+
+class _OfAKind(Protocol):
+    @property
+    def kind(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=_OfAKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A value or label above everything said before, by an override or an adjudication; a revert has neither."""
+
+    value: float | None
+    label: str | None
+    kind: str
+
+
+def standing(rows: Iterable[Row]) -> Row | None:
+    """The override or adjudication that stands, from all rows of an answer and metric in the order of ``seq``: each
+    revert takes away the newest one before it."""
+    stack: list[Row] = []
+    for row in rows:
+        if row.kind != Override.Kind.REVERT:
+            stack.append(row)
+        elif stack:
+            stack.pop()
+    return stack[-1] if stack else None
+
+
+def standing_decisions(answer_set_id: int | None, answer_ids: Collection[int] | None = None) -> dict[Key, Decision]:
+    """The decision of each answer and metric that stands. Without an answer set, of the answers named. One query."""
+    rows = (
+        Override.objects.all()
+        if answer_set_id is None
+        else Override.objects.filter(answer__answer_set_id=answer_set_id)
+    )
+    if answer_ids is not None:
+        rows = rows.filter(answer_id__in=answer_ids)
+    found: dict[Key, list[Decision]] = {}
+    columns = rows.order_by("answer_id", "metric_id", "seq")
+    for answer_id, metric_id, kind, value, label in columns.values_list(
+        "answer_id", "metric_id", "kind", "value", "label"
+    ):
+        found.setdefault((answer_id, metric_id), []).append(Decision(value, label, kind))
+    return {key: top for key, several in found.items() if (top := standing(several)) is not None}
+
+
+def adjudicated(answer_ids: Collection[int]) -> dict[int, frozenset[int]]:
+    """Answer -> the metrics on which a lead's adjudication stands; they are closed for their raters. One query."""
+    found: dict[int, set[int]] = {}
+    for (answer, metric), decision in standing_decisions(None, answer_ids).items():
+        if decision.kind == Override.Kind.ADJUDICATION:
+            found.setdefault(answer, set()).add(metric)
+    return {answer: frozenset(metrics) for answer, metrics in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was said about the answers of a run. ``metrics`` holds every metric that anybody gave a value for, by
+    primary key; ``scored`` are the values of the rules and primary judges, ``computed`` the metrics they belong to.
+    ``removed`` are answers that a lead took out of all means."""
+
+    answers: dict[int, RunAnswer]
+    scorers: list[Scorer]
+    scored: dict[Key, Judged]
+    ratings: list[ExpertRating]
+    decisions: dict[Key, Decision]
+    metrics: dict[int, MetricDefinition]
+    computed: frozenset[int]
+    removed: tuple[RunAnswer, ...] = ()
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Metric -> its name, with the version where two versions of a metric were used."""
+        of_name = [metric.name for metric in self.metrics.values()]
+        return {
+            pk: metric.name if of_name.count(metric.name) == 1 else f"{metric.name}@{metric.version}"
+            for pk, metric in self.metrics.items()
+        }
+
+
+def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
+    """Read everything about the run's answers, or some of them, in seven queries. Over a whole run the answers that a
+    lead took out are left out, and named in ``removed``."""
+    asked = run_answers(run, answer_ids)
+    out = removed_answers(run.answer_set_id)
+    removed = tuple(one for one in asked if one.answer_id in out)
+    kept = asked if answer_ids is not None else [one for one in asked if one.answer_id not in out]
+    answers = {answer.answer_id: answer for answer in kept}
+    scorers = scorers_of(run, answer_ids)
+    rows = read(ratings_of(run.answer_set_id, answer_ids))
+    ratings = [row for row in rows if row.answer_id in answers]
+    decisions = {k: d for k, d in standing_decisions(run.answer_set_id, answer_ids).items() if k[0] in answers}
+    scored = {key: one for key, one in values_of_run(scorers).items() if key[0] in answers}
+    keys = [*(key for one in scorers for key in one.said), *(row.key for row in ratings), *decisions]
+    metrics = MetricDefinition.objects.in_bulk({metric for _, metric in keys})
+    computed = frozenset(metric for _, metric in scored)
+    return Said(answers, scorers, scored, ratings, decisions, metrics, computed, removed)
+
+
+def samples_behind(run: Run, said: Said) -> Samples:
+    """The draws and imported samples behind the ratings. Three queries."""
+    return samples_of(run.answer_set_id, list(said.answers))
+
 
 NO_VALUE = "no_value"  # nobody has scored or rated it yet
 _UNSCORED = Judged(Status.FAILED, reason=NO_VALUE, repeats=0)

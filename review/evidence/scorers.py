@@ -1,17 +1,78 @@
-"""A metric's title in both languages.
-
-Everybody who scored a run's answers: its judges, judges imported from elsewhere, and the rules.
-"""
+"""Everybody who scored a run's answers (its judges, imported ones, the rules), their repeats as one value."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import math
+import statistics
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from evaluation.core.registry import Bilingual
+from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition, Run, RunJudge, Score
-from evaluation.scoring.writing import current
-from review.evidence.judged import Judged, Key, ScoreRow, folded
+from evaluation.scoring.writing import counting, current
+from review.models.statements import SAID
+
+REPEATS_TIED = "repeats_tied"  # as many repeats said one class as another
+Key = tuple[int, int]  # answer, metric
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A scorer's value of one metric for one answer: the mean over the repeats that are scored (classes: their
+    majority), ``value`` or ``label`` exactly where ``status`` is scored, else the ``reason``. ``each`` holds the
+    repeats' values where there are several."""
+
+    status: Status
+    value: float | None = None
+    label: str | None = None
+    reason: str = ""
+    repeats: int = 1
+    each: tuple[float, ...] = ()
+
+    @property
+    def answer(self) -> float | str | None:
+        """The value or the label, ``None`` where there is neither."""
+        return self.label if self.value is None else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """The columns of a score that figures read."""
+
+    answer_id: int
+    metric_id: int
+    status: str
+    value: float | None
+    label: str | None
+    reason: str
+
+
+def folded(repeats: Sequence[ScoreRow]) -> Judged:
+    """One value of several repeats: the mean of those that are scored, whatever failed beside them; without a scored
+    one the first failure, else the first reason why the metric does not apply."""
+    scored = [row for row in repeats if row.status == Status.SCORED]
+    if not scored:
+        failed = [row for row in repeats if row.status == Status.FAILED]
+        first = (failed or list(repeats))[0]
+        return Judged(Status(first.status), reason=first.reason, repeats=len(repeats))
+    values = [row.value for row in scored if row.value is not None]
+    if values:
+        each = tuple(values) if len(values) > 1 else ()
+        return Judged(Status.SCORED, value=math.fsum(values) / len(values), repeats=len(repeats), each=each)
+    label = majority(row.label for row in scored if row.label is not None)
+    if label is None:
+        return Judged(Status.FAILED, reason=REPEATS_TIED, repeats=len(repeats))
+    return Judged(Status.SCORED, label=label, repeats=len(repeats))
+
+
+def majority(labels: Iterable[str]) -> str | None:
+    """The most frequent label; ``None`` where two are tied for it, or there is none."""
+    ranked = Counter(labels).most_common(2)
+    if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
+        return None
+    return ranked[0][0]
 
 
 def title_of(metric: MetricDefinition) -> Bilingual:
@@ -90,3 +151,65 @@ def _names(judges: list[RunJudge]) -> dict[int, str]:
         else f"{one.judge_version} {one.rubric_version}"
         for one in judges
     }
+
+
+_COUNTING = (
+    *("answer_id", "metric_id", "status", "value", "label", "reason", "author", "detail"),
+    *("judge_version__name", "judge_version__version", "judge_version__endpoint_id", "judge_version__params"),
+    *("rubric_version__family", "rubric_version__version"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineValue:
+    """One metric of one answer: the mean over repeats (for classes the commonest label).
+
+    ``status`` is ``failed`` where every repeat failed. ``spread`` is the standard deviation over repeats, of a jury
+    over its members, 0 with one. ``by`` names the judge version, empty for a rule; ``rubric`` its rubric version.
+    ``reason`` is the first repeat's explanation, or the code of the failure.
+    """
+
+    status: str
+    value: float | None
+    label: str | None
+    reason: str
+    by: str
+    baseline: bool
+    rubric: str
+    spread: float = 0.0
+
+
+def machine_values(run: Run, metric_ids: Collection[int]) -> dict[tuple[int, int], MachineValue]:
+    """The counting values of a whole run by (answer id, metric id)."""
+    scores = counting(run).filter(metric_id__in=metric_ids)
+    repeats: dict[tuple[int, int], list[Score]] = {}
+    for score in scores.select_related("judge_version", "rubric_version").only(*_COUNTING).order_by("repeat", "id"):
+        repeats.setdefault((score.answer_id, score.metric_id), []).append(score)
+    return {key: _summed_up(several) for key, several in repeats.items()}
+
+
+def answer_values(run_id: int, answer_id: int, metric_ids: Collection[int]) -> dict[int, MachineValue]:
+    """The counting values of one answer by metric id: a reviewer waits for them with every item."""
+    repeats: dict[int, list[Score]] = {}
+    for score, judge, rubric in SAID.rows(run=run_id, answer=answer_id, metrics=list(metric_ids)):
+        score.judge_version, score.rubric_version = judge, rubric
+        repeats.setdefault(score.metric_id, []).append(score)
+    return {metric: _summed_up(several) for metric, several in repeats.items()}
+
+
+def _summed_up(repeats: list[Score]) -> MachineValue:
+    scored = [score for score in repeats if score.status == Status.SCORED]
+    first = next(iter(scored), repeats[0])
+    values = [score.value for score in scored if score.value is not None]
+    labels = [score.label for score in scored if score.label is not None]
+    judge, rubric = first.judge_version, first.rubric_version
+    return MachineValue(
+        status=first.status,
+        value=statistics.fmean(values) if values else None,
+        label=statistics.mode(labels) if labels and not values else None,
+        reason=first.reason,
+        by=str(judge) if judge else first.author,
+        baseline=bool(judge and judge.is_baseline),
+        rubric=f"{rubric.family} v{rubric.version}" if rubric else "",
+        spread=statistics.pstdev(values) if len(values) > 1 else float(first.detail.get("spread", 0.0)),
+    )

@@ -11,15 +11,153 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Q
 
 from evaluation.accounts import audit
-from evaluation.core.errors import Problem
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Problem, Refused
+from evaluation.core.registry import Direction, Kind, Scale, ScaleKind, review_form_of
+from evaluation.core.samples import Status
+from evaluation.criteria.services import active
 from evaluation.files.rating_rows import Rater, read_definitions
 from evaluation.files.reading import display_name, read_label_studio, read_ratings
-from evaluation.models import Run, User
+from evaluation.judges.shipping import declared, define
+from evaluation.models import Criterion, Finding, MetricDefinition, Run, Score, User
 from evaluation.work.database import look_again
-from review.imports.judge_scores import known_metrics, store_judge_scores
-from review.imports.ratings import Sampled, placed_rows, store_ratings
+from review.imports.ratings import Placed, Sampled, placed_rows, store_ratings
+from review.models import Rating
+
+
+def known_metrics(run: Run, scales: Mapping[str, Scale]) -> tuple[dict[str, MetricDefinition], tuple[str, ...]]:
+    """Every metric a row may name, and which of them were defined just now. An imported metric with another scale
+    than before becomes the next version of its name; without a definition the version that the run's answers have
+    values of is meant, else the newest.
+
+    :raises Refused: ``metric_known`` for a scale that contradicts a shipped metric or a criterion,
+        ``criterion_name_taken`` for the name of one that is not in force here.
+    """
+    shipped = declared()
+    criteria = {event.metric.name: event.metric for event in active(run.project_id) if event.metric}
+    _check_criteria(criteria, scales)
+    for name in sorted(scales.keys() & shipped.keys()):
+        if shipped[name].scale != scales[name]:
+            raise Refused("metric_known", metric=name, scale=str(shipped[name].scale), given=str(scales[name]))
+    imported = MetricDefinition.objects.filter(kind=Kind.IMPORTED).order_by("version")
+    rated = Rating.objects.filter(answer__answer_set_id=run.answer_set_id).values("metric_id")
+    used = Q(pk__in=rated) | Q(pk__in=Score.objects.filter(run=run).values("metric_id"))
+    found = {row.name: row for row in imported} | {row.name: row for row in imported.filter(used)}
+    found |= {name: define(spec) for name, spec in shipped.items()}
+    custom = MetricDefinition.objects.filter(used, kind=Kind.CUSTOM).order_by("version")
+    found |= criteria | {row.name: row for row in custom}
+    new = []
+    for name in scales.keys() - shipped.keys() - criteria.keys():
+        found[name], made = _imported(name, scales[name])
+        new += [name] if made else []
+    return found, tuple(sorted(new))
+
+
+def _check_criteria(criteria: Mapping[str, MetricDefinition], scales: Mapping[str, Scale]) -> None:
+    """A file may not give a criterion another scale, and no import may take a criterion's name."""
+    for name, metric in sorted(criteria.items()):
+        if name in scales and scales[name] != metric.read_scale():
+            raise Refused("metric_known", metric=name, scale=metric.scale, given=str(scales[name]))
+    idle = Criterion.objects.filter(name__in=scales.keys() - criteria.keys())
+    if taken := sorted(idle.values_list("name", flat=True)):
+        raise Refused("criterion_name_taken", name=", ".join(taken))
+
+
+def _imported(name: str, scale: Scale) -> tuple[MetricDefinition, bool]:
+    """The version of an imported metric with this scale, made as the next one where there is none."""
+    versions = list(MetricDefinition.objects.filter(name=name).order_by("version"))
+    same = next((row for row in versions if row.read_scale() == scale), None)
+    if same:
+        return same, False
+    number = versions[-1].version + 1 if versions else 1
+    form = review_form_of(scale)
+    made = MetricDefinition.objects.create(
+        name=name,
+        version=number,
+        kind=Kind.IMPORTED,
+        scale=str(scale),
+        direction=Direction.NONE if scale.kind is ScaleKind.CLASS else Direction.HIGHER,
+        review_form=form,
+        content_hash=content_hash([name, number, Kind.IMPORTED, str(scale), form]),
+    )
+    return made, True
+
+
+BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How many scores were inserted, and how many of them are failures."""
+
+    stored: int
+    failed: int
+
+
+def store_judge_scores(run: Run, rows: Sequence[Placed]) -> Stored:
+    """Insert what is new. A row that says the same as the judge's newest score of the answer is there already; a
+    different one is the next round of the same origin, and the highest round counts. One query besides."""
+    newest = _newest(run, rows)
+    made: list[tuple[Score, Placed]] = []
+    for placed in rows:
+        score = _score(run, placed)
+        before = newest.get((score.origin, placed.metric.pk))
+        if before and _said(before) == _said(score):
+            continue
+        score.round = before.round + 1 if before else 0
+        newest[score.origin, placed.metric.pk] = score
+        made.append((score, placed))
+    Score.objects.bulk_create([score for score, _ in made], batch_size=BATCH)
+    Finding.objects.bulk_create(
+        (
+            Finding(
+                score=score,
+                kind=part.kind,
+                position=position,
+                text=part.text,
+                verdict=part.verdict,
+                context=part.context,
+                start=part.start,
+                end=part.end,
+                reason=part.reason,
+            )
+            for score, placed in made
+            for position, part in enumerate(placed.row.parts)
+        ),
+        batch_size=BATCH,
+    )
+    return Stored(len(made), sum(score.status == Status.FAILED for score, _ in made))
+
+
+def _newest(run: Run, rows: Sequence[Placed]) -> dict[tuple[str, int], Score]:
+    authors = {placed.row.origin.author for placed in rows}
+    scores = Score.objects.filter(run=run, author__in=authors).order_by("round")
+    return {(score.origin, score.metric_id): score for score in scores}
+
+
+def _said(score: Score) -> tuple[str, float | None, str | None, str]:
+    return score.status, score.value, score.label, score.reason
+
+
+def _score(run: Run, placed: Placed) -> Score:
+    row = placed.row
+    failed = row.value is None and row.label is None
+    return Score(
+        created_at=placed.moment,
+        run=run,
+        answer_id=placed.answer_id,
+        metric=placed.metric,
+        origin=content_hash(["import", run.pk, placed.answer_id, row.origin.author]),
+        author=row.origin.author,
+        status=Status.FAILED if failed else Status.SCORED,
+        value=row.value,
+        label=row.label,
+        reason=row.failure if failed else row.reason,
+        detail={"reported": row.reason} if failed and row.reason else {},
+    )
 
 
 @dataclass(frozen=True, slots=True)

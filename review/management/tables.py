@@ -20,14 +20,12 @@ from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
 from evaluation.wording.messages import explain_doubt
 from review.charts.forest import Shape
-from review.comparisons.difference import RunDifference
-from review.comparisons.order import Order
-from review.comparisons.verdict_sentences import p_text
-from review.comparisons.versions import differing_versions
+from review.comparisons.difference import Order, RunDifference
+from review.comparisons.values import differing_versions
+from review.comparisons.verdict import p_text
 from review.comparisons.whole import Comparison
 from review.management.options import GATE, print_gate, warn_of_gate
-from review.plans.ahead import next_review
-from review.plans.wording import guess_note, plan_json, plan_sentence
+from review.plans.ahead import guess_note, next_review, plan_json, plan_sentence
 from review.reports.as_json import summary_json
 from review.reports.entries import Entry, Output
 from review.reports.figure import Figure, why_withheld
@@ -36,8 +34,7 @@ from review.reports.gathering import gather
 from review.reports.lines import Latency, MetricLine
 from review.reports.report import Report, report_of
 from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
-from review.statistics.paired_tests.paired import PairedDifference
-from review.statistics.paired_tests.tests import McNemar
+from review.statistics.paired_tests.paired import McNemar, PairedDifference
 
 NOTHING = "–"
 

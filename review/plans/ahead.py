@@ -1,15 +1,27 @@
-"""The next review that is worth while after a run: how many answers, how long, and how narrow the score gets."""
+"""The next review that is worth while, and what a wanted interval or difference takes; as values and in words."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext, ngettext
+
 from evaluation.models import Run
-from review.plans.errors import Errors, errors_of
+from evaluation.wording import numbers
+from review.plans.design import Design, Errors, Expected, errors_of, strata_ahead
 from review.queues.making import reading_seconds, usual_seconds
+from review.reports.figure import stratum_in_words
 from review.reports.gathering import Gathered
-from review.statistics.precision.width import PlannedStratum, expected_half_width, labels_for_width
+from review.statistics.precision import (
+    Plan,
+    PlannedStratum,
+    expected_half_width,
+    labels_for_difference,
+    labels_for_width,
+)
 
 WANTED = (0.05, 0.03, 0.02, 0.01)  # half-widths of the overall score, the widest first
 NARROWER = 0.8  # a plan is worth a sentence when it takes a fifth off the interval
@@ -106,3 +118,199 @@ def _certain(basis: Gathered) -> int:
 def _present(basis: Gathered) -> float | None:
     figure = basis.correction.overall(basis.profile, basis.machine)
     return None if figure.low is None or figure.high is None else (figure.high - figure.low) / 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Staff:
+    """Who reviews: so many people, so many ratings of each answer on average, at so many seconds a rating."""
+
+    reviewers: int
+    ratings_each: float
+    seconds: float
+
+    def minutes_each(self, items: int) -> float:
+        """How long each of them is busy with so many answers."""
+        return math.ceil(items * self.ratings_each / max(1, self.reviewers) - 1e-9) * self.seconds / 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What ``items`` new answers, spread over strata by Neyman's allocation, are expected to give: the half-width of
+    the corrected overall score, and the difference between two runs reviewed like this that is found four times in
+    five. ``minutes_each`` is the time of each reviewer. ``asked``: somebody asked for it."""
+
+    items: int
+    minutes_each: float
+    half_width: float
+    difference: float
+    asked: bool
+
+    @property
+    def whole(self) -> bool:
+        """Whether every answer would be rated."""
+        return self.half_width <= 0
+
+
+def goals(found: Design, staff: Staff, width: float | None = None, difference: float | None = None) -> tuple[Goal, ...]:
+    """What the usual widths take, and a width or difference that somebody asks for; each number of answers once, the
+    fewest first. Empty for metrics that are no part of the overall score, or where nothing is left to draw.
+
+    :raises ValueError: for a width or difference that is not positive.
+    """
+    strata, certain = strata_ahead(found)
+    if not strata:
+        return ()
+    asked = _asked(strata, certain, width, difference)
+    usual = [labels_for_width(strata, one, certain=certain) for one in WANTED]
+    by_items = {plan.labels: (plan, False) for plan in usual} | {plan.labels: (plan, True) for plan in asked}
+    return tuple(_goal(plan, staff, asked=mark) for _, (plan, mark) in sorted(by_items.items()))
+
+
+def size_for(found: Design, width: float | None, difference: float | None) -> int | None:
+    """The answers to draw for the stricter of what is asked; ``None`` where nothing is, or nothing can be planned."""
+    strata, certain = strata_ahead(found)
+    sizes = [plan.labels for plan in _asked(strata, certain, width, difference)] if strata else []
+    return max(sizes, default=None)
+
+
+def _asked(strata: list[PlannedStratum], certain: int, width: float | None, difference: float | None) -> list[Plan]:
+    found = [labels_for_width(strata, width, certain=certain)] if width is not None else []
+    return found + ([labels_for_difference(strata, difference, certain=certain)] if difference is not None else [])
+
+
+def _goal(plan: Plan, staff: Staff, *, asked: bool) -> Goal:
+    return Goal(plan.labels, staff.minutes_each(plan.labels), plan.half_width, plan.difference, asked)
+
+
+FINE = 0.02  # half-widths below it are told to three decimals
+
+
+@dataclass(frozen=True, slots=True)
+class GoalRow:
+    """What a number of answers takes and gives. ``whole``: every answer would be rated."""
+
+    half_width: str
+    items: int
+    takes: str
+    difference: str
+    asked: bool
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StratumRow:
+    """A stratum of the draw that is previewed."""
+
+    name: str
+    size: int
+    drawn: int
+    deviation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCard:
+    """The interval that a draw is expected to give; ``half_width`` is empty where every answer would be rated.
+    ``neyman``: the strata were filled by what earlier ratings say of them; ``guessed``: how far judge and experts are
+    apart is a guess."""
+
+    half_width: str
+    guessed: bool
+    neyman: bool
+    strata: tuple[StratumRow, ...]
+
+
+def plan_sentence(plan: ReviewPlan | None) -> str:
+    """``Review 60 answers, about 50 minutes, for an interval of about 0.05 either way.``; empty without a plan."""
+    if plan is None:
+        return ""
+    facts = {"count": plan.items, "time": numbers.about(plan.minutes * 60.0), "width": _up(plan.half_width)}
+    if plan.whole:
+        return (
+            ngettext(
+                "Review the %(count)d answer that is left, about %(time)s, and the score is exact for this run.",
+                "Review the %(count)d answers that are left, about %(time)s, and the score is exact for this run.",
+                plan.items,
+            )
+            % facts
+        )
+    if plan.waiting:
+        return (
+            ngettext(
+                "Review the %(count)d answer that is drawn already, about %(time)s, for an interval of about %(width)s "
+                "either way.",
+                "Review the %(count)d answers that are drawn already, about %(time)s, for an interval of about "
+                "%(width)s either way.",
+                plan.items,
+            )
+            % facts
+        )
+    if plan.now is not None:
+        facts["now"] = _up(plan.now)
+        return (
+            ngettext(
+                "Review %(count)d more answer, about %(time)s, to narrow the interval from %(now)s to about %(width)s "
+                "either way.",
+                "Review %(count)d more answers, about %(time)s, to narrow the interval from %(now)s to about %(width)s "
+                "either way.",
+                plan.items,
+            )
+            % facts
+        )
+    return (
+        ngettext(
+            "Review %(count)d answer, about %(time)s, for an interval of about %(width)s either way.",
+            "Review %(count)d answers, about %(time)s, for an interval of about %(width)s either way.",
+            plan.items,
+        )
+        % facts
+    )
+
+
+def plan_json(plan: ReviewPlan | None) -> dict[str, Any] | None:
+    """The next review for programs, with the sentence for people; ``None`` without one."""
+    return None if plan is None else {**plan.to_dict(), "sentence": plan_sentence(plan), "note": guess_note(plan)}
+
+
+def planned_review(basis: Gathered) -> dict[str, Any] | None:
+    """The next review that is worth while after a run, for programs. One query."""
+    return plan_json(next_review(basis))
+
+
+def guess_note(plan: ReviewPlan | None) -> str:
+    """What the sentence rests on where that is a guess."""
+    if plan is None or not plan.guessed:
+        return ""
+    return gettext("A first guess: it takes the judge to be a quarter of the scale off.")
+
+
+def expected_card(expected: Expected | None, *, neyman: bool) -> ExpectedCard | None:
+    """The card of an expected interval; ``None`` without one."""
+    if expected is None:
+        return None
+    rows = tuple(
+        StratumRow(stratum_in_words(one.name), one.size, one.drawn, numbers.plain(one.deviation, 3))
+        for one in expected.strata
+    )
+    half_width = _up(expected.half_width) if expected.half_width > 0 else ""
+    return ExpectedCard(half_width, expected.guessed, neyman, rows if len(rows) > 1 else ())
+
+
+def goal_rows(found: Sequence[Goal]) -> tuple[GoalRow, ...]:
+    """The rows of what it takes."""
+    return tuple(
+        GoalRow(
+            _up(one.half_width),
+            one.items,
+            numbers.about(max(one.minutes_each * 60.0, 60.0)),
+            _up(one.difference),
+            one.asked,
+            one.whole,
+        )
+        for one in found
+    )
+
+
+def _up(half_width: float) -> str:
+    """Rounded up, so that nobody is promised more than is expected; below 0.02 to three decimals."""
+    decimals = 2 if half_width >= FINE else 3
+    return numbers.plain(math.ceil(round(half_width * 10**decimals, 6)) / 10**decimals, decimals)

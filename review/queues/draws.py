@@ -15,8 +15,8 @@ from evaluation.core.registry import ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from evaluation.work.lifecycle import RunConfig
-from review.evidence.order import new_seed
-from review.evidence.scored_values import MachineValue, machine_values
+from review.evidence.answers import new_seed
+from review.evidence.scorers import MachineValue, machine_values
 from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue
 from review.statistics.sampling.draw import CERTAIN, draw
 from review.statistics.sampling.member import DrawParams, Member, Strategy

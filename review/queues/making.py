@@ -20,14 +20,13 @@ from evaluation.criteria.services import rubric_of
 from evaluation.judges.shipping import definitions, shipped_rubric_row
 from evaluation.judging.rubric import is_criterion
 from evaluation.models import Answer, MetricDefinition, RoleGrant, RubricVersion, Run, Score, User
-from review.evidence.order import kept_apart, new_seed, ring_offset, shuffle_keys
+from review.evidence.answers import kept_apart, new_seed, ring_offset, shuffle_keys
 from review.models import QueueMember, QueueMetric, Rating, ReviewItem, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.queues.draws import answers_to_review, frame_of, left_over, make_draw, steering_metrics
 from review.queues.sharing import Sharing, needs_of, repeat_window, reserve_items
 from review.statistics.sampling.draw import CERTAIN, draw
-from review.statistics.sampling.member import Drawn, DrawParams, Strategy
-from review.statistics.sampling.union import union_probability
+from review.statistics.sampling.member import Drawn, DrawParams, Strategy, union_probability
 
 _STRATEGIES = tuple(strategy.value.replace("_", " ") for strategy in Strategy if strategy is not Strategy.ALL)
 _SHORTEST = 3  # shorter names occur in ordinary words

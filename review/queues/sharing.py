@@ -16,7 +16,7 @@ from evaluation.core.errors import Refused
 from evaluation.models import Answer, Run, User
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.models.queue_spec import Distribution
-from review.statistics.sampling.dealing import by_field, by_load, in_turn
+from review.statistics.sampling.draw import by_field, by_load, in_turn
 
 
 def listed(text: str) -> list[str]:

@@ -22,8 +22,15 @@ from evaluation.core.registry import Scale
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import Rubric, RubricMetric, Slot, shipped_rubrics
 from evaluation.models import Answer, Finding, MetricDefinition, RubricVersion
-from review.evidence.rated_claims import OfferedPart, is_by_parts, judged_parts, may_add, offered_parts, verdicts_of
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import (
+    Given,
+    OfferedPart,
+    is_by_parts,
+    judged_parts,
+    may_add,
+    offered_parts,
+    verdicts_of,
+)
 from review.models import Assignment, QueueMetric, ReviewItem, ReviewQueue
 from review.models.statements import PASSAGES, SCORED_BY
 from review.ratings.reveals import JudgeSaid, judge_said

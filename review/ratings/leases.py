@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
 from evaluation.models import User
-from review.evidence.exposures import expose
+from review.evidence.answers import expose
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.models.statements import (

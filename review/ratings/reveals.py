@@ -13,10 +13,8 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.models import MetricDefinition, User
 from evaluation.profiles.spec import ProfileSpec
-from review.evidence.decisions import adjudicated
-from review.evidence.exposures import expose
-from review.evidence.order import by_chance
-from review.evidence.rated_claims import is_by_parts, judged_parts, part_rows, parts_given, with_figures
+from review.evidence.answers import by_chance, expose
+from review.evidence.effective import adjudicated
 from review.evidence.rating_input import (
     MOVED,
     Change,
@@ -26,8 +24,13 @@ from review.evidence.rating_input import (
     check_value,
     distance,
     flips,
+    is_by_parts,
+    judged_parts,
+    part_rows,
+    parts_given,
+    with_figures,
 )
-from review.evidence.scored_values import MachineValue, answer_values
+from review.evidence.scorers import MachineValue, answer_values
 from review.models import Assignment, ItemEvent, QueueMetric, Rating, RatingPart, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.ratings.settling import locked

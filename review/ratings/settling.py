@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
-from review.evidence.order import by_chance, repeat_key
+from review.evidence.answers import by_chance, repeat_key
 from review.models import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.models.statements import ITEM, SETTLE, STATES

@@ -17,10 +17,9 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import User
 from evaluation.storage.statements import insert
-from review.evidence.decisions import adjudicated
-from review.evidence.exposures import exposed
-from review.evidence.rated_claims import part_rows, parts_given, with_figures
-from review.evidence.rating_input import FlagKind, Given, check_comment
+from review.evidence.answers import exposed
+from review.evidence.effective import adjudicated
+from review.evidence.rating_input import FlagKind, Given, check_comment, part_rows, parts_given, with_figures
 from review.models import (
     Assignment,
     Draft,
@@ -177,7 +176,7 @@ def submit(
 
     :raises Refused: ``slot_taken`` or ``queue_closed`` (what was entered is kept as draft), ``already_rated``,
         ``not_held``, ``not_yours``, ``bad_key``, ``metrics_missing``, ``metrics_unknown``, or what
-        :meth:`review.evidence.rating_input.Given.check` and :func:`review.evidence.rated_claims.with_figures` refuse.
+        :meth:`review.evidence.rating_input.Given.check` and :func:`review.evidence.rating_input.with_figures` refuse.
     """
     check_sender(assignment, by, idempotency_key)
     metrics = metrics_of(assignment.item.queue)

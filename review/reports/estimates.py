@@ -9,9 +9,8 @@ from typing import Any
 
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label, MissingPart
-from review.evidence.effective import Source
+from review.evidence.effective import Said, Source
 from review.evidence.experts import agreement_ratings, effective_ratings
-from review.evidence.run_evidence import Said
 from review.reports.figure import Figure, Withheld, plain, withheld
 from review.reports.gathering import Gathered
 from review.reports.lines import CategoryLine, MetricLine, category_lines, corrected_of_category, metric_lines

@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 
 from evaluation.wording.messages import category_name, explain_reason
 from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST
-from review.statistics.sampling.stratify import FAILED
+from review.statistics.sampling.member import FAILED
 
 DIGITS = 12  # values are exact to here and stay readable: 0.762 instead of 0.7619999999999999
 

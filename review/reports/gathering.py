@@ -13,16 +13,21 @@ from evaluation.models import MetricDefinition, Run
 from evaluation.profiles.arithmetic import on_unit_scale
 from evaluation.profiles.spec import ProfileSpec, Unit
 from review.evidence.answers import RunAnswer
-from review.evidence.effective import values_from
+from review.evidence.effective import Said, said_of, samples_behind, values_from
 from review.evidence.experts import agreement_ratings
-from review.evidence.judged import Judged
-from review.evidence.run_evidence import Said, said_of, samples_behind
 from review.evidence.sampling import NOWHERE, Place, Samples
+from review.evidence.scorers import Judged
 from review.reports.figure import Figure, Withheld, withheld
 from review.reports.provenance import with_relations
-from review.reports.scores import Sides, SideScore, as_effective, as_judged, score_side, side_of
-from review.statistics.agreement.rating import consensus
-from review.statistics.agreement.statistic import Undefined
+from review.reports.scores import (
+    Sides,
+    SideScore,
+    as_effective,
+    as_judged,
+    score_side,
+    side_of,
+)
+from review.statistics.agreement.statistic import Undefined, consensus
 from review.statistics.correction.corrected import corrected, corrected_overall
 from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
 from review.statistics.correction.outcome import Estimate, Outcome, Target, WithheldReason

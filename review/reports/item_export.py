@@ -17,7 +17,7 @@ from evaluation.files.export import Cell, ExportFile, Exports, csv_chunks, json_
 from evaluation.files.label_studio import Control, labelling_config, task
 from evaluation.models import Answer, Run, User
 from review.evidence.effective import Effective, effective_values
-from review.evidence.judged import Key
+from review.evidence.scorers import Key
 from review.models import Rating, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.ratings.card import card_metrics

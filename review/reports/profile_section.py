@@ -22,7 +22,7 @@ from review.evidence.answers import RunAnswer
 from review.reports.estimates import ThreeScores
 from review.reports.gathering import Gathered
 from review.reports.scores import NEGATIVE, MetricValues, Side
-from review.statistics.agreement.clopper_pearson import clopper_pearson
+from review.statistics.agreement.bootstrap import clopper_pearson
 
 
 @dataclass(frozen=True, slots=True)

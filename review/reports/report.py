@@ -17,7 +17,7 @@ from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.work.units import HELD
 from review.evidence.answers import RunAnswer
-from review.evidence.run_evidence import Said
+from review.evidence.effective import Said
 from review.reports.estimates import ThreeScores, three_scores
 from review.reports.figure import Figure
 from review.reports.gathering import Gathered, gather

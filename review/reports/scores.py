@@ -20,11 +20,10 @@ from evaluation.profiles.per_answer import BY_ANSWER, AnswerOverall, PartValue, 
 from evaluation.profiles.spec import OnFailure, Part, ProfileSpec, Unit
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import Effective, RunValues
-from review.evidence.judged import Judged
+from review.evidence.scorers import Judged
 from review.reports.figure import Figure, withheld
 from review.statistics.agreement.statistic import Undefined
-from review.statistics.correction.influence import clustered_variance, t_quantile
-from review.statistics.correction.interval import group_freedom
+from review.statistics.correction.outcome import clustered_variance, group_freedom, t_quantile
 
 
 @dataclass(frozen=True, slots=True)

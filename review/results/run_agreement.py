@@ -18,25 +18,26 @@ from evaluation.core.registry import Bilingual, Scale
 from evaluation.models import Run, Score
 from evaluation.work.database import retry_on_db_error
 from review import models
-from review.evidence.anchoring import Anchoring, anchoring, anchoring_json
-from review.evidence.experts import agreement_ratings
-from review.evidence.judged import Key
-from review.evidence.rated import Rated, weigh
-from review.evidence.run_evidence import Said, said_of, samples_behind
-from review.evidence.sampling import Samples
-from review.evidence.scorers import Scorer, title_of
+from review.evidence.effective import Said, said_of, samples_behind
+from review.evidence.experts import Anchoring, agreement_ratings, anchoring, anchoring_json
+from review.evidence.sampling import Rated, Samples, weigh
+from review.evidence.scorers import Key, Scorer, title_of
 from review.models import EventRuling, FrameMember, KeptFigures
 from review.results.variation import VariationMeasure, variation_from
-from review.statistics.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import NAMES
-from review.statistics.agreement.ceiling import Ceiling, ceiling
-from review.statistics.agreement.constant_guess import ConstantGuess, best_constant_guess
+from review.statistics.agreement.ceiling import AlternativeAnnotatorTest, Ceiling, alternative_annotator_test, ceiling
 from review.statistics.agreement.experts import ExpertAgreement, compare_experts, resampler_of
-from review.statistics.agreement.pair import PairAgreement, compare
-from review.statistics.agreement.rating import Rating, by_item
-from review.statistics.agreement.reliability_curve import CurvePoint, reliability_curve
-from review.statistics.agreement.spread import spread
+from review.statistics.agreement.pair import (
+    ConstantGuess,
+    CurvePoint,
+    PairAgreement,
+    best_constant_guess,
+    compare,
+    reliability_curve,
+    spread,
+)
+from review.statistics.agreement.statistic import Rating, by_item
 
 
 class By(StrEnum):

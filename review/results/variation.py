@@ -12,16 +12,15 @@ from typing import Any
 
 from evaluation.core.registry import Bilingual, Scale
 from evaluation.models import MetricDefinition
+from review.evidence.effective import Said
 from review.evidence.experts import ExpertRating, agreement_ratings, read
-from review.evidence.judged import Key
-from review.evidence.run_evidence import Said
-from review.evidence.scorers import RULES, Scorer, title_of
+from review.evidence.scorers import RULES, Key, Scorer, title_of
 from review.models import Rating, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.statistics.agreement.pair import PairAgreement, compare
-from review.statistics.agreement.rating import consensus
+from review.statistics.agreement.statistic import consensus
 from review.statistics.agreement.variance import Observation, Source, VarianceSplit, variance_split
-from review.statistics.precision.spending import Advice, Spend, what_next
+from review.statistics.precision import Advice, Spend, what_next
 
 
 @dataclass(frozen=True, slots=True)

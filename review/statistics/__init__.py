@@ -3,5 +3,5 @@
 Above ``evaluation.core``. Formulas and their sources stand in the docstrings; an undefined figure has a reason.
 
 Door: ``agreement`` (one figure a function, ``catalogue``), ``correction.corrected``, ``paired_tests.paired``,
-``precision.width``, ``sampling.draw``.
+``precision``, ``sampling.draw``.
 """

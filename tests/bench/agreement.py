@@ -16,7 +16,7 @@ from evaluation.core.registry import Scale
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.experts import compare_experts
 from review.statistics.agreement.pair import compare
-from review.statistics.agreement.rating import Rating
+from review.statistics.agreement.statistic import Rating
 
 ANSWERS, METRICS, RESAMPLES, LOOPED = 10_000, 5, 2000, 20
 LEVELS = Scale.parse("1..5")

@@ -10,7 +10,7 @@ import pytest
 from evaluation.core.registry import Scale
 from review.statistics.agreement.experts import compare_experts
 from review.statistics.agreement.pair import compare
-from review.statistics.agreement.rating import Rating
+from review.statistics.agreement.statistic import Rating
 
 LEVELS = Scale.parse("1..5")
 SEEDS = range(8)

@@ -8,18 +8,15 @@ from pathlib import Path
 import pytest
 
 from evaluation.core.registry import Scale
-from review.statistics.agreement.clopper_pearson import clopper_pearson
-from review.statistics.agreement.constant_guess import best_constant_guess
-from review.statistics.agreement.pair import compare
-from review.statistics.agreement.reliability_curve import reliability_curve
+from review.statistics.agreement.bootstrap import clopper_pearson
+from review.statistics.agreement.pair import best_constant_guess, compare, reliability_curve
 from review.statistics.agreement.variance import Observation, variance_split
 from review.statistics.correction.corrected import corrected
 from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
 from review.statistics.correction.outcome import Estimate
 from review.statistics.paired_tests.gate import fail_under, settle_by_labels, settle_by_questions
 from review.statistics.paired_tests.paired import paired_difference
-from review.statistics.precision.spending import Spend, what_next
-from review.statistics.precision.width import PlannedStratum, labels_for_difference, labels_for_width
+from review.statistics.precision import PlannedStratum, Spend, labels_for_difference, labels_for_width, what_next
 
 DOCS = Path(__file__).parents[2] / "docs"
 LANGUAGES = {"en": 0, "ko": 1}

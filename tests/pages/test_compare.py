@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
 from evaluation.models import Run
-from review.charts.differences import Difference, differences
+from review.charts.forest import Difference, differences
 from review.models import Exposure
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user
 from tests.review.builders import run_over

@@ -14,7 +14,7 @@ from evaluation.core.roles import Role
 from evaluation.criteria.services import deactivate
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run
-from review.comparisons.judge_records import judge_records
+from review.comparisons.trend import judge_records
 from review.evidence.rating_input import Given
 from review.imports.files import import_ratings
 from review.ratings.leases import next_assignment

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluation.models import User
-from review.comparisons.attention import attention
+from review.comparisons.summaries import attention
 from review.extras.pairs.figures import pair_figures
 from review.extras.pairs.hooks import NAME
 from review.management.demo.loading import demo_project, load_demo, set_people

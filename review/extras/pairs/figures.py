@@ -20,7 +20,7 @@ from review.reports.item_export import chunk_ids_cell, contexts_of, passages_cel
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.experts import compare_experts
 from review.statistics.agreement.pair import compare
-from review.statistics.agreement.rating import Rating
+from review.statistics.agreement.statistic import Rating
 from review.statistics.paired_tests.paired import PairedDifference, paired_difference
 
 SCALE = Scale.parse("-2..2")

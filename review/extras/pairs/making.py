@@ -23,7 +23,7 @@ from evaluation.core.roles import Action
 from evaluation.files.rating_rows import PairRow, Rater
 from evaluation.files.reading import read_ratings
 from evaluation.models import Answer, Project, Run, User
-from review.evidence.order import new_seed
+from review.evidence.answers import new_seed
 from review.models import Pair, PairMember, PairSet, Preference
 
 

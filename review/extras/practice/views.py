@@ -21,7 +21,7 @@ from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import User
 from evaluation.wording.messages import category_name
-from review.charts.scale_line import ScaleLine, scale_line
+from review.charts.axis import ScaleLine, scale_line
 from review.extras.practice.items import FAMILY, METRICS, Levels, PracticeItem, Told, practice_items, tally, told
 from review.models import PracticeProgress
 from review.ratings.card import CardMetric, KeyAction, LevelText

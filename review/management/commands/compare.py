@@ -10,11 +10,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from review.comparisons.choosing import compared_runs
-from review.comparisons.exporting import COMPARISON_EXPORTS, export_comparison
 from review.comparisons.gating import gates_of
-from review.comparisons.verdict_sentences import sentences
-from review.comparisons.whole import Comparison, compare, comparison_json
+from review.comparisons.values import compared_runs
+from review.comparisons.verdict import sentences
+from review.comparisons.whole import COMPARISON_EXPORTS, Comparison, compare, comparison_json, export_comparison
 from review.management.options import add_gate_arguments, gate_asked, print_gate, refusals, run_named, warn_of_gate
 from review.management.tables import comparison_sheets, write
 from review.reports.gate import Gate

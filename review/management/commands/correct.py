@@ -11,8 +11,7 @@ from django.utils.translation import gettext as _
 
 from review.management.options import run_named
 from review.management.tables import NOTHING, Sheet, number, short, write
-from review.plans.ahead import next_review
-from review.plans.wording import guess_note, plan_json, plan_sentence
+from review.plans.ahead import guess_note, next_review, plan_json, plan_sentence
 from review.reports.estimates import CorrectionSheet, ThreeWays, three_ways
 from review.reports.figure import Figure, notes, why_withheld
 from review.reports.gathering import gather

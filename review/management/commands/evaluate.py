@@ -26,7 +26,7 @@ from evaluation.work.lifecycle import planned_units, start
 from review.comparisons.gating import gate_of
 from review.management.options import add_gate_arguments, gate_asked, refusals
 from review.management.tables import show_results
-from review.plans.wording import planned_review
+from review.plans.ahead import planned_review
 from review.reports.exporting import REPORT_EXPORTS, export_to
 from review.web.pages.agreement import agreement_pictures
 

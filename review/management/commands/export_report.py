@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from review.comparisons.gating import gate_of
 from review.management.options import add_gate_arguments, gate_asked, refusals, run_named
-from review.plans.wording import planned_review
+from review.plans.ahead import planned_review
 from review.reports.exporting import REPORT_EXPORTS, export_to
 from review.web.pages.agreement import agreement_pictures
 

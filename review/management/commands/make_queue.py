@@ -17,10 +17,8 @@ from evaluation.wording import numbers
 from review.management.options import add_queue_options, flag, refusals, reviewers_of, run_named, sharing_of, spec_of
 from review.models import ReviewQueue
 from review.models.queue_spec import SETTINGS
-from review.plans.design import Design, expected_interval
-from review.plans.errors import GUESS
-from review.plans.goals import Goal, Staff, goals, size_for
-from review.plans.several import designs, told
+from review.plans.ahead import Goal, Staff, goals, size_for
+from review.plans.design import GUESS, Design, designs, expected_interval, told
 from review.queues.draws import steering_metrics
 from review.queues.making import QueuePreview, make_queue, metrics_of, queue_preview
 from review.queues.sharing import picked

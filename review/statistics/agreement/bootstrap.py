@@ -1,4 +1,4 @@
-"""Bootstrap over groups of answers within strata: the resampling weights, and intervals from resampled values."""
+"""Intervals of statistics: bootstrap over groups of answers within strata, and the exact interval of a proportion."""
 
 from __future__ import annotations
 
@@ -7,7 +7,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from review.statistics.agreement.statistic import Array, Indices
+from evaluation.core.registry import Scale
+from review.statistics.agreement.catalogue import PROPORTIONS, figures
+from review.statistics.agreement.layout import Layout
+from review.statistics.agreement.statistic import Array, Figures, Indices, Undefined
+
+
+def clopper_pearson(share: float, size: float, confidence: float = 0.95) -> tuple[float, float]:
+    """The interval of a share (0 to 1) seen in ``size`` independent answers, which need not be whole (an effective
+    size). With a share of 1 the lower end is ``((1 - confidence) / 2) ** (1 / size)``.
+
+    Source: C. J. Clopper and E. S. Pearson (1934), Biometrika 26. :raises ValueError: outside these ranges.
+    """
+    from scipy.special import betaincinv  # costs 0.2 s at import
+
+    if not 0.0 <= share <= 1.0 or size <= 0 or not 0.0 < confidence < 1.0:
+        raise ValueError("a proportion needs a share of 0 to 1 and a positive size")
+    tail = (1.0 - confidence) / 2.0
+    hits = share * size
+    low = float(betaincinv(hits, size - hits + 1.0, tail)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1.0, size - hits, 1.0 - tail)) if hits < size else 1.0
+    return low, high
+
 
 CHUNK_CELLS = 2_000_000  # numbers held at once per array: 16 MB
 CONTENT_CELLS = 8_000_000  # largest table of what every group holds: 64 MB
@@ -160,3 +181,96 @@ def bca_interval(values: Array, point: float, jackknife: Array, confidence: floa
     shares = [float(ndtr(shift + end / max(1.0 - acceleration * end, 1e-6))) for end in ends]
     low, high = np.quantile(values, shares)
     return float(low), float(high)
+
+
+LARGEST_UNDEFINED_SHARE = 0.05  # with more undefined resamples than this an interval would describe the rest only
+NARROWEST = 1e-12  # below it the resamples are all alike but for rounding
+
+Interval = tuple[float, float]
+
+
+def bootstrap_intervals(
+    layout: Layout, scale: Scale, points: dict[str, float], resampler: Resampler, resampling: Resampling
+) -> tuple[dict[str, Interval], dict[str, Undefined]]:
+    """The interval of each statistic in ``points``, and the reason for each one that has none.
+
+    A proportion whose resamples are all alike (the judge agreed everywhere, say) gets the exact interval for the
+    effective number of groups instead; other statistics without variation get none.
+    """
+    if resampler.groups < 2:
+        return {}, dict.fromkeys(points, Undefined.TOO_FEW_GROUPS)
+    resampled = _resampled(layout, scale, list(points), resampler, resampling, jackknife=False)
+    jackknife = _resampled(layout, scale, list(points), resampler, resampling, jackknife=True) if resampling.bca else {}
+    found: dict[str, Interval] = {}
+    missing: dict[str, Undefined] = {}
+    for name, point in points.items():
+        outcome = _interval(resampled[name], point, jackknife.get(name), resampling.confidence)
+        cannot_vary = name == "within_one" and scale.width <= 1  # yes/no values never differ by more
+        if outcome is Undefined.NO_VARIATION and name in PROPORTIONS and not cannot_vary:
+            size = _effective_groups(layout, resampler, name)
+            outcome = clopper_pearson(min(max(point, 0.0), 1.0), size, resampling.confidence)
+        if isinstance(outcome, Undefined):
+            missing[name] = outcome
+        else:
+            found[name] = outcome
+    return found, missing
+
+
+def intervals_of(resampled: dict[str, Figures], confidence: float) -> tuple[dict[str, Interval], dict[str, Undefined]]:
+    """The percentile interval of each resampled statistic, and the reason for each one that has none."""
+    intervals: dict[str, Interval] = {}
+    reasons: dict[str, Undefined] = {}
+    for name, values in resampled.items():
+        outcome = _interval(values, 0.0, None, confidence)
+        if isinstance(outcome, Undefined):
+            reasons[name] = outcome
+        else:
+            intervals[name] = outcome
+    return intervals, reasons
+
+
+def joined(batches: Sequence[Figures]) -> Figures:
+    """Batches of one statistic after each other."""
+    return Figures(np.concatenate([b.values for b in batches]), np.concatenate([b.defined for b in batches]))
+
+
+def _interval(resampled: Figures, point: float, jackknife: Figures | None, confidence: float) -> Interval | Undefined:
+    values = resampled.values[resampled.defined]
+    if len(values) < (1.0 - LARGEST_UNDEFINED_SHARE) * len(resampled.values):
+        return Undefined.OFTEN_UNDEFINED
+    if jackknife is None:
+        low, high = percentile_interval(values, confidence)
+    else:
+        low, high = bca_interval(values, point, jackknife.values[jackknife.defined], confidence)
+    return (low, high) if high - low > NARROWEST else Undefined.NO_VARIATION
+
+
+def _resampled(
+    layout: Layout, scale: Scale, names: list[str], resampler: Resampler, resampling: Resampling, *, jackknife: bool
+) -> dict[str, Figures]:
+    cells, widest = len(layout.judge), len(layout.category_values) ** 2
+    batches: Iterator[Array]
+    if jackknife:
+        chunk = max(1, CHUNK_CELLS // max(len(layout.kept), widest, 1))
+        left_out = resampler.leave_one_out(chunk)
+        batches = (folded(one, resampler.group, layout.item_weight, layout.cell, cells) for one in left_out)
+    else:
+        batches = resampled_weights(resampler, layout.item_weight, layout.cell, cells, resampling, widest)
+    collected: dict[str, list[Figures]] = {name: [] for name in names}
+    for weight in batches:
+        for name, batch in figures(layout, scale, names, weight).items():
+            collected[name].append(batch)
+    return {name: joined(found) for name, found in collected.items()}
+
+
+def _effective_groups(layout: Layout, resampler: Resampler, name: str) -> float:
+    """Kish's effective number of groups among the answers a proportion is about: ``(sum W)^2 / sum W^2``."""
+    weight: Array = layout.item_weight
+    if name in {"tpr", "recall"}:
+        weight = weight * (layout.expert_category[layout.cell] == 1)
+    elif name == "tnr":
+        weight = weight * (layout.expert_category[layout.cell] == 0)
+    elif name == "precision":
+        weight = weight * (layout.judge_category[layout.cell] == 1)
+    by_group = np.bincount(resampler.group, weights=weight, minlength=resampler.groups)
+    return float(by_group.sum() ** 2 / np.square(by_group).sum())

@@ -1,26 +1,19 @@
-"""The one list of the agreement statistics of a judge and the experts: what each reads, where it applies."""
+"""The one list of the agreement statistics: what each reads, where it applies; and the units of several raters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from evaluation.core.registry import Scale, ScaleKind
-from review.statistics.agreement.classification import (
-    balanced_accuracy,
-    f1,
-    precision,
-    true_negative_rate,
-    true_positive_rate,
-)
-from review.statistics.agreement.correlation import kendall_tau_b, pearson, spearman
-from review.statistics.agreement.distances import bias, exact, mae, rmse, within_one
 from review.statistics.agreement.kappa import (
     Coincidences,
     cohen_kappa,
     cohen_kappa_linear,
     cohen_kappa_quadratic,
+    fleiss_kappa,
     gwet_ac1,
     gwet_ac2,
     interval_alpha_of_reals,
@@ -28,10 +21,25 @@ from review.statistics.agreement.kappa import (
     krippendorff_alpha_nominal,
     krippendorff_alpha_ordinal,
     of_pair,
+    of_units,
 )
-from review.statistics.agreement.layout import Layout
-from review.statistics.agreement.pairs import Confusion, Pairs
-from review.statistics.agreement.statistic import Array, Figures, Undefined
+from review.statistics.agreement.layout import Categories, Confusion, Layout, Pairs
+from review.statistics.agreement.pair_statistics import (
+    balanced_accuracy,
+    bias,
+    exact,
+    f1,
+    kendall_tau_b,
+    mae,
+    pearson,
+    precision,
+    rmse,
+    spearman,
+    true_negative_rate,
+    true_positive_rate,
+    within_one,
+)
+from review.statistics.agreement.statistic import Array, Figures, Indices, Item, Undefined
 
 OF_VALUES: dict[str, Callable[[Pairs], Figures]] = {
     "mae": mae,
@@ -145,3 +153,73 @@ def undefined_reason(name: str, pairs: Pairs) -> Undefined:
     if name in CORRELATIONS:
         return pairs.reason()
     return _YES_NO_REASONS.get(name, Undefined.ONE_VALUE_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Per item: how many raters gave each category, how many ratings there are, their sum and sum of squares."""
+
+    counts: Array
+    raters: Array
+    total: Array
+    squares: Array
+    category_values: Array
+    labels: tuple[str | float, ...]
+
+
+def units(items: Mapping[Item, Mapping[str, float | str]], scale: Scale, bins: tuple[float, ...]) -> Units:
+    """The units of all items, in order.
+
+    :raises ValueError: for a value off the scale.
+    """
+    categories = Categories(scale, bins)
+    values = [[_number(value, scale) for value in ratings.values()] for ratings in items.values()]
+    counts = np.zeros((len(values), len(categories.labels)))
+    if categories.labels:
+        for row, numbers in enumerate(values):
+            for number in numbers:
+                counts[row, categories.find(number)] += 1
+    return Units(
+        counts=counts,
+        raters=np.array([len(numbers) for numbers in values], dtype=np.float64),
+        total=np.array([sum(numbers) for numbers in values], dtype=np.float64),
+        squares=np.array([sum(number * number for number in numbers) for numbers in values], dtype=np.float64),
+        category_values=categories.values,
+        labels=categories.labels,
+    )
+
+
+def distinct(found: Units) -> tuple[Units, Indices]:
+    """The units without repetition, and which of them each unit is: thousands of items rated on a short scale are a
+    few dozen different ones."""
+    rows = np.column_stack([found.counts, found.raters, found.total, found.squares])
+    kinds, place = np.unique(rows, axis=0, return_inverse=True)
+    size = found.counts.shape[1]
+    counts, raters, total, squares = kinds[:, :size], kinds[:, size], kinds[:, size + 1], kinds[:, size + 2]
+    return replace(found, counts=counts, raters=raters, total=total, squares=squares), place.reshape(-1)
+
+
+def _number(value: float | str, scale: Scale) -> float:
+    """The value as a number, a class as its position."""
+    if scale.kind is ScaleKind.CLASS:
+        if value not in scale.labels:
+            raise ValueError(f"an expert's label {value!r} is not on the scale {scale}")
+        return float(scale.labels.index(str(value)))
+    if not scale.holds(float(value)):
+        raise ValueError(f"an expert's value {value} is not on the scale {scale}")
+    return float(value)
+
+
+def reliability(found: Units, scale: Scale, names: list[str], weight: Array) -> dict[str, Figures]:
+    """The named statistics over all raters for every weighting of the batch ``weight``, shape (..., items)."""
+    results: dict[str, Figures] = {}
+    if scale.kind in {ScaleKind.REAL, ScaleKind.SECONDS} and "krippendorff_alpha_interval" in names:
+        results["krippendorff_alpha_interval"] = interval_alpha_of_reals(
+            found.raters, found.total, found.squares, weight
+        )
+    rest = [name for name in names if name not in results]
+    if rest:
+        table = of_units(found.counts, weight, found.category_values)
+        for name in rest:
+            results[name] = fleiss_kappa(table) if name == "fleiss_kappa" else OF_COINCIDENCES[name](table)
+    return results

@@ -10,17 +10,50 @@ from typing import Any
 import numpy as np
 
 from evaluation.core.registry import Scale
-from review.statistics.agreement.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
-from review.statistics.agreement.bootstrap import FEW_GROUPS, Resampler, Resampling, resampled_weights, resampler
-from review.statistics.agreement.catalogue import NAMES, OF_COINCIDENCES, OF_YES_NO, inapplicable
-from review.statistics.agreement.ceiling import AVERAGED, Ceiling, averaged, ceiling, joint_intervals
-from review.statistics.agreement.intervals import Interval, intervals_of, joined
+from review.statistics.agreement.bootstrap import (
+    FEW_GROUPS,
+    Interval,
+    Resampler,
+    Resampling,
+    intervals_of,
+    joined,
+    resampled_weights,
+    resampler,
+)
+from review.statistics.agreement.catalogue import (
+    NAMES,
+    OF_COINCIDENCES,
+    OF_YES_NO,
+    Units,
+    distinct,
+    inapplicable,
+    reliability,
+    units,
+)
+from review.statistics.agreement.ceiling import (
+    AVERAGED,
+    AlternativeAnnotatorTest,
+    Ceiling,
+    alternative_annotator_test,
+    averaged,
+    ceiling,
+    joint_intervals,
+)
 from review.statistics.agreement.kappa import of_units
 from review.statistics.agreement.layout import Layout, lay_out
 from review.statistics.agreement.pair import FEW_GROUPS_WARNING, PairAgreement, compare
-from review.statistics.agreement.rating import Item, Items, Rating, by_item, raters_of, weights_of
-from review.statistics.agreement.statistic import Array, Indices, Statistic, Undefined
-from review.statistics.agreement.units import Units, distinct, reliability, units
+from review.statistics.agreement.statistic import (
+    Array,
+    Indices,
+    Item,
+    Items,
+    Rating,
+    Statistic,
+    Undefined,
+    by_item,
+    raters_of,
+    weights_of,
+)
 
 OVER_ALL = (*OF_COINCIDENCES, "fleiss_kappa")
 

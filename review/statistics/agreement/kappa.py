@@ -1,15 +1,4 @@
-"""Chance-corrected agreement: the kappas of Cohen and Fleiss, Gwet's AC, Krippendorff's alpha.
-
-Cohen's kappa, plain and weighted.
-
-Ratings of units by any number of raters, with gaps, reduced to what alpha, AC and Fleiss' kappa need.
-
-Fleiss' kappa for several raters.
-
-Gwet's AC1 and AC2: chance-corrected agreement that keeps its sense where nearly all values are alike.
-
-Krippendorff's alpha, for any number of raters and with gaps.
-"""
+"""Chance-corrected agreement: the kappas of Cohen and Fleiss, Gwet's AC1 and AC2, Krippendorff's alpha."""
 
 from __future__ import annotations
 
@@ -17,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from review.statistics.agreement.pairs import ROUNDING, Confusion
+from review.statistics.agreement.layout import ROUNDING, Confusion
 from review.statistics.agreement.statistic import Array, Figures, one_minus, ratio
 
 

@@ -1,18 +1,21 @@
-"""One judge against the experts: every agreement statistic, with intervals on request."""
+"""One judge against the experts: every agreement statistic, the best constant guess, the reliability curve."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from evaluation.core.registry import Scale
-from review.statistics.agreement.bootstrap import FEW_GROUPS, Resampling, resampler
+import numpy as np
+
+from evaluation.core.registry import Scale, ScaleKind
+from review.statistics.agreement.bootstrap import FEW_GROUPS, Interval, Resampling, bootstrap_intervals, resampler
 from review.statistics.agreement.catalogue import NAMES, figures, inapplicable, undefined_reason
-from review.statistics.agreement.intervals import Interval, bootstrap_intervals
 from review.statistics.agreement.layout import Layout, lay_out
-from review.statistics.agreement.statistic import Statistic
+from review.statistics.agreement.statistic import Array, Statistic, rounded_half_up
 
 FEW_GROUPS_WARNING = "few_groups"
 
@@ -113,3 +116,153 @@ def _confusion(layout: Layout, weighted: bool) -> tuple[tuple[float, ...], ...] 
         return None
     cells = layout.confusion(layout.weight).cells.tolist()
     return tuple(tuple(float(cell) if weighted else round(cell) for cell in row) for row in cells)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantGuess:
+    """The guess, and how it agrees with the experts."""
+
+    value: float | str
+    agreement: PairAgreement
+
+
+def best_constant_guess(
+    expert_means: Sequence[float | str | None],
+    scale: Scale,
+    weights: Sequence[float] | None = None,
+    bins: Sequence[float] = (),
+) -> ConstantGuess | None:
+    """The level or class with the largest share of exact agreement (the lowest of equally good ones); for reals the
+    median, which has the smallest mean absolute error. ``None`` without any expert's value."""
+    candidates: list[float | str]
+    if scale.kind is ScaleKind.CLASS:
+        candidates = list(scale.labels)
+    elif scale.levels:
+        candidates = [float(level) for level in scale.levels]
+    else:
+        candidates = _median(expert_means, weights)
+    guesses = [
+        ConstantGuess(value, compare([value] * len(expert_means), expert_means, scale, weights, bins=bins))
+        for value in candidates
+    ]
+    guesses = [guess for guess in guesses if guess.agreement.n]
+    if len(guesses) < 2:
+        return guesses[0] if guesses else None
+    return max(guesses, key=lambda guess: guess.agreement.statistics["exact"].value or 0.0)
+
+
+def _median(expert_means: Sequence[float | str | None], weights: Sequence[float] | None) -> list[float | str]:
+    """The lower weighted median of the values that exist, if any does."""
+    known = sorted(
+        (float(value), 1.0 if weights is None else weights[at])
+        for at, value in enumerate(expert_means)
+        if value is not None
+    )
+    if not known:
+        return []
+    passed = np.cumsum([weight for _, weight in known])
+    return [known[int(np.searchsorted(passed, passed[-1] / 2.0))][0]]
+
+
+MOST_BINS = 10  # of a continuous scale, equally filled
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Answers to which the judge gave about the same: its mean value there and the experts', with a 95% interval of
+    the latter; ``low`` and ``high`` are ``None`` where too few groups of answers, or no variation, allow none."""
+
+    judge: float
+    expert: float
+    low: float | None
+    high: float | None
+    n: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as JSON values."""
+        return {"judge": self.judge, "expert": self.expert, "low": self.low, "high": self.high, "n": self.n}
+
+
+def reliability_curve(
+    judge: Sequence[float | str | None],
+    expert_means: Sequence[float | str | None],
+    scale: Scale,
+    weights: Sequence[float] | None = None,
+    groups: Sequence[Hashable] | None = None,
+) -> tuple[CurvePoint, ...]:
+    """One point for each level the judge gave, for reals for each of up to ten equally filled bins; from left to right.
+
+    A judge whose scores mean what the experts' mean lies on the diagonal. Intervals are of the weighted mean, robust
+    to answers that belong together (linearised, as for a ratio: W. G. Cochran, 1977, Sampling Techniques, 6.4), with
+    t of groups - 1 degrees of freedom, and end with the scale. Classes have no order and no curve.
+    """
+    if scale.kind is ScaleKind.CLASS:
+        return ()
+    kept = [
+        at
+        for at, (ours, theirs) in enumerate(zip(judge, expert_means, strict=True))
+        if ours is not None and theirs is not None and scale.holds_mean(float(ours))
+    ]
+    ours, theirs = (np.array([float(side[at] or 0.0) for at in kept]) for side in (judge, expert_means))
+    weight = np.array([1.0 if weights is None else weights[at] for at in kept])
+    group = [at if groups is None else groups[at] for at in kept]
+    bins = _bins(ours, scale)
+    return tuple(_point(ours, theirs, weight, group, scale, bins == one) for one in np.unique(bins))
+
+
+def _bins(values: Array, scale: Scale) -> Array:
+    """The level next to each value; for reals the equally filled bin it falls into."""
+    if scale.levels:
+        return np.array([float(rounded_half_up(value)) for value in values])
+    if len(values) == 0:
+        return values
+    count = min(MOST_BINS, max(1, len(values) // 5))
+    edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, count + 1)[1:-1]))
+    return np.searchsorted(edges, values, side="right").astype(np.float64)
+
+
+def _point(
+    ours: Array, theirs: Array, weight: Array, group: Sequence[Hashable], scale: Scale, chosen: np.ndarray
+) -> CurvePoint:
+    share = weight[chosen] / weight[chosen].sum()
+    mean = float(share @ theirs[chosen])
+    number: dict[Hashable, int] = {}
+    place = [number.setdefault(group[at], len(number)) for at in np.flatnonzero(chosen).tolist()]
+    count = len(number)
+    low = high = None
+    if count > 1:
+        off = np.bincount(place, weights=share * (theirs[chosen] - mean), minlength=count)
+        error = math.sqrt(count / (count - 1) * float(np.square(off).sum()))
+        if error > 1e-12:
+            reach = _t(count - 1) * error
+            low, high = max(scale.low, mean - reach), min(scale.high, mean + reach)
+    return CurvePoint(float(share @ ours[chosen]), mean, low, high, int(chosen.sum()))
+
+
+def _t(freedom: int) -> float:
+    from scipy.special import stdtrit  # costs 0.2 s at import
+
+    return float(stdtrit(freedom, 0.975))
+
+
+PLACES = 20  # steps along each side of a continuous scale
+
+
+def spread(
+    judge: Sequence[float | str | None], expert_means: Sequence[float | str | None], scale: Scale
+) -> tuple[tuple[float, float, int], ...]:
+    """``(expert, judge, answers)`` of every place that holds an answer, in order. Means stand at the nearest quarter of
+    a level, reals at the nearest twentieth of the scale. Answers without either value are left out, classes too."""
+    if scale.kind is ScaleKind.CLASS:
+        return ()
+    step = 0.25 if scale.levels else scale.width / PLACES
+    counted = Counter(
+        (_nearest(float(theirs), scale, step), _nearest(float(ours), scale, step))
+        for ours, theirs in zip(judge, expert_means, strict=True)
+        if ours is not None and theirs is not None and scale.holds_mean(float(ours))
+    )
+    return tuple((expert, judged, count) for (expert, judged), count in sorted(counted.items()))
+
+
+def _nearest(value: float, scale: Scale, step: float) -> float:
+    return scale.low + round((value - scale.low) / step) * step

@@ -1,18 +1,205 @@
-"""The corrected figure of a metric, of its categories, and of the whole score."""
+"""The corrected figure of a metric, a category and the whole score: what experts would have said, or why not."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from review.statistics.correction.assess import Obstacle
-from review.statistics.correction.component import Fitted, as_it_came, fitted
-from review.statistics.correction.frame import Component, Key
-from review.statistics.correction.influence import Influence
-from review.statistics.correction.interval import FEW_GROUPS, Ends, interval
-from review.statistics.correction.outcome import Estimate, Method, Outcome, Target, Warn, Withheld, WithheldReason
+from review.statistics.correction.frame import (
+    LEAST_LABELS,
+    LEAST_STRATUM_LABELS,
+    Component,
+    Key,
+    Stratum,
+    collapsed,
+    strata,
+)
+from review.statistics.correction.outcome import (
+    FEW_GROUPS,
+    Ends,
+    Estimate,
+    Influence,
+    Method,
+    Outcome,
+    Target,
+    Warn,
+    Withheld,
+    WithheldReason,
+    interval,
+)
+from review.statistics.correction.parts import NotEstimable, Part, Piece, complete, failed, predicted
+
+SMALL_FRAME = 20
+MOST_NON_RESPONSE = 0.10
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why not, and what would help."""
+
+    reason: WithheldReason
+    missing: Mapping[str, Any] = field(default_factory=dict)
+
+
+def usable_strata(component: Component, *, part: bool) -> list[Stratum]:
+    """The strata to estimate over. Of a ``part`` of a frame (a category) in which a stratum is too thin, all strata
+    are collapsed; of a whole frame never, because the draw was promised to fill them."""
+    found = strata(component.answers)
+    return collapsed(component.answers) if part and any(_thin(one) for one in found) else found
+
+
+def obstacle(component: Component, found: Sequence[Stratum]) -> Obstacle | None:
+    """The first rule that forbids a figure, or ``None``: ``docs/correction.md``, *When there is no corrected score*."""
+    size, labels = len(component.answers), component.labels
+    if labels == size:
+        return None
+    if size < SMALL_FRAME:
+        return Obstacle(WithheldReason.SMALL_FRAME, {"labels": size - labels})
+    reached = sum(one.reached for one in found)
+    silent = sum(one.silent for one in found)
+    if reached and silent / reached > MOST_NON_RESPONSE:
+        return Obstacle(WithheldReason.NON_RESPONSE, {"non_response": silent / reached, "most": MOST_NON_RESPONSE})
+    if labels < LEAST_LABELS:
+        return Obstacle(WithheldReason.TOO_FEW_LABELS, {"labels": LEAST_LABELS - labels})
+    unreachable = sum(answer.probability is None for answer in component.answers)
+    if unreachable:
+        return Obstacle(WithheldReason.NO_PROBABILITY, {"answers": unreachable})
+    thin = {one.name: min(LEAST_STRATUM_LABELS, one.size) - one.labels for one in found if _thin(one)}
+    return Obstacle(WithheldReason.STRATUM_TOO_FEW_LABELS, {"strata": thin}) if thin else None
+
+
+def _thin(one: Stratum) -> bool:
+    """A stratum that withholds the figure; one the judge failed on shows bounds instead."""
+    return not one.failed and not one.census and one.labels < LEAST_STRATUM_LABELS
+
+
+FEW_OFF_COMMONEST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A component's estimate before it becomes an interval: its influence, and what stands beside the figure."""
+
+    influence: Influence
+    labels: int
+    warnings: tuple[Warn, ...]
+    non_response: float
+    response_bounds: tuple[float, float] | None
+    effective_labels: float | None
+
+
+def fitted(component: Component, confidence: float = 0.95, *, part: bool = False) -> Fitted | Obstacle:
+    """Estimate a component by the regression estimator over its strata, or say what is missing.
+
+    ``part``: the component's answers are a part of the drawn frame, such as a category.
+    """
+    found = usable_strata(component, part=part)
+    if why := obstacle(component, found):
+        return why
+    try:
+        parts = _parts(component, found, confidence)
+    except NotEstimable:
+        return Obstacle(WithheldReason.NOT_ESTIMABLE)
+    pieces = [piece for one in parts for piece in one.pieces]
+    influence = _influence(component, parts, pieces)
+    return Fitted(
+        influence=influence,
+        labels=component.labels,
+        warnings=_warnings(component, parts, influence),
+        non_response=_silent_share(found),
+        response_bounds=_response_bounds(component, pieces, influence.value),
+        effective_labels=_effective_labels(component, pieces, influence, confidence),
+    )
+
+
+def as_it_came(component: Component) -> Influence | None:
+    """The mean of the scorer's values, uncorrected; ``None`` where it has none."""
+    known = [at for at, answer in enumerate(component.answers) if answer.judge is not None]
+    if not known:
+        return None
+    values = np.array([component.answers[at].judge for at in known], dtype=np.float64)
+    population = np.zeros(len(component.answers))
+    population[known] = (values - values.mean()) / len(values)
+    return Influence(float(values.mean()), np.zeros(len(population)), population, Method.AS_IT_CAME, None)
+
+
+def _parts(component: Component, found: Sequence[Stratum], confidence: float) -> list[Part]:
+    parts = [complete([one for one in found if one.census])]
+    if with_judge := [one for one in found if not one.census and not one.failed]:
+        parts.append(predicted(with_judge, component, confidence))
+    pieces = [piece for one in parts for piece in one.pieces]
+    others = np.concatenate([piece.expected for piece in pieces]) if pieces else np.zeros(0)
+    stand_in = float(others.mean()) if len(others) else (component.low + component.high) / 2
+    return parts + failed([one for one in found if not one.census and one.failed], component, stand_in, confidence)
+
+
+def _influence(component: Component, parts: Sequence[Part], pieces: Sequence[Piece]) -> Influence:
+    frame = len(component.answers)
+    expected, design, sampling = np.zeros(frame), np.zeros(frame), np.zeros(frame)
+    for piece in pieces:
+        expected[piece.stratum.members] = piece.expected
+        design[piece.stratum.labelled] = piece.design
+        sampling[piece.stratum.labelled] = piece.sampling
+    value = float(expected.mean())
+    main = next((one for one in parts if one.slope is not None), None)
+    estimated = [one for one in parts if one.pieces and one.method is not Method.CENSUS]
+    return Influence(
+        value=value,
+        design=design,
+        population=(expected - value) / frame + sampling,
+        method=(main or estimated[0]).method if estimated else Method.CENSUS,
+        freedom=sum(one.freedom for one in parts) or None,
+        below=sum(one.below for one in parts),
+        above=sum(one.above for one in parts),
+        slope=main.slope if main else None,
+    )
+
+
+def _warnings(component: Component, parts: Sequence[Part], influence: Influence) -> tuple[Warn, ...]:
+    ratings = Counter(answer.rating for answer in component.answers if answer.labelled)
+    few = influence.method is not Method.CENSUS and ratings.total() - max(ratings.values()) < FEW_OFF_COMMONEST
+    warnings = [Warn.FEW_OFF_COMMONEST] if few else []
+    return tuple(dict.fromkeys([*warnings, *(warning for one in parts for warning in one.warnings)]))
+
+
+def _silent_share(found: Sequence[Stratum]) -> float:
+    reached = sum(one.reached for one in found)
+    return sum(one.silent for one in found) / reached if reached else 0.0
+
+
+def _response_bounds(component: Component, pieces: Sequence[Piece], value: float) -> tuple[float, float] | None:
+    """The value had every item without a rating been worst, and best; ``None`` where all responded."""
+    below = above = 0.0
+    for piece in pieces:
+        one = piece.stratum
+        if one.silent:
+            weight = one.size / len(component.answers) * one.silent / one.reached
+            mean = float(piece.expected.mean())
+            below += weight * (mean - component.low)
+            above += weight * (component.high - mean)
+    return (value - below, value + above) if below or above else None
+
+
+def _effective_labels(
+    component: Component, pieces: Sequence[Piece], influence: Influence, confidence: float
+) -> float | None:
+    """The n for which the mean of a uniform draw's labels has as wide an interval: ``1 / (V / s^2 + 1 / N)`` with s
+    the standard deviation of the ratings over the frame and V that of the interval; ``None`` for constant ratings."""
+    frame = len(component.answers)
+    if influence.method is Method.CENSUS:
+        return float(frame)
+    rated = [piece.stratum for piece in pieces if piece.stratum.labels]
+    weight = np.concatenate([one.size * one.share for one in rated])
+    rating = np.concatenate([one.rating for one in rated])
+    mean = float(weight @ rating) / float(weight.sum())
+    variance = float(weight @ np.square(rating - mean)) / float(weight.sum()) * len(rating) / (len(rating) - 1)
+    if variance <= 0:
+        return None
+    return 1.0 / (influence.equivalent_variance(confidence) / variance + 1.0 / frame)
 
 
 def corrected(
@@ -120,7 +307,7 @@ def _summed(
         warnings=tuple(dict.fromkeys(warning for fit in fits.values() for warning in fit.warnings)),
         non_response=max(fit.non_response for fit in fits.values()),
         response_bounds=bounds if bounds[0] < bounds[1] else None,
-        effective_labels=_effective_labels(components, fits, influence.equivalent_variance(confidence)),
+        effective_labels=_all_effective_labels(components, fits, influence.equivalent_variance(confidence)),
     )
 
 
@@ -134,7 +321,7 @@ def _summed_response_bounds(components: Sequence[Component], fits: Mapping[str, 
     return low, high
 
 
-def _effective_labels(components: Sequence[Component], fits: Mapping[str, Fitted], variance: float) -> float | None:
+def _all_effective_labels(components: Sequence[Component], fits: Mapping[str, Fitted], variance: float) -> float | None:
     """As for a component, in answers: with the variance of the rated parts' share of the whole score among the answers
     that have all their labels. A part over ``N_j`` of N answers adds ``w_j N / N_j`` times its value to each of them.
     ``None`` without two such answers, or where they are all alike."""

@@ -1,9 +1,4 @@
-"""How many answers each stratum gives.
-
-Sampling where the judge is unsure of itself.
-
-A draw: from a frame of answers to the sample, with the stratum and probability of every member of the frame.
-"""
+"""A draw: each stratum's share, the sample, each member's probability; and giving the items to people."""
 
 from __future__ import annotations
 
@@ -13,8 +8,7 @@ import numpy as np
 
 from evaluation.core.errors import Refused
 from review.statistics.agreement.statistic import Array
-from review.statistics.sampling.member import Drawn, DrawParams, Member, Strategy
-from review.statistics.sampling.stratify import FAILED, stratify
+from review.statistics.sampling.member import FAILED, Drawn, DrawParams, Member, Strategy, stratify
 
 
 def allocate(
@@ -231,3 +225,65 @@ _STRATEGIES: dict[Strategy, Callable[[list[Member], int, Random, DrawParams], li
     Strategy.UNCERTAINTY: _uncertainty,
     Strategy.HAND_PICKED: _hand_picked,
 }
+
+
+def in_turn(needs: Sequence[int], people: Sequence[int]) -> list[tuple[int, ...]]:
+    """The people of each item, one after the other round the table; ``needs`` are how many different ones each takes.
+
+    :raises ValueError: when an item needs more people than there are.
+    """
+    _check(needs, people)
+    dealt: list[tuple[int, ...]] = []
+    place = 0
+    for need in needs:
+        dealt.append(tuple(people[(place + i) % len(people)] for i in range(need)))
+        place += need
+    return dealt
+
+
+def by_load(needs: Sequence[int], people: Sequence[int], loads: Mapping[int, int]) -> list[tuple[int, ...]]:
+    """The people of each item: those who have least to do at that moment, their items so far counted (``loads``: what
+    they had before); where equal, in the order of ``people``.
+
+    :raises ValueError: when an item needs more people than there are.
+    """
+    _check(needs, people)
+    having = {one: loads.get(one, 0) for one in people}
+    return [_least(need, people, having) for need in needs]
+
+
+def by_field(
+    needs: Sequence[int],
+    tags: Sequence[Sequence[str]],
+    people: Sequence[int],
+    fields: Mapping[str, Sequence[int]],
+    loads: Mapping[int, int],
+) -> list[tuple[int, ...]]:
+    """The people of each item: of those who have one of its tags, whoever has least to do; an item with no such tag
+    goes to whoever of all has least to do.
+
+    :raises Refused: ``too_few_for_tag`` where an item needs more people than have its tags.
+    """
+    _check(needs, people)
+    having = {one: loads.get(one, 0) for one in people}
+    dealt = []
+    for need, own in zip(needs, tags, strict=True):
+        fitting = {one for tag in own for one in fields.get(tag, ())}
+        able = [one for one in people if one in fitting] or list(people)
+        if len(able) < need:
+            raise Refused("too_few_for_tag", tags=sorted(set(own) & set(fields)), needed=need, people=len(able))
+        dealt.append(_least(need, able, having))
+    return dealt
+
+
+def _least(need: int, able: Sequence[int], having: dict[int, int]) -> tuple[int, ...]:
+    order = {one: place for place, one in enumerate(able)}
+    chosen = tuple(sorted(able, key=lambda one: (having[one], order[one]))[:need])
+    for one in chosen:
+        having[one] += 1
+    return chosen
+
+
+def _check(needs: Sequence[int], people: Sequence[int]) -> None:
+    if needs and max(needs) > len(people):
+        raise ValueError("an item needs more people than there are")

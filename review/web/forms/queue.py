@@ -19,7 +19,7 @@ from evaluation.core.registry import JUDGED
 from evaluation.models import MetricDefinition, Run, User
 from evaluation.wording.messages import explain_refusal
 from review.models.queue_spec import ASKED, Asked, Distribution, QueueSpec, Setting
-from review.plans.errors import GUESS
+from review.plans.design import GUESS
 from review.queues.sharing import Sharing, fields_from, listed
 
 MOMENT = "%Y-%m-%dT%H:%M"  # what a browser's field for date and time reads and sends

@@ -15,8 +15,7 @@ from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.models import MetricDefinition
 from evaluation.wording.messages import explain_refusal
-from review.evidence.rated_claims import is_by_parts
-from review.evidence.rating_input import Change, Given, PartGiven
+from review.evidence.rating_input import Change, Given, PartGiven, is_by_parts
 from review.models import QueueMetric
 
 

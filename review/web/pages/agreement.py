@@ -20,7 +20,7 @@ from evaluation.wording.messages import explain_reason
 from review.comparisons.trend import headline_statistic, trends_of
 from review.results.run_agreement import By, agreement_if_kept, agreement_of
 from review.statistics.agreement.variance import Missing, Source
-from review.statistics.precision.spending import Spend
+from review.statistics.precision import Spend
 from review.web.pages.agreement_plots import FIRST, STATISTICS, JudgePlots, judge_plots, trend_page
 
 SOURCES: Mapping[Source, tuple[str | Promise, str | Promise]] = {

@@ -18,12 +18,16 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.registry import Scale, ScaleKind
 from evaluation.wording import numbers
 from evaluation.wording.messages import category_name, explain_reason
-from review.charts.confusion_grid import ConfusionGrid, confusion_grid
-from review.charts.differences import Difference, Differences, differences
-from review.charts.judge_against_expert import JudgeAgainstExpert, judge_against_expert
-from review.charts.plane import Plane
-from review.charts.reliability_plot import ReliabilityPlot, reliability_plot
-from review.charts.timeline import Moment, Timeline, timeline
+from review.charts.axis import Plane
+from review.charts.forest import Difference, Differences, Moment, Timeline, differences, timeline
+from review.charts.judge_against_expert import (
+    ConfusionGrid,
+    JudgeAgainstExpert,
+    ReliabilityPlot,
+    confusion_grid,
+    judge_against_expert,
+    reliability_plot,
+)
 from review.comparisons.trend import Trend, TrendPoint
 
 #: name -> (title, meaning), in the order of the page.

@@ -16,21 +16,18 @@ from evaluation.core.registry import Scale
 from evaluation.models import Run
 from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of
-from review.charts.differences import Difference, Differences, differences
+from review.charts.forest import Difference, Differences, differences
 from review.comparisons.answers import AnswerPair
-from review.comparisons.choosing import Side
-from review.comparisons.difference import MetricDifference, QuestionChange, RunDifference
-from review.comparisons.order import Order
-from review.comparisons.verdict_sentences import corrected_sentence, judge_only_sentence
-from review.comparisons.versions import differing_versions
+from review.comparisons.difference import MetricDifference, Order, QuestionChange, RunDifference
+from review.comparisons.values import Side, differing_versions
+from review.comparisons.verdict import corrected_sentence, judge_only_sentence
 from review.comparisons.whole import Comparison
 from review.evidence.answers import RunAnswer
 from review.reports.figure import Figure
 from review.reports.profile_section import ClassShare, ClassTable, Spread
 from review.reports.report import Report
-from review.statistics.paired_tests.paired import PairedDifference
+from review.statistics.paired_tests.paired import McNemar, PairedDifference
 from review.statistics.paired_tests.ranking import Ranked
-from review.statistics.paired_tests.tests import McNemar
 from review.web.pages.categories import profile_card
 
 

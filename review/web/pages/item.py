@@ -17,8 +17,7 @@ from evaluation.core.registry import Scale, ScaleKind
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of, render
-from review.evidence.rated_claims import CITED, MISSING, PRESENT, UNCITED
-from review.evidence.rating_input import PartGiven, WhyNot
+from review.evidence.rating_input import CITED, MISSING, PRESENT, UNCITED, PartGiven, WhyNot
 from review.ratings.card import CardMetric, Claim, Passage
 
 _FIRST, _MOST = 0xE000, 500  # private characters stand for the ends of claims while Markdown is read

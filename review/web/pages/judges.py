@@ -21,7 +21,7 @@ from evaluation.runs.progress import EMBEDDINGS, PREFLIGHT, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import has
-from review.comparisons.judge_records import Agreed, JudgeRecord, MetricRecord
+from review.comparisons.trend import Agreed, JudgeRecord, MetricRecord
 from review.reports.lines import MetricLine
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
 from review.reports.report import Report

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evaluation.models import Run, User
 from evaluation.wording import numbers
 from review.models import QueueMetric, ReviewItem, ReviewQueue
-from review.plans.wording import ExpectedCard, GoalRow
+from review.plans.ahead import ExpectedCard, GoalRow
 from review.queues.making import QueuePreview
 from review.queues.progress import DoubtfulQuestion, OwnProgress, Pace, QueueProgress, ReviewerProgress
 from review.results.variation import Consistency

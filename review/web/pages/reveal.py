@@ -18,9 +18,8 @@ from evaluation.judging.baseline import DESCRIPTION
 from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
-from review.charts.scale_line import ScaleLine, scale_line
-from review.evidence.rated_claims import parts_given
-from review.evidence.rating_input import OverrideReason, PartGiven
+from review.charts.axis import ScaleLine, scale_line
+from review.evidence.rating_input import OverrideReason, PartGiven, parts_given
 from review.models import Assignment, Rating, ReviewQueue
 from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric

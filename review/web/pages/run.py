@@ -17,8 +17,7 @@ from evaluation.wording import numbers
 from evaluation.wording.messages import advise, explain_doubt, explain_reason
 from evaluation.work.plugins import BatchesOut
 from review.evidence.answers import RunAnswer
-from review.plans.ahead import ReviewPlan
-from review.plans.wording import guess_note, plan_sentence
+from review.plans.ahead import ReviewPlan, guess_note, plan_sentence
 from review.reports.entries import Entry, Output
 from review.reports.exporting import REPORT_EXPORTS
 from review.reports.report import Report, RunHeader

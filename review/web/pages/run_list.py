@@ -16,8 +16,7 @@ from evaluation.models import QuestionSet, Run
 from evaluation.wording import numbers
 from review.charts.axis import Tick
 from review.charts.forest import Drawn, Figure, ForestRow, Shape, forest
-from review.comparisons.attention import Attention
-from review.comparisons.summaries import Headline
+from review.comparisons.summaries import Attention, Headline
 
 _LOOK = {
     Run.State.COMPLETED: ("ok", "✓"),

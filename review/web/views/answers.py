@@ -22,8 +22,8 @@ from evaluation.models import Answer, Run, Score, User
 from evaluation.scoring.writing import current
 from evaluation.wording.messages import explain_refusal
 from review.decisions.overrides import effect_of, may_override, override, override_many, revert
+from review.evidence.answers import expose, expose_answers
 from review.evidence.effective import Source, effective_values
-from review.evidence.exposures import expose, expose_answers
 from review.queues.access import answer_to_override
 from review.results.answers import Event, EventKind, Selection, Wanted, history, narrowed, select
 from review.web.forms.queue import ids_of

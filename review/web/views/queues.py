@@ -20,14 +20,12 @@ from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
 from evaluation.runs.exports import download, take_export
 from evaluation.wording.messages import explain_refusal
 from review.decisions.cases import open_cases
-from review.evidence.exposures import expose_queue
+from review.evidence.answers import expose_queue
 from review.models import QueueMember, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.models.queues import FIRST_OCCASION
-from review.plans.design import Design, expected_interval
-from review.plans.goals import Staff, goals
-from review.plans.several import designs, told
-from review.plans.wording import expected_card, goal_rows
+from review.plans.ahead import Staff, expected_card, goal_rows, goals
+from review.plans.design import Design, designs, expected_interval, told
 from review.queues.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of
 from review.queues.directing import extend_all, invite, name_people, reassign, release_all, set_deadline
 from review.queues.making import make_queue, queue_preview

@@ -17,15 +17,12 @@ from evaluation.models import JudgeVersion, Project, Run
 from evaluation.runs.exports import download, take_export
 from evaluation.runs.progress import calls_of, progress
 from review.comparisons.answers import answer_pairs
-from review.comparisons.attention import attention
-from review.comparisons.judge_records import judge_records
-from review.comparisons.summaries import headlines
-from review.comparisons.trend import trends_of
+from review.comparisons.summaries import attention, headlines
+from review.comparisons.trend import judge_records, trends_of
 from review.comparisons.whole import compare
+from review.evidence.answers import expose, expose_answers
 from review.evidence.experts import has_examples
-from review.evidence.exposures import expose, expose_answers
-from review.plans.ahead import next_review
-from review.plans.wording import planned_review
+from review.plans.ahead import next_review, planned_review
 from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gathering import gather
 from review.reports.report import report_of

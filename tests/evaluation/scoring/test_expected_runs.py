@@ -11,8 +11,8 @@ from evaluation.models import Attempt, JudgeVersion, MetricDefinition, Preflight
 from evaluation.runs.draining import drain
 from evaluation.scoring.judges import earlier_replies
 from evaluation.work.lifecycle import retry_failed
-from review.comparisons.versions import differing_versions
-from review.evidence.scored_values import machine_values
+from review.comparisons.values import differing_versions
+from review.evidence.scorers import machine_values
 from review.reports.report import make_report
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.judge_server import JudgeServer, actions

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from review.charts.confusion_grid import confusion_grid
-from review.charts.judge_against_expert import judge_against_expert
-from review.charts.plane import Plane
-from review.charts.reliability_plot import reliability_plot
-from review.charts.timeline import Moment, timeline
+from review.charts.axis import Plane
+from review.charts.forest import Moment, timeline
+from review.charts.judge_against_expert import confusion_grid, judge_against_expert, reliability_plot
 
 LEVELS = Plane(1, 5, (1, 2, 3, 4, 5))
 

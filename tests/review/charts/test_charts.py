@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.registry import Scale
-from review.charts.axis import axis_around
+from review.charts.axis import axis_around, scale_line
 from review.charts.forest import Figure, ForestRow, Shape, forest
-from review.charts.scale_line import scale_line
 
 
 def test_the_axis_is_as_narrow_as_is_readable() -> None:

@@ -15,10 +15,9 @@ from django.core.management.base import CommandError
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.comparisons.choosing import sides
 from review.comparisons.difference import difference
 from review.comparisons.gating import GateAsked, gate_between, gate_of
-from review.comparisons.versions import SERVED
+from review.comparisons.values import SERVED, sides
 from review.reports.gate import GateOn
 from review.statistics.paired_tests.gate import GateVerdict, Resource
 from tests.factories import make_answer_set, make_user

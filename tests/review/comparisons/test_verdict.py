@@ -13,8 +13,7 @@ from django.utils.translation import override
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.comparisons.gating import GateAsked, gate_of, gates_of
-from review.comparisons.verdict import corrected_verdict, judge_only_verdict
-from review.comparisons.verdict_sentences import corrected_sentence, judge_only_sentence
+from review.comparisons.verdict import corrected_sentence, corrected_verdict, judge_only_sentence, judge_only_verdict
 from review.comparisons.whole import compare
 from review.statistics.paired_tests.gate import Resource, Verdict, verdict_of
 from tests.factories import make_user

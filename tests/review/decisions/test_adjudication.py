@@ -16,8 +16,8 @@ from evaluation.models import QuestionSet, RubricVersion, Run, User
 from review.decisions import cases
 from review.decisions.cases import Why, case_of, open_cases
 from review.decisions.deciding import adjudicate, amend_question, amend_rubric, rule_on
+from review.evidence.answers import expose
 from review.evidence.effective import Source, effective_values
-from review.evidence.exposures import expose
 from review.evidence.rating_input import Given
 from review.models import Assignment, ItemEvent, Override, Rating, ReviewItem, ReviewQueue
 from review.queues.directing import name_people

@@ -9,7 +9,7 @@ from django.db import DatabaseError, transaction
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import Answer, AuditEvent, MetricDefinition, Run, User
 from review.decisions.overrides import metric_of, override, revert
-from review.evidence.decisions import standing
+from review.evidence.effective import standing
 from review.evidence.rating_input import Change, Given
 from review.models import Override
 from review.ratings.leases import next_assignment

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from evaluation.core.samples import Status
-from review.evidence.anchoring import anchoring
-from review.evidence.experts import ExpertRating
-from review.evidence.judged import Judged
+from review.evidence.experts import ExpertRating, anchoring
+from review.evidence.scorers import Judged
 
 
 def rated(answer: int, phase: str, value: float | None, **fields: object) -> ExpertRating:

@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 from evaluation.core.samples import Status
 from evaluation.models import Answer, MetricDefinition, Run
 from review.evidence.effective import NO_VALUE, Effective, Source, effective_values
-from review.evidence.judged import REPEATS_TIED
+from review.evidence.scorers import REPEATS_TIED
 from tests.factories import make_user
 from tests.review.builders import (
     FAILED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from review.evidence.exposures import expose, expose_answers, exposed
+from review.evidence.answers import expose, expose_answers, exposed
 from review.models import Exposure
 from review.queues.making import close
 from review.ratings.leases import assignment_ahead, next_assignment

@@ -8,8 +8,7 @@ from django.db import DatabaseError
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Nugget
 from evaluation.models import Context, Finding, Score
-from review.evidence.rated_claims import offered_parts
-from review.evidence.rating_input import Change, Given, PartGiven
+from review.evidence.rating_input import Change, Given, PartGiven, offered_parts
 from review.models import Assignment, Rating, RatingPart
 from review.ratings.card import claims_on_card
 from review.ratings.leases import next_assignment

@@ -18,11 +18,8 @@ from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.models import ReviewQueue
 from review.models.queue_spec import QueueSpec
-from review.plans.ahead import ReviewPlan, next_review
-from review.plans.design import design, expected_interval
-from review.plans.errors import errors_of
-from review.plans.goals import Staff, goals
-from review.plans.wording import guess_note, plan_sentence
+from review.plans.ahead import ReviewPlan, Staff, goals, guess_note, next_review, plan_sentence
+from review.plans.design import design, errors_of, expected_interval
 from review.queues.making import queue_preview
 from review.reports.gathering import gather
 from tests.factories import make_user

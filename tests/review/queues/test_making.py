@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import AnswerSet, AuditEvent, MetricDefinition
-from review.evidence.order import kept_apart, ring_offset, shuffle_keys
+from review.evidence.answers import kept_apart, ring_offset, shuffle_keys
 from review.models import ReviewItem, ReviewQueue
 from review.queues.making import shares
 from tests.factories import (

@@ -13,7 +13,7 @@ from evaluation.models import Run, Score
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.models.queue_spec import QueueSpec
-from review.plans.goals import Staff
+from review.plans.ahead import Staff
 from review.queues.making import QueuePreview, close, queue_preview
 from review.queues.sharing import picked
 from review.ratings.leases import next_assignment

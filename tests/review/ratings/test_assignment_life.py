@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from evaluation.core.errors import Refused
-from review.evidence.exposures import expose
+from review.evidence.answers import expose
 from review.evidence.rating_input import Change, Given
 from review.models import Assignment, Draft, Exposure, Rating, ReviewItem
 from review.ratings.leases import extend, loaded, next_assignment

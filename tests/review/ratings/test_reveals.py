@@ -9,7 +9,7 @@ import pytest
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Scale
 from evaluation.models import User
-from review.evidence.order import by_chance
+from review.evidence.answers import by_chance
 from review.evidence.rating_input import Change, Given, distance
 from review.models import Assignment, Exposure, Rating, ReviewQueue
 from review.ratings.leases import loaded, next_assignment

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
 from evaluation.models import User
-from review.evidence.exposures import expose
+from review.evidence.answers import expose
 from review.evidence.rating_input import Given
 from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
 from review.queues.making import close

@@ -16,7 +16,7 @@ from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, Preflight, Run, SystemVersion
 from review.comparisons.gating import GateAsked, gate_of
-from review.comparisons.versions import differing_versions
+from review.comparisons.values import differing_versions
 from review.comparisons.whole import compare
 from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary

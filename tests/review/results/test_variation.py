@@ -14,10 +14,10 @@ from django.utils.translation import override
 
 from evaluation.core.roles import Role
 from evaluation.models import Run, User
-from review.evidence.run_evidence import said_of
+from review.evidence.effective import said_of
 from review.results.variation import VariationMeasure, variation_from
 from review.statistics.agreement.variance import Missing, Source
-from review.statistics.precision.spending import Spend
+from review.statistics.precision import Spend
 from review.web.pages.agreement import ADVICE, NEEDS, SOURCES, variation_cards
 from tests.factories import make_user
 from tests.review.api.clients import Caller

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from review.statistics.agreement.pairs import Confusion, Pairs
+from review.statistics.agreement.layout import Confusion, Pairs
 
 
 def table(cells: Sequence[Sequence[float]], values: Sequence[float] | None = None) -> Confusion:

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from evaluation.core.registry import Scale
-from review.statistics.agreement.bootstrap import Resampling, bca_interval, folded, percentile_interval, resampler
-from review.statistics.agreement.clopper_pearson import clopper_pearson
+from review.statistics.agreement.bootstrap import (
+    Resampling,
+    bca_interval,
+    clopper_pearson,
+    folded,
+    percentile_interval,
+    resampler,
+)
 from review.statistics.agreement.pair import FEW_GROUPS_WARNING, compare
 
 YES_NO = Scale.parse("bool")

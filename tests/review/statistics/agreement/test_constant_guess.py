@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.core.registry import Scale
-from review.statistics.agreement.constant_guess import best_constant_guess
+from review.statistics.agreement.pair import best_constant_guess
 
 LEVELS = Scale.parse("1..5")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from review.statistics.agreement.correlation import kendall_tau_b, pearson, spearman
+from review.statistics.agreement.pair_statistics import kendall_tau_b, pearson, spearman
 from review.statistics.agreement.statistic import Undefined
 from tests.review.statistics.agreement.tables import pairs
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from evaluation.core.registry import Scale
-from review.statistics.agreement.alternative_annotator import alternative_annotator_test
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import NAMES
-from review.statistics.agreement.ceiling import ceiling
+from review.statistics.agreement.ceiling import alternative_annotator_test, ceiling
 from review.statistics.agreement.experts import compare_experts
-from review.statistics.agreement.rating import Rating, by_item, consensus
+from review.statistics.agreement.statistic import Rating, by_item, consensus
 
 LEVELS, YES_NO = Scale.parse("1..5"), Scale.parse("bool")
 

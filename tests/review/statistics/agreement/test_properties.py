@@ -15,12 +15,9 @@ from hypothesis import strategies as st
 from evaluation.core.registry import Scale
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import NAMES
-from review.statistics.agreement.constant_guess import best_constant_guess
 from review.statistics.agreement.experts import OVER_ALL, compare_experts
-from review.statistics.agreement.pair import compare
-from review.statistics.agreement.rating import Rating, period_names
-from review.statistics.agreement.reliability_curve import reliability_curve
-from review.statistics.agreement.spread import spread
+from review.statistics.agreement.pair import best_constant_guess, compare, reliability_curve, spread
+from review.statistics.agreement.statistic import Rating, period_names
 
 LEVELS, YES_NO, CLASSES, REALS = (Scale.parse(text) for text in ("1..5", "bool", "class a|b|c", "0..1:real"))
 SYMMETRIC = tuple(name for name in NAMES if name != "bias")

@@ -12,7 +12,7 @@ from evaluation.core.registry import Scale
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.experts import compare_experts
 from review.statistics.agreement.pair import compare
-from review.statistics.agreement.rating import Rating
+from review.statistics.agreement.statistic import Rating
 
 SIX_DIGITS = 1.01e-6
 LOOSELY = 0.025  # intervals depend on the random stream

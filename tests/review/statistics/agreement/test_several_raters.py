@@ -16,7 +16,7 @@ from review.statistics.agreement.kappa import (
     of_pair,
     of_units,
 )
-from review.statistics.agreement.rating import Rating
+from review.statistics.agreement.statistic import Rating
 from tests.review.statistics.agreement.tables import table
 
 # Four observers, twelve units, gaps: Krippendorff (2011), section C; also "raw4raters" of Gwet's handbook.

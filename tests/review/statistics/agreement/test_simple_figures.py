@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from review.statistics.agreement.classification import (
+from review.statistics.agreement.pair_statistics import (
     balanced_accuracy,
+    bias,
+    exact,
     f1,
+    mae,
     precision,
+    rmse,
     true_negative_rate,
     true_positive_rate,
+    within_one,
 )
-from review.statistics.agreement.distances import bias, exact, mae, rmse, within_one
 from tests.review.statistics.agreement.tables import pairs, table
 
 # 10 answers: experts reject 4 (judge accepts 1 of them) and accept 6 (judge rejects 2 of them)

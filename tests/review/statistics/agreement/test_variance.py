@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from review.statistics.agreement.variance import Missing, Observation, Source, variance_split
-from review.statistics.precision.spending import Spend, what_next
+from review.statistics.precision import Spend, what_next
 
 ANSWERS, REVIEWERS, TASTE, REST = Source.ANSWERS, Source.REVIEWERS, Source.TASTE, Source.REST
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from review.statistics.correction.interval import group_freedom
+from review.statistics.correction.outcome import group_freedom
 
 
 @pytest.mark.parametrize("groups", [3, 12, 150])

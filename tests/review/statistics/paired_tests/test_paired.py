@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from review.statistics.correction.outcome import Target
-from review.statistics.paired_tests.paired import PairedPart, paired_difference, paired_sum
-from review.statistics.paired_tests.tests import permutation_p
+from review.statistics.paired_tests.paired import PairedPart, paired_difference, paired_sum, permutation_p
 
 
 def test_difference_by_hand() -> None:

@@ -9,8 +9,8 @@ import pytest
 from review.statistics.correction.corrected import corrected
 from review.statistics.correction.outcome import Estimate, Target
 from review.statistics.paired_tests.gate import GateVerdict, Verdict, fail_under, max_drop, verdict_of
+from review.statistics.paired_tests.paired import corrected_difference, holm, mcnemar
 from review.statistics.paired_tests.ranking import Ranking, ranking, ranking_of_sums
-from review.statistics.paired_tests.tests import corrected_difference, holm, mcnemar
 from tests.review.statistics.correction.frames import half_labelled, yes_no
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from review.statistics.paired_tests.weight_sensitivity import weight_sensitivity
+from review.statistics.paired_tests.ranking import weight_sensitivity
 
 
 def test_the_weight_at_which_two_runs_change_places_by_hand() -> None:

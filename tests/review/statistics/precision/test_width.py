@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from review.statistics.precision.width import (
+from review.statistics.precision import (
     PlannedStratum,
     expected_difference,
     expected_half_width,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused
-from review.statistics.sampling.dealing import by_field, by_load, in_turn
+from review.statistics.sampling.draw import by_field, by_load, in_turn
 
 PEOPLE = st.integers(1, 6).flatmap(
     lambda count: st.tuples(st.just(list(range(count))), st.lists(st.integers(1, count), max_size=40))

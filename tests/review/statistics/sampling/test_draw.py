@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused
 from review.statistics.sampling.draw import draw
-from review.statistics.sampling.member import Drawn, DrawParams, Member, Strategy
-from review.statistics.sampling.stratify import FAILED, stratify
+from review.statistics.sampling.member import FAILED, Drawn, DrawParams, Member, Strategy, stratify
 
 
 def frame(size: int = 40, failed: int = 3) -> list[Member]:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from review.statistics.sampling.draw import draw
-from review.statistics.sampling.member import Drawn, Member
-from review.statistics.sampling.union import union_probability, united
+from review.statistics.sampling.member import Drawn, Member, union_probability, united
 
 probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=5)
 

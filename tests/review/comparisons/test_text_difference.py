@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from review.statistics.paired_tests.text_difference import MOST_WORDS, Change, Stretch, text_difference
+from review.comparisons.answers import MOST_WORDS, Change, Stretch, text_difference
 
 SAME, REMOVED, ADDED = Change.SAME, Change.REMOVED, Change.ADDED
 

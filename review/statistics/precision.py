@@ -1,17 +1,16 @@
-"""What earlier ratings tell a planner: how far the experts are from the judge, by stratum.
-
-How many labels give an interval of a wanted width or show a wanted difference, and what a number of them gives.
-"""
+"""How many labels give an interval of a wanted width or show a wanted difference, and what to spend on next."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from evaluation.core.errors import Refused
-from review.statistics.correction.assess import LEAST_LABELS
-from review.statistics.correction.influence import t_quantile
+from review.statistics.agreement.variance import Source, VarianceSplit
+from review.statistics.correction.frame import LEAST_LABELS
+from review.statistics.correction.outcome import t_quantile
 from review.statistics.paired_tests.paired import POWER
 from review.statistics.sampling.draw import allocate
 
@@ -199,3 +198,44 @@ def _freedom(strata: Sequence[PlannedStratum], counts: Mapping[str, int], slopes
 def _allocated(strata: Sequence[PlannedStratum], labels: int) -> dict[str, int]:
     deviations = {one.name: one.deviation for one in strata}
     return allocate({one.name: one.size for one in strata}, labels, 2, deviations)
+
+
+class Spend(StrEnum):
+    """What more can be had of."""
+
+    QUESTIONS = "questions"
+    REVIEWERS = "reviewers"
+    RATINGS = "ratings"  # more ratings, best of answers that nobody has rated
+    REPEATS = "repeats"  # more judgements of each answer by the judge
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What each kind of spending could take off the variance of a mean, as shares that sum to 1; ``first`` is the
+    largest, ``None`` where nothing varies or nothing is known. Doubling what it names takes away half of its share."""
+
+    shares: Mapping[Spend, float]
+    first: Spend | None
+
+
+def what_next(split: VarianceSplit) -> Advice:
+    """The parts of the variance of a corrected mean over answers like these by people like these: the answers'
+    differences over the answers judged, leniency over the reviewers, the judge's error over the answers rated, taste
+    and rest over the ratings, the judge's noise over its scores (the design study of generalizability theory;
+    R. L. Brennan, 2001, Generalizability Theory, 4). A source that is not known counts for nothing: the overlap or the
+    repeats that would tell it come first, and are named where it is reported."""
+    of, design = split.variances, split.design
+    if not design.answers:
+        return Advice({}, None)
+    ratings = design.answers * design.ratings
+    parts = {
+        Spend.QUESTIONS: of.get(Source.ANSWERS, 0.0) / max(design.answers, design.judged),
+        Spend.REVIEWERS: of.get(Source.REVIEWERS, 0.0) / max(1, design.reviewers),
+        Spend.RATINGS: of.get(Source.JUDGE, 0.0) / design.answers
+        + (of.get(Source.TASTE, 0.0) + of.get(Source.REST, 0.0)) / ratings,
+        Spend.REPEATS: of.get(Source.NOISE, 0.0) / max(1.0, design.judged * design.repeats),
+    }
+    total = sum(parts.values())
+    if total <= 0:
+        return Advice({}, None)
+    return Advice({spend: part / total for spend, part in parts.items()}, max(parts, key=lambda spend: parts[spend]))

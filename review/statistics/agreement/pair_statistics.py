@@ -1,18 +1,75 @@
-"""Correlation of judge and expert.
-
-Pearson's correlation.
-
-Spearman's rank correlation.
-
-Kendall's tau-b.
-"""
+"""What a judge is beside the experts: distances, correlations, and errors of passing and failing."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from review.statistics.agreement.pairs import ROUNDING, Pairs
+from review.statistics.agreement.layout import ROUNDING, Confusion, Pairs
 from review.statistics.agreement.statistic import Array, Figures, Indices, ratio
+
+
+def bias(pairs: Pairs) -> Figures:
+    """The mean of ``judge - expert`` in units of the scale; positive where the judge is more generous."""
+    return ratio(pairs.weight @ (pairs.judge - pairs.expert), pairs.total)
+
+
+def mae(pairs: Pairs) -> Figures:
+    """The mean of ``|judge - expert|`` in units of the scale, with the experts' unrounded mean; 0 is best."""
+    return ratio(pairs.weight @ np.abs(pairs.judge - pairs.expert), pairs.total)
+
+
+def rmse(pairs: Pairs) -> Figures:
+    """The root of the mean of ``(judge - expert)^2`` in units of the scale; large errors weigh more than in the MAE."""
+    squared = ratio(pairs.weight @ np.square(pairs.judge - pairs.expert), pairs.total)
+    return Figures(np.sqrt(squared.values), squared.defined)
+
+
+def exact(table: Confusion) -> Figures:
+    """The share of pairs with the same category, 0 to 1: ``sum_i c_ii / sum_ij c_ij``."""
+    return ratio(np.trace(table.cells, axis1=-2, axis2=-1), table.total)
+
+
+def within_one(table: Confusion) -> Figures:
+    """The share of pairs whose values differ by at most 1, 0 to 1."""
+    near = table.distances() <= 1.0
+    return ratio(np.asarray((table.cells * near).sum(axis=(-2, -1))), table.total)
+
+
+def true_positive_rate(table: Confusion) -> Figures:
+    """Of the answers acceptable to the experts, the share the judge accepts: ``TP / (TP + FN)``, 0 to 1.
+
+    Undefined where the experts accepted none. The table has two categories, the second being acceptable.
+    """
+    return ratio(table.cells[..., 1, 1], table.expert_totals[..., 1])
+
+
+def true_negative_rate(table: Confusion) -> Figures:
+    """Of the answers the experts rejected, the share the judge rejects: ``TN / (TN + FP)``, 0 to 1.
+
+    Undefined where the experts rejected none. The table has two categories, the second being acceptable.
+    """
+    return ratio(table.cells[..., 0, 0], table.expert_totals[..., 0])
+
+
+def precision(table: Confusion) -> Figures:
+    """Of the answers the judge accepts, the share acceptable to the experts: ``TP / (TP + FP)``, 0 to 1.
+
+    Undefined where the judge accepted none. The table has two categories, the second being acceptable.
+    """
+    return ratio(table.cells[..., 1, 1], table.judge_totals[..., 1])
+
+
+def f1(table: Confusion) -> Figures:
+    """Harmonic mean of precision and recall, 0 to 1: ``2 TP / (2 TP + FP + FN)``; undefined where nobody accepted
+    anything. The table has two categories, the second being acceptable."""
+    return ratio(2.0 * table.cells[..., 1, 1], np.asarray(table.expert_totals[..., 1] + table.judge_totals[..., 1]))
+
+
+def balanced_accuracy(table: Confusion) -> Figures:
+    """Mean of the true positive and the true negative rate, 0 to 1, 0.5 as by chance; undefined where the experts
+    used one class only. The table has two categories, the second being acceptable."""
+    positive, negative = true_positive_rate(table), true_negative_rate(table)
+    return Figures((positive.values + negative.values) / 2.0, positive.defined & negative.defined)
 
 
 def pearson(pairs: Pairs) -> Figures:
