@@ -1,7 +1,5 @@
 """The back office: Django's admin with access by project role instead of the staff flag."""
 
-from __future__ import annotations
-
 from django.contrib.admin.apps import AdminConfig
 
 

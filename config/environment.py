@@ -1,7 +1,5 @@
 """Typed reading of the environment: every setting Concord knows, its default and what it means, in one place."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from pathlib import Path
@@ -22,11 +20,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "ALLOWED_HOSTS": (list, [], "Host names the site answers to; required when DEBUG is off."),
     "TIME_ZONE": (str, "UTC", "Time zone of dates on pages."),
     "LANGUAGE_CODE": (str, "en", "Language of pages for people who chose none: `en` or `ko`."),
-    "EMAIL_URL": (
-        str,
-        "",
-        "Mail server, such as `smtp+tls://user:password@mail.example:587`; empty: no mails.",
-    ),
+    "EMAIL_URL": (str, "", "Mail server, such as `smtp+tls://user:password@mail.example:587`; empty: no mails."),
     "DEFAULT_FROM_EMAIL": (str, "concord@localhost", "Sender of mails."),
     "CONCORD_SITE_URL": (str, "", "Address of the site, as `https://concord.example`: for links in mails and forms."),
     "CONCORD_REMIND_HOURS": (list, ["72", "24"], "Hours before a queue's deadline at which reviewers are reminded."),

@@ -1,7 +1,5 @@
 """Structured logs: one JSON object a line, with the run and unit a message is about."""
 
-from __future__ import annotations
-
 import json
 import logging
 

@@ -1,7 +1,6 @@
-"""What goes around every request: what is said while the database takes no writing or somebody asked too often, the way
-back to a form's page after logging in, and texts without U+0000, which PostgreSQL does not store."""
-
-from __future__ import annotations
+"""What goes around every request: the person's language, what is said while the database takes no writing or somebody
+asked too often, the way back to a form's page after logging in, and texts without U+0000, which PostgreSQL does not
+store."""
 
 import logging
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.shortcuts import render, resolve_url
 from django.template.loader import render_to_string
+from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from evaluation.core.errors import Refused, TooOften
@@ -33,6 +33,22 @@ class Middleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """The answer to the request."""
         return self.get_response(request)
+
+
+class LanguageMiddleware(Middleware):
+    """Activates the language and time zone of the person: their choice, else that of the cookie set by the language
+    switch, else the browser's."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        known = dict(settings.LANGUAGES)
+        chosen = getattr(request.user, "language", "") or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
+        language = chosen if chosen in known else translation.get_language_from_request(request)
+        zone = getattr(request.user, "time_zone", "") or settings.TIME_ZONE
+        with translation.override(language), timezone.override(zone):
+            request.LANGUAGE_CODE = translation.get_language() or settings.LANGUAGE_CODE
+            response = self.get_response(request)
+            response.headers.setdefault("Content-Language", request.LANGUAGE_CODE)
+            return response
 
 
 class UnwritableMiddleware(Middleware):

@@ -1,7 +1,5 @@
 """The frame around every page: navigation, language switch and the person's menu, as one typed object."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.conf import settings

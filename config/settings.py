@@ -1,7 +1,5 @@
 """Django settings; every value that differs between installations comes from ``config/environment.py``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from csp.constants import NONE, SELF
@@ -43,7 +41,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "evaluation.web.language.LanguageMiddleware",
+    "config.middleware.LanguageMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -67,9 +65,9 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "django.template.context_processors.i18n",
                 "config.navigation.frame",
-            ],
+            ]
         },
-    },
+    }
 ]
 
 DATABASES = {"default": database(VAR_DIR)}
@@ -105,7 +103,7 @@ STORAGES = {
 }
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
-SESSION_ENGINE = "evaluation.accounts.sessions"
+SESSION_ENGINE = "evaluation.accounts.logging_in"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
 X_FRAME_OPTIONS = "DENY"
@@ -143,18 +141,18 @@ Q_CLUSTER = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "evaluation.api.authentication.TokenAuthentication",
+        "evaluation.api.requests.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": [
-        "evaluation.api.parsers.StrictJSON",
-        "evaluation.api.parsers.FormWithFile",
+        "evaluation.api.requests.StrictJSON",
+        "evaluation.api.requests.FormWithFile",
         "rest_framework.parsers.FormParser",
     ],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_PAGINATION_CLASS": "evaluation.api.pages.Pages",
+    "DEFAULT_PAGINATION_CLASS": "evaluation.api.requests.Pages",
     "PAGE_SIZE": 50,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "evaluation.api.errors.handle",
@@ -165,10 +163,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Concord",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "evaluation.api.schema.describe_errors",
-    ],
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "evaluation.api.errors.describe_errors"],
     "ENUM_NAME_OVERRIDES": {"RunStatusEnum": "evaluation.models.runs.Run.State"},
 }
 
@@ -227,10 +222,7 @@ LOGGING = {
         "json": {"()": "config.logs.JsonLines"},
     },
     "handlers": {
-        "console": {
-            "class": "logging.StreamHandler",
-            "formatter": "json" if read("CONCORD_JSON_LOGS") else "plain",
-        }
+        "console": {"class": "logging.StreamHandler", "formatter": "json" if read("CONCORD_JSON_LOGS") else "plain"}
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {

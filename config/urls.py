@@ -1,11 +1,9 @@
 """All addresses of the site."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
-from evaluation.api.unknown import unknown
+from evaluation.api.errors import unknown
 from evaluation.work.plugins import extras
 
 

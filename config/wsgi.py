@@ -5,8 +5,6 @@ HTTP/1.1 then closes the connection without having said so, and the client loses
 file is too large) or its next request.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """System checks of our own; the database ones run with ``check --database default`` and before migrations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A connection that is kept may have ended meanwhile: a server was restarted, an a
 with ``SELECT 1`` before a request uses it. The end of a connection can be read from its socket, which needs no answer.
 """
 
-from __future__ import annotations
-
 import select
 
 from django.db.backends.postgresql import base

@@ -7,8 +7,6 @@ transaction has begun, and loses it with its process. Writers that know of no tu
 as ever.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time

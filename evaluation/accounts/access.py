@@ -1,20 +1,21 @@
 """Who may do what. Fetch and authorise in one call: the only way views and endpoints get hold of a row.
 
-A stranger to a project is told that there is nothing (404); a member whose roles do not allow the action is
-refused (403).
+A stranger to a project is told that there is nothing (404); a member whose roles do not allow the action is refused
+(403). Views for people who are logged in say here which methods they take.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import Http404
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation.core.roles import ALLOWED, Action, Role, allowed
 from evaluation.models import (
@@ -141,3 +142,31 @@ def values_shown(user: Person, answer_ids: Collection[int], via: str) -> None:
     The human half keeps the list of who is no longer blind; the setting ``CONCORD_VALUES_SHOWN`` names its function."""
     keep: Callable[[Person, Collection[int], str], None] = import_string(settings.CONCORD_VALUES_SHOWN)
     keep(user, answer_ids, via)
+
+
+View = TypeVar("View", bound=Callable[..., HttpResponseBase])
+
+
+def person(request: HttpRequest) -> User:
+    """The user of a request that only logged-in people make.
+
+    :raises PermissionDenied: for anybody else.
+    """
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
+
+
+def signed_in_get(view: View) -> View:
+    """A view that only shows: GET and HEAD."""
+    return login_required(require_safe(view))
+
+
+def signed_in_post(view: View) -> View:
+    """A view that only does: POST."""
+    return login_required(require_POST(view))
+
+
+def signed_in_form(view: View) -> View:
+    """A view that shows a form and takes it: GET, HEAD and POST."""
+    return login_required(require_http_methods(["GET", "HEAD", "POST"])(view))

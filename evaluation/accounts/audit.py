@@ -1,7 +1,5 @@
 """The audit log: a chain in which every event covers the one before it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

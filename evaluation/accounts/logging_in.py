@@ -1,26 +1,62 @@
-"""Logging in by name and password, with a limit on failed attempts.
+"""Logging in by name and password, and who is asking, looked up before anything else by statements
+(``storage/statements.py`` says why). Sessions are Django's, in the database.
 
-Failed attempts to log in, and when somebody has to wait: kept in the database, so that every web process counts.
-
-Names and addresses are kept as keyed hashes only, for a day. Ten failures of one name from one address within fifteen
-minutes, or fifty of one name from anywhere, and the name has to wait until the oldest of them is that old. A right
-password does not help meanwhile; it is not even looked at.
+Failed attempts are kept in the database, so that every web process counts, names and addresses as keyed hashes only,
+for a day. Ten failures of one name from one address within fifteen minutes, or fifty of one name from anywhere, and
+the name has to wait until the oldest of them is that old. A right password does not help meanwhile; it is not even
+looked at.
 """
 
-from __future__ import annotations
-
+import hashlib
 import math
+import secrets
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.backends import ModelBackend
+from django.contrib.sessions.backends import db
+from django.contrib.sessions.models import Session
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from evaluation.accounts.sessions import USER
-from evaluation.models import FailedLogin, User
+from evaluation.models import ApiToken, FailedLogin, User
+from evaluation.storage.statements import Statement
+
+#: A session that has not expired.
+SESSION = Statement(
+    "SELECT {s} FROM django_session s WHERE s.session_key = %(key)s AND s.expire_date > %(now)s", s=Session
+)
+USER = Statement("SELECT {u} FROM evaluation_user u WHERE u.id = %(user)s", u=User)
+#: A token by its hash, whatever its state, with its owner.
+TOKEN = Statement(
+    "SELECT {t}, {u} FROM evaluation_apitoken t JOIN evaluation_user u ON u.id = t.user_id WHERE t.sha256 = %(sha256)s",
+    t=ApiToken,
+    u=User,
+)
+
+
+class SessionStore(db.SessionStore):
+    """As Django's own; ended sessions are gone at once, because nothing is kept between requests."""
+
+    def _get_session_from_db(self) -> Session | None:
+        row = SESSION.first(key=self.session_key, now=timezone.now())
+        if row is None:
+            self._session_key = None
+            return None
+        session: Session = row[0]
+        return session
+
+
+PREFIX = "concord_"
+
+
+def new_token() -> tuple[str, str]:
+    """A token of 256 random bits, and its SHA-256 as the table keeps it."""
+    text = PREFIX + secrets.token_urlsafe(32)
+    return text, hashlib.sha256(text.encode()).hexdigest()
+
 
 WINDOW = timedelta(minutes=15)
 KEPT = timedelta(days=1)

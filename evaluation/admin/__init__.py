@@ -2,4 +2,4 @@
 
 from evaluation.admin import criteria, people, runs, versions
 
-__all__ = ["criteria", "endpoints", "people", "questions", "runs", "versions"]
+__all__ = ["criteria", "people", "runs", "versions"]

@@ -1,10 +1,9 @@
 """Custom criteria: an evaluator drafts, a lead activates. A version never changes; an edit is the next one."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -15,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access
-from evaluation.accounts.signed_in import person
+from evaluation.accounts.access import person
 from evaluation.admin.versions import VersionAdmin
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
@@ -34,7 +33,7 @@ from evaluation.criteria.services import (
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion
 from evaluation.web.forms import CriterionForm, filled
-from evaluation.web.pages import STATES, Choices, CriterionPreview, TrialView, criterion_page, preview_of, trial_view
+from evaluation.web.pages import STATES, Choices, CriterionPage, preview_of, state_of
 from evaluation.wording.messages import explain_refusal
 
 MOST_OFFERED = 20  # answer sets and judges to choose from, the newest first
@@ -82,11 +81,9 @@ class CriterionVersionAdmin(VersionAdmin):
         return str(row.criterion.project)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Only projects in which the person may draft."""
+        """With the project filled in where there is one only."""
         form = super().get_form(request, obj, change, **kwargs)
-        field = form.base_fields.get("project")
-        if isinstance(field, forms.ModelChoiceField):
-            field.queryset = access.projects_with(request.user, Action.EVALUATE)
+        if field := form.base_fields.get("project"):
             field.initial = field.queryset.first() if field.queryset.count() == 1 else None
         return form
 
@@ -121,21 +118,17 @@ class CriterionVersionAdmin(VersionAdmin):
     def activate_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Put the version in force."""
         row = access.fetch(CriterionVersion.objects.all(), request.user, Action.ACTIVATE, pk, path=OF_PROJECT)
-        try:
+        with _refusals(request):
             activate(row, by=person(request))
             messages.success(request, gettext("%(version)s is in force now.") % {"version": row})
-        except Refused as refused:
-            messages.error(request, explain_refusal(refused))
         return _back_to(row)
 
     def deactivate_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Take the criterion out of force."""
         row = access.fetch(CriterionVersion.objects.all(), request.user, Action.ACTIVATE, pk, path=OF_PROJECT)
-        try:
+        with _refusals(request):
             deactivate(row.criterion, by=person(request))
             messages.success(request, gettext("%(name)s is out of force. Its scores stay.") % {"name": row.criterion})
-        except Refused as refused:
-            messages.error(request, explain_refusal(refused))
         return _back_to(row)
 
     def try_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -149,36 +142,34 @@ class CriterionVersionAdmin(VersionAdmin):
             found = sample_answers(row, answers, 1)
             rubric = draft_rubric(row, judge.language)
             shown = preview_of(found[0], preview(rubric, found[0], judge)) if found else None
-            return self._page(request, row, shown=shown)
-        try:
-            trial = try_out(row, judge, sample_answers(row, answers), by=person(request))
-        except Refused as refused:
-            messages.error(request, explain_refusal(refused))
-            return _back_to(row)
-        return self._page(request, row, tried=trial_view(trial))
+            return self._page(request, row, preview=shown)
+        with _refusals(request):
+            return self._page(request, row, trial=try_out(row, judge, sample_answers(row, answers), by=person(request)))
+        return _back_to(row)
 
-    def _page(
-        self,
-        request: HttpRequest,
-        row: CriterionVersion,
-        *,
-        shown: CriterionPreview | None = None,
-        tried: TrialView | None = None,
-    ) -> HttpResponse:
+    def _page(self, request: HttpRequest, row: CriterionVersion, **tried: Any) -> HttpResponse:
+        """``tried``: the ``preview`` or the ``trial``."""
         project = row.criterion.project_id
-        page = criterion_page(
+        page = CriterionPage(
             row,
-            standing(row.criterion),
+            state_of(row.pk, standing(row.criterion), row.events.exists()),
             list(row.criterion.versions.order_by("-version")),
             _choices(row, request.POST),
-            ever=row.events.exists(),
             leads=access.may(request.user, project, Action.ACTIVATE),
-            drafts=access.may(request.user, project, Action.EVALUATE),
-            preview=shown,
-            trial=tried,
+            may_draft=access.may(request.user, project, Action.EVALUATE),
+            **tried,
         )
         context = {**self.admin_site.each_context(request), "page": page, "opts": self.opts, "title": str(row)}
         return render(request, "admin/criterion.html", context)
+
+
+@contextmanager
+def _refusals(request: HttpRequest) -> Iterator[None]:
+    """Says why something was refused."""
+    try:
+        yield
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
 
 
 def _chosen(row: CriterionVersion, asked: Any) -> tuple[AnswerSet | None, JudgeVersion]:
@@ -186,9 +177,8 @@ def _chosen(row: CriterionVersion, asked: Any) -> tuple[AnswerSet | None, JudgeV
     project = row.criterion.project
     answers = AnswerSet.objects.filter(project=project, pk=whole_number(asked.get("answers", ""), 18) or 0).first()
     judges = JudgeVersion.objects.filter(project=project).select_related("endpoint")
-    return answers, judges.filter(pk=whole_number(asked.get("judge", ""), 18) or 0).first() or baseline_judge(
-        project, "en"
-    )
+    judge = judges.filter(pk=whole_number(asked.get("judge", ""), 18) or 0).first()
+    return answers, judge or baseline_judge(project, "en")
 
 
 def _choices(row: CriterionVersion, asked: Any) -> Choices:

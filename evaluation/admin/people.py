@@ -4,8 +4,6 @@ An administrator of a project who is not the site's (a superuser) manages people
 anybody a superuser nor touch one: that would be a way to every other project.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import access
-from evaluation.accounts.sessions import new_token
+from evaluation.accounts.logging_in import new_token
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
 from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User

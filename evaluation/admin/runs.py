@@ -1,7 +1,5 @@
 """Question sets, systems, answers and runs, looked at here and driven from their pages; and judges' endpoints."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

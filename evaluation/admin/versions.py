@@ -1,8 +1,6 @@
 """Versions of judges, rubrics and profiles: never changed; what is entered makes the next version, or selects the
 one that has the same content."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml
@@ -14,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import access
-from evaluation.accounts.signed_in import person
+from evaluation.accounts.access import person
 from evaluation.admin.rights import ReadOnlyAdmin
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, UnknownName
@@ -37,6 +35,14 @@ class VersionAdmin(ReadOnlyAdmin):
     def make(self, request: HttpRequest, form: Any) -> Any:
         """The version that the valid form asks for."""
         raise NotImplementedError
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Only projects in which the person may draft."""
+        form = super().get_form(request, obj, change, **kwargs)
+        field = form.base_fields.get("project")
+        if isinstance(field, forms.ModelChoiceField):
+            field.queryset = access.projects_with(request.user, Action.EVALUATE)
+        return form
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """The form's own fields when adding; the columns when looking."""
@@ -213,21 +219,9 @@ class ProfileVersionAdmin(VersionAdmin):
     list_display = ("name", "version", "project", "created_at", "created_by")
     list_filter = ("project",)
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Only projects in which the person may draft profiles."""
-        form = super().get_form(request, obj, change, **kwargs)
-        field = form.base_fields.get("project")
-        if isinstance(field, forms.ModelChoiceField):
-            field.queryset = access.projects_with(request.user, Action.EVALUATE)
-        return form
-
     def make(self, request: HttpRequest, form: Any) -> ProfileVersion:
         """The profile version of the text."""
-        return save_profile(
-            form.cleaned_data["project"],
-            form.cleaned_data["text"],
-            person(request),
-        )
+        return save_profile(form.cleaned_data["project"], form.cleaned_data["text"], person(request))
 
     def values_of(self, row: ProfileVersion) -> dict[str, Any]:
         """Its project and text."""

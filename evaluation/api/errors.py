@@ -1,18 +1,21 @@
-"""REST errors: our own errors become clear 4xx answers; everything else stays DRF's."""
-
-from __future__ import annotations
+"""REST errors: our own become clear 4xx answers, everything else stays DRF's; what the OpenAPI document is told of them
+and of tokens."""
 
 from typing import Any
 
-from rest_framework import serializers
+from django.http import HttpRequest, JsonResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.response import Response
+from rest_framework.serializers import CharField, DictField, IntegerField, Serializer
 from rest_framework.views import exception_handler
 
 from evaluation.core.errors import InvalidFile, Refused, TooOften, UnknownName
 from evaluation.wording.messages import explain, explain_refusal
 
 
-class SentenceField(serializers.CharField):
+class SentenceField(CharField):
     """A problem or remark in a sentence in the caller's language."""
 
     def to_representation(self, value: Any) -> str:
@@ -20,14 +23,14 @@ class SentenceField(serializers.CharField):
         return explain(value)
 
 
-class ProblemSerializer(serializers.Serializer[Any]):
+class ProblemSerializer(Serializer[Any]):
     """A problem or remark about a file."""
 
-    code = serializers.CharField()
-    file = serializers.CharField(allow_blank=True)
-    line = serializers.IntegerField(allow_null=True)
-    field = serializers.CharField(allow_blank=True)
-    params = serializers.DictField()
+    code = CharField()
+    file = CharField(allow_blank=True)
+    line = IntegerField(allow_null=True)
+    field = CharField(allow_blank=True)
+    params = DictField()
     message = SentenceField(source="*")
 
 
@@ -45,3 +48,44 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, UnknownName):
         return Response({"detail": str(error), "known": error.known}, status=400)
     return exception_handler(error, context)
+
+
+@csrf_exempt
+def unknown(request: HttpRequest, rest: str = "") -> JsonResponse:
+    """404 with a hint. There is nothing to protect here, so programs without a CSRF token get it too."""
+    return JsonResponse({"detail": _("There is nothing here. Addresses end with a slash.")}, status=404)
+
+
+ERRORS = {
+    "400": "A parameter, a field or a file is refused; the body says which and why.",
+    "401": "No token, or one that is unknown, expired or revoked.",
+    "403": "The role or the token does not allow it.",
+    "404": "There is no such thing, or none the caller may know of.",
+}
+WRITING_ERRORS = {
+    "409": "The present state does not allow it; the body holds a code and a sentence.",
+    "413": "The body is larger than allowed.",
+    "415": "Bodies of this type are not read here.",
+}
+
+
+class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How a token is sent."""
+
+    target_class = "evaluation.api.requests.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """The scheme as OpenAPI names it."""
+        return {"type": "http", "scheme": "bearer"}
+
+
+def describe_errors(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
+    """Add the answers that every endpoint may give to the schema (a postprocessing hook of drf-spectacular)."""
+    content: dict[str, Any] = {"application/json": {"schema": {}}}
+    for operations in result.get("paths", {}).values():
+        for method, operation in operations.items():
+            possible = ERRORS if method == "get" else ERRORS | WRITING_ERRORS
+            for status, description in possible.items():
+                operation["responses"].setdefault(status, {"description": description, "content": content})
+    return result

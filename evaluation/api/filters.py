@@ -1,7 +1,5 @@
 """The filters of REST lists: declared one by one, by exact values, so that no query reaches beyond its table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _

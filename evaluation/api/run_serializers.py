@@ -8,9 +8,20 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.reverse import reverse
+from rest_framework.serializers import (
+    BooleanField,
+    CharField,
+    ChoiceField,
+    DateTimeField,
+    DecimalField,
+    DictField,
+    FloatField,
+    IntegerField,
+    ListField,
+    Serializer,
+)
 
 from evaluation.models import Answer, JudgeBatch, Run
 from evaluation.runs.progress import Progress, Spending, progress, progress_by_run, spending_by_rubric
@@ -118,7 +129,7 @@ class Result:
         return self.answer.text if self.answer.status == "ok" else None
 
 
-class ReasonField(serializers.CharField):
+class ReasonField(CharField):
     """Why there is no value, in a sentence in the caller's language; null where nothing is wrong."""
 
     def __init__(self, **options: Any) -> None:
@@ -129,121 +140,119 @@ class ReasonField(serializers.CharField):
         return explain_reason(value) if value else None
 
 
-class SpendingSerializer(serializers.Serializer[Spending]):
+class SpendingSerializer(Serializer[Spending]):
     """What calls cost in US dollars: ``cost`` is a lower bound while ``unknown_costs`` is above 0. ``cached`` calls
     were answered from the ledger; ``saved`` is what those replies had cost, a lower bound while ``unknown_savings`` is
     above 0."""
 
-    calls = serializers.IntegerField()
-    cost = serializers.DecimalField(source="known", max_digits=16, decimal_places=8)
-    unknown_costs = serializers.IntegerField(source="unknown_calls")
-    cached = serializers.IntegerField(source="hits")
-    saved = serializers.DecimalField(max_digits=16, decimal_places=8)
-    unknown_savings = serializers.IntegerField(source="unpriced_hits")
+    calls = IntegerField()
+    cost = DecimalField(source="known", max_digits=16, decimal_places=8)
+    unknown_costs = IntegerField(source="unknown_calls")
+    cached = IntegerField(source="hits")
+    saved = DecimalField(max_digits=16, decimal_places=8)
+    unknown_savings = IntegerField(source="unpriced_hits")
 
 
-class ProgressSerializer(serializers.Serializer[Progress]):
+class ProgressSerializer(Serializer[Progress]):
     """How far a run is, and what its calls cost, those of preflight and embeddings included."""
 
-    calls = serializers.IntegerField(source="spent.calls")
-    cost = serializers.DecimalField(source="spent.known", max_digits=16, decimal_places=8)
-    unknown_costs = serializers.IntegerField(source="spent.unknown_calls")
-    cached = serializers.IntegerField(source="spent.hits")
-    saved = serializers.DecimalField(source="spent.saved", max_digits=16, decimal_places=8)
-    unknown_savings = serializers.IntegerField(source="spent.unpriced_hits")
-    total = serializers.IntegerField()
-    ended = serializers.IntegerField()
-    failed = serializers.IntegerField()
-    share = serializers.FloatField(min_value=0, max_value=1)
-    seconds_left = serializers.FloatField(allow_null=True)
+    calls = IntegerField(source="spent.calls")
+    cost = DecimalField(source="spent.known", max_digits=16, decimal_places=8)
+    unknown_costs = IntegerField(source="spent.unknown_calls")
+    cached = IntegerField(source="spent.hits")
+    saved = DecimalField(source="spent.saved", max_digits=16, decimal_places=8)
+    unknown_savings = IntegerField(source="spent.unpriced_hits")
+    total = IntegerField()
+    ended = IntegerField()
+    failed = IntegerField()
+    share = FloatField(min_value=0, max_value=1)
+    seconds_left = FloatField(allow_null=True)
 
 
-class RunSummarySerializer(serializers.Serializer[Any]):
+class RunSummarySerializer(Serializer[Any]):
     """A run in a list, and the reply to whoever starts or steers one."""
 
-    id = serializers.IntegerField(source="run.pk")
-    project = serializers.IntegerField(source="run.project_id")
-    name = serializers.CharField(source="run.name", allow_blank=True)
-    dataset_id = serializers.IntegerField(
-        source="run.answer_set.question_set_id", help_text="id of the question set's version"
-    )
-    answer_set = serializers.IntegerField(source="run.answer_set_id")
-    profile = serializers.CharField(source="run.profile_version", help_text="name and version")
-    status = serializers.ChoiceField(source="run.state", choices=Run.State.choices)
-    k = serializers.IntegerField(source="config.k")
-    evaluation_type = serializers.ChoiceField(source="config.evaluation_type", choices=["full_rag", "retrieval_only"])
+    id = IntegerField(source="run.pk")
+    project = IntegerField(source="run.project_id")
+    name = CharField(source="run.name", allow_blank=True)
+    dataset_id = IntegerField(source="run.answer_set.question_set_id", help_text="id of the question set's version")
+    answer_set = IntegerField(source="run.answer_set_id")
+    profile = CharField(source="run.profile_version", help_text="name and version")
+    status = ChoiceField(source="run.state", choices=Run.State.choices)
+    k = IntegerField(source="config.k")
+    evaluation_type = ChoiceField(source="config.evaluation_type", choices=["full_rag", "retrieval_only"])
     error_message = ReasonField(source="run.reason")
     progress = ProgressSerializer()
-    links = serializers.DictField(child=serializers.CharField())
-    created_at = serializers.DateTimeField(source="run.created_at", default_timezone=UTC)
+    links = DictField(child=CharField())
+    created_at = DateTimeField(source="run.created_at", default_timezone=UTC)
 
 
-class FiguresSerializer(serializers.Serializer[MetricFigures]):
+class FiguresSerializer(Serializer[MetricFigures]):
     """A metric over the run, on its own scale, by rules and the primary judge alone."""
 
-    mean = serializers.FloatField(allow_null=True)
-    scored = serializers.IntegerField()
-    failed = serializers.IntegerField()
-    not_applicable = serializers.IntegerField()
+    mean = FloatField(allow_null=True)
+    scored = IntegerField()
+    failed = IntegerField()
+    not_applicable = IntegerField()
 
 
-class MeanField(serializers.FloatField):
+class MeanField(FloatField):
     """The mean of a metric over the run; null where the run does not compute it."""
 
     def __init__(self, metric: str) -> None:
         super().__init__(source=f"means.{metric}.mean", allow_null=True)
 
 
-class RetrievalSerializer(serializers.Serializer[RunWhole]):
+class RetrievalSerializer(Serializer[RunWhole]):
     """The means of source 002's retrieval metrics; null where the run does not compute them."""
 
     precision_at_k = MeanField("precision_at_k")
     recall_at_k = MeanField("recall_at_k")
     hit_rate_at_k = MeanField("hit_at_k")
     mrr = MeanField("reciprocal_rank")
-    k = serializers.IntegerField(source="config.k")
+    k = IntegerField(source="config.k")
 
 
-class ResultSerializer(serializers.Serializer[Result]):
+class ResultSerializer(Serializer[Result]):
     """One answer with source 002's values; null where there is none."""
 
-    id = serializers.IntegerField(source="answer.pk", help_text="of the answer")
-    test_case_id = serializers.CharField(source="answer.question.external_id", help_text="the question's own id")
-    sample = serializers.IntegerField(source="answer.sample")
-    retrieved_chunk_ids = serializers.ListField(source="retrieved", child=serializers.CharField(), allow_null=True)
-    precision = serializers.FloatField(source="values.precision", allow_null=True)
-    recall = serializers.FloatField(source="values.recall", allow_null=True)
-    hit = serializers.BooleanField(source="values.hit", allow_null=True)
-    reciprocal_rank = serializers.FloatField(source="values.reciprocal_rank", allow_null=True)
-    generated_answer = serializers.CharField(source="text", allow_null=True)
-    faithfulness = serializers.FloatField(source="values.faithfulness", allow_null=True)
-    answer_relevancy = serializers.FloatField(source="values.answer_relevancy", allow_null=True)
+    id = IntegerField(source="answer.pk", help_text="of the answer")
+    test_case_id = CharField(source="answer.question.external_id", help_text="the question's own id")
+    sample = IntegerField(source="answer.sample")
+    retrieved_chunk_ids = ListField(source="retrieved", child=CharField(), allow_null=True)
+    precision = FloatField(source="values.precision", allow_null=True)
+    recall = FloatField(source="values.recall", allow_null=True)
+    hit = BooleanField(source="values.hit", allow_null=True)
+    reciprocal_rank = FloatField(source="values.reciprocal_rank", allow_null=True)
+    generated_answer = CharField(source="text", allow_null=True)
+    faithfulness = FloatField(source="values.faithfulness", allow_null=True)
+    answer_relevancy = FloatField(source="values.answer_relevancy", allow_null=True)
 
 
-class DriftSerializer(serializers.Serializer[Drift]):
+class DriftSerializer(Serializer[Drift]):
     """A part of the run of which a newer version exists; the run keeps using ``used``."""
 
-    part = serializers.CharField()
-    name = serializers.CharField()
-    used = serializers.IntegerField()
-    newest = serializers.IntegerField()
+    part = CharField()
+    name = CharField()
+    used = IntegerField()
+    newest = IntegerField()
 
 
-class BatchSerializer(serializers.Serializer[JudgeBatch]):
+class BatchSerializer(Serializer[JudgeBatch]):
     """Calls of the run that were handed to the provider together. ``status``, ``done`` and ``failed`` are what the
     provider told last, ``reason`` why it did not end well."""
 
-    id = serializers.CharField(source="provider_id", help_text="the provider's; empty while it has none")
-    state = serializers.ChoiceField(choices=JudgeBatch.State.choices)
-    status = serializers.CharField()
-    model = serializers.CharField()
-    calls = serializers.IntegerField(source="lines")
-    done = serializers.IntegerField()
-    failed = serializers.IntegerField()
+    id = CharField(source="provider_id", help_text="the provider's; empty while it has none")
+    state = ChoiceField(choices=JudgeBatch.State.choices)
+    status = CharField()
+    model = CharField()
+    calls = IntegerField(source="lines")
+    done = IntegerField()
+    failed = IntegerField()
     reason = ReasonField()
-    sent_at = serializers.DateTimeField(allow_null=True, default_timezone=UTC)
-    expires_at = serializers.DateTimeField(allow_null=True, default_timezone=UTC)
-    ended_at = serializers.DateTimeField(allow_null=True, default_timezone=UTC)
+    sent_at = DateTimeField(allow_null=True, default_timezone=UTC)
+    expires_at = DateTimeField(allow_null=True, default_timezone=UTC)
+    ended_at = DateTimeField(allow_null=True, default_timezone=UTC)
 
 
 class RunSerializer(RunSummarySerializer):
@@ -252,13 +261,13 @@ class RunSerializer(RunSummarySerializer):
     metrics = RetrievalSerializer(source="*")
     mean_faithfulness = MeanField(FAITHFULNESS)
     mean_answer_relevancy = MeanField(RELEVANCY)
-    means = serializers.DictField(child=FiguresSerializer(), help_text="every metric of the run, by name")
-    costs = serializers.DictField(
+    means = DictField(child=FiguresSerializer(), help_text="every metric of the run, by name")
+    costs = DictField(
         child=SpendingSerializer(), help_text="by rubric, `embeddings` and `preflight`; their sum is the progress's"
     )
     drift = DriftSerializer(many=True)
     batches = BatchSerializer(many=True)
     results = ResultSerializer(many=True)
-    results_next = serializers.CharField(allow_null=True, help_text="address of the next page of results")
-    results_previous = serializers.CharField(allow_null=True)
-    updated_at = serializers.DateTimeField(default_timezone=UTC)
+    results_next = CharField(allow_null=True, help_text="address of the next page of results")
+    results_previous = CharField(allow_null=True)
+    updated_at = DateTimeField(default_timezone=UTC)

@@ -1,27 +1,168 @@
-"""``runs/``: starting, watching and steering runs, and their results in the shape of source 002."""
-
-from __future__ import annotations
+"""``runs/``: starting, watching and steering runs, and their results in the shape of source 002; their answers with
+contexts, scores and what stands behind each score."""
 
 from typing import Any
 
-from rest_framework import serializers
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import (
+    BooleanField,
+    CharField,
+    ChoiceField,
+    DecimalField,
+    IntegerField,
+    ListField,
+    ModelSerializer,
+    SerializerMethodField,
+    UUIDField,
+)
 
 from evaluation.accounts.access import Person, fetch, values_shown
-from evaluation.api.answer_serializers import AnswerSerializer, has_judged
 from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written, written_by
 from evaluation.api.filters import AnswerFilter, RunFilter
-from evaluation.api.pages import MOST, PagesInOrder
+from evaluation.api.requests import MOST, PagesInOrder
 from evaluation.api.run_serializers import RunSerializer, RunState, RunSummarySerializer, RunWhole
 from evaluation.core.roles import Action
+from evaluation.core.samples import Status
 from evaluation.judging.formulas import JuryRule
-from evaluation.models import AnswerSet, Run
+from evaluation.models import Answer, AnswerSet, Context, Finding, Run, Score
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.making import QuestionFilter, Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.progress import progress
 from evaluation.runs.results import answers_in, primary_pairs, with_scores
+from evaluation.wording.messages import explain_reason
 from evaluation.work.lifecycle import retry_failed
+
+
+class ContextSerializer(ModelSerializer[Context]):
+    """A retrieved passage."""
+
+    class Meta:
+        model = Context
+        fields = ("position", "chunk_id", "text", "score", "source", "metadata")
+        read_only_fields = fields
+
+
+class VerdictSerializer(ModelSerializer[Finding]):
+    """A part of a score that a person can check: a claim, statement, context, nugget, keyword or flag, with what was
+    found about it. ``start`` and ``end`` are offsets into the answer (``approximate`` where found by likeness),
+    ``context`` is a position from 0, ``quote_start`` and ``quote_end`` are where ``quote`` stands in that passage."""
+
+    class Meta:
+        model = Finding
+        fields = (
+            *("kind", "position", "text", "verdict", "context", "start", "end", "approximate"),
+            *("quote", "quote_start", "quote_end", "reason"),
+        )
+        read_only_fields = fields
+
+
+class ScoreSerializer(ModelSerializer[Score]):
+    """A result of one metric by one scorer. ``judge`` is null for rules; ``author`` names an imported judge.
+
+    ``counts`` is true for rules and the primary judge, whose values enter the figures of the run.
+    """
+
+    metric = CharField(source="metric.name", read_only=True)
+    metric_version = IntegerField(source="metric.version", read_only=True)
+    judge = SerializerMethodField()
+    is_baseline = SerializerMethodField()
+    rubric = SerializerMethodField()
+    reason = SerializerMethodField()
+    counts = SerializerMethodField()
+    verdicts = VerdictSerializer(source="findings", many=True, read_only=True)
+
+    class Meta:
+        model = Score
+        fields = (
+            "id",
+            "metric",
+            "metric_version",
+            "status",
+            "value",
+            "label",
+            "reason",
+            "judge",
+            "is_baseline",
+            "rubric",
+            "author",
+            "repeat",
+            "round",
+            "counts",
+            "detail",
+            "verdicts",
+        )
+        read_only_fields = fields
+
+    def get_judge(self, score: Score) -> str | None:
+        """Name and version."""
+        return str(score.judge_version) if score.judge_version else None
+
+    def get_is_baseline(self, score: Score) -> bool:
+        """Whether the offline baseline gave it, which is no real judge."""
+        return bool(score.judge_version and score.judge_version.is_baseline)
+
+    def get_rubric(self, score: Score) -> str | None:
+        """Family, version and language."""
+        return str(score.rubric_version) if score.rubric_version else None
+
+    def get_reason(self, score: Score) -> str:
+        """The scorer's own explanation, or the sentence that says why there is no value."""
+        return score.reason if score.status == Status.SCORED else explain_reason(score.reason)
+
+    def get_counts(self, score: Score) -> bool:
+        """Whether the value enters the figures of the run."""
+        if score.judge_version_id is None:
+            return not score.author
+        return (score.judge_version_id, score.rubric_version_id) in self.context["primary"]
+
+
+class AnswerSerializer(ModelSerializer[Answer]):
+    """An answer. ``contexts`` is null where the system does not retrieve, empty where it found nothing."""
+
+    question_id = CharField(source="question.external_id", read_only=True)
+    question = CharField(source="question.text", read_only=True)
+    category = CharField(source="question.category", read_only=True)
+    answer = CharField(source="text", read_only=True)
+    reason = SerializerMethodField()
+    contexts = SerializerMethodField()
+    scores = ScoreSerializer(source="run_scores", many=True, read_only=True)
+
+    class Meta:
+        model = Answer
+        fields = (
+            "id",
+            "question_id",
+            "question",
+            "category",
+            "sample",
+            "status",
+            "reason",
+            "answer",
+            "latency_seconds",
+            "confidence",
+            "retrieved_ids",
+            "contexts",
+            "metadata",
+            "scores",
+        )
+        read_only_fields = fields
+
+    def get_reason(self, answer: Answer) -> str:
+        """Why the system gave no answer; empty where it did."""
+        return explain_reason(answer.reason) if answer.reason else ""
+
+    @extend_schema(responses=ContextSerializer(many=True))
+    def get_contexts(self, answer: Answer) -> list[dict[str, Any]] | None:
+        """The retrieved passages in the order the system used them."""
+        return list(ContextSerializer(answer.contexts.all(), many=True).data) if answer.retrieves else None
+
+
+def has_judged(answer: Any) -> bool:
+    """Whether a judge's value is among the scores shown, be it an imported one."""
+    return any(score.judge_version_id or score.author for score in answer.run_scores)
+
 
 RUNS = Run.objects.select_related("answer_set__question_set", "profile_version")
 
@@ -29,57 +170,46 @@ RUNS = Run.objects.select_related("answer_set__question_set", "profile_version")
 class RunRequestSerializer(StrictSerializer):
     """What a run should be. Without ``judge`` the project's own judges, else the offline baseline; null is none."""
 
-    answer_set = serializers.IntegerField(min_value=1)
-    profile = serializers.CharField(required=False, default=DEFAULT_PROFILE, max_length=100)
-    judge = serializers.CharField(required=False, default="", allow_null=True, allow_blank=True, max_length=120)
-    beside = serializers.ListField(
-        child=serializers.CharField(max_length=120),
-        required=False,
+    answer_set = IntegerField(min_value=1)
+    profile = CharField(default=DEFAULT_PROFILE, max_length=100)
+    judge = CharField(default="", allow_null=True, allow_blank=True, max_length=120)
+    beside = ListField(
+        child=CharField(max_length=120),
         default=list,
         help_text="further judges, compared only; with `jury` its other members",
     )
-    baseline = serializers.BooleanField(required=False, default=True, help_text="the offline baseline judges as well")
-    jury = serializers.ChoiceField(choices=[*JuryRule], required=False, default="", allow_blank=True)
-    embeddings = serializers.CharField(
-        required=False,
+    baseline = BooleanField(default=True, help_text="the offline baseline judges as well")
+    jury = ChoiceField(choices=[*JuryRule], default="", allow_blank=True)
+    embeddings = CharField(
         default="",
         allow_blank=True,
         max_length=120,
         help_text="name of an endpoint that embeds, `local` or `none`; else the judge's own, else the first that does",
     )
-    metrics = serializers.ListField(
-        child=serializers.CharField(max_length=64),
-        required=False,
+    metrics = ListField(
+        child=CharField(max_length=64),
         default=list,
         max_length=100,
         help_text="metrics and criteria beside the profile's",
     )
-    name = serializers.CharField(required=False, default="", allow_blank=True, max_length=300)
-    categories = serializers.ListField(child=serializers.CharField(max_length=200), required=False, default=list)
-    tags = serializers.ListField(child=serializers.CharField(max_length=200), required=False, default=list)
-    question_ids = serializers.ListField(child=serializers.CharField(max_length=200), required=False, default=list)
-    limit = serializers.IntegerField(required=False, default=None, min_value=1, max_value=10**6, allow_null=True)
-    repeat = serializers.IntegerField(required=False, default=1, min_value=1, max_value=50)
-    max_concurrency = serializers.IntegerField(required=False, default=32, min_value=1, max_value=1000)
-    use_cache = serializers.BooleanField(required=False, default=True)
-    batch = serializers.BooleanField(
-        required=False, default=False, help_text="hand calls over in batches where the judge's endpoint takes them"
-    )
-    budget = serializers.DecimalField(
-        max_digits=12, decimal_places=4, min_value=0, required=False, default=None, allow_null=True
-    )
-    start_token = serializers.UUIDField(
-        required=False, default=None, allow_null=True, help_text="chosen by the caller; asking twice makes one run"
-    )
+    name = CharField(default="", allow_blank=True, max_length=300)
+    categories = ListField(child=CharField(max_length=200), default=list)
+    tags = ListField(child=CharField(max_length=200), default=list)
+    question_ids = ListField(child=CharField(max_length=200), default=list)
+    limit = IntegerField(default=None, min_value=1, max_value=10**6, allow_null=True)
+    repeat = IntegerField(default=1, min_value=1, max_value=50)
+    max_concurrency = IntegerField(default=32, min_value=1, max_value=1000)
+    use_cache = BooleanField(default=True)
+    batch = BooleanField(default=False, help_text="hand calls over in batches where the judge's endpoint takes them")
+    budget = DecimalField(max_digits=12, decimal_places=4, min_value=0, default=None, allow_null=True)
+    start_token = UUIDField(default=None, allow_null=True, help_text="chosen by the caller; asking twice makes one run")
 
 
 class PageQuery(StrictSerializer):
     """Which page of a run's results."""
 
-    cursor = serializers.CharField(required=False, help_text="The pagination cursor value.")
-    page_size = serializers.IntegerField(
-        required=False, min_value=1, max_value=MOST, help_text="Results per page, 1 to 500."
-    )
+    cursor = CharField(required=False, help_text="The pagination cursor value.")
+    page_size = IntegerField(required=False, min_value=1, max_value=MOST, help_text="Results per page, 1 to 500.")
 
 
 def wanted_run(body: dict[str, Any]) -> Wanted:

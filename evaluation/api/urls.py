@@ -1,18 +1,12 @@
 """REST addresses of the machine's half."""
 
-from __future__ import annotations
-
 from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
-from evaluation.api import schema  # noqa: F401  -- registers itself with the schema
-from evaluation.api.answer_sets import AnswerSetViewSet
-from evaluation.api.criteria import CriterionViewSet
-from evaluation.api.question_sets import QuestionSetViewSet
 from evaluation.api.runs import RunViewSet
-from evaluation.api.scorers import JudgeViewSet, ProfileViewSet, RubricViewSet
-from evaluation.api.systems import SystemViewSet
+from evaluation.api.sets import AnswerSetViewSet, QuestionSetViewSet
+from evaluation.api.versions import CriterionViewSet, JudgeViewSet, ProfileViewSet, RubricViewSet, SystemViewSet
 
 router = SimpleRouter(use_regex_path=False)
 router.register("question-sets", QuestionSetViewSet, "api-question-set")

@@ -1,7 +1,5 @@
 """``docs/metrics.md``, written from the registry by ``python -m evaluation.management.documenting``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

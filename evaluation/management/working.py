@@ -1,13 +1,12 @@
 """What the commands of imports and runs share: what they print, and doing a run's open units in this process."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
@@ -39,16 +38,20 @@ def problem_line(problem: Problem) -> str:
     return f"{place} {sentence}" if place else sentence
 
 
-def refuse(command: BaseCommand, error: ConcordError) -> NoReturn:
-    """Say on standard error what is wrong, one line for each problem of a file, and end with 1.
+@contextmanager
+def refusals(command: BaseCommand) -> Iterator[None]:
+    """Says on standard error what is wrong, one line for each problem of a file, and ends with 1.
 
-    :raises CommandError: always.
+    :raises CommandError: for our own errors.
     """
-    if isinstance(error, InvalidFile):
+    try:
+        yield
+    except InvalidFile as error:
         for problem in error.problems[:MOST_PROBLEMS]:
             command.stderr.write(problem_line(problem), command.style.ERROR)
         raise CommandError(f"{len(error.problems)} problem(s); nothing was imported") from error
-    raise CommandError(explain_refusal(error) if isinstance(error, Refused) else str(error)) from error
+    except ConcordError as error:
+        raise CommandError(explain_refusal(error) if isinstance(error, Refused) else str(error)) from error
 
 
 def remarks(command: BaseCommand, found: Iterable[Problem]) -> None:
@@ -110,6 +113,17 @@ def work_off(run: Run) -> Run:
     except KeyboardInterrupt:
         pause(run, reason="interrupted")
         raise CommandError(f"interrupted; go on with: manage.py resume {run.pk}") from None
+    return run
+
+
+def run_numbered(pk: int) -> Run:
+    """The run with this id.
+
+    :raises CommandError: when there is none.
+    """
+    run = Run.objects.select_related("answer_set__question_set", "profile_version").filter(pk=pk).first()
+    if run is None:
+        raise CommandError(f"there is no run {pk}")
     return run
 
 

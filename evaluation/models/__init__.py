@@ -1,7 +1,6 @@
 """All tables of the machine's half, a file a domain; code imports them from here."""
 
 from evaluation.models.accounts import ApiToken, AuditEvent, FailedLogin, Project, RoleGrant, TakenExport, User
-from evaluation.models.criteria import Criterion, CriterionEvent, CriterionVersion
 from evaluation.models.judges import (
     AttackResult,
     Endpoint,
@@ -13,7 +12,7 @@ from evaluation.models.judges import (
 )
 from evaluation.models.questions import ImportBatch, Question, QuestionSet, System, SystemVersion
 from evaluation.models.runs import Answer, AnswerSet, Context, Preflight, Run, RunEvent, RunJudge
-from evaluation.models.scores import Finding, MetricDefinition, Score
+from evaluation.models.scores import Criterion, CriterionEvent, CriterionVersion, Finding, MetricDefinition, Score
 from evaluation.models.work import Attempt, BatchLine, Heartbeat, JudgeBatch, Reply, WorkUnit
 
 __all__ = [

@@ -1,12 +1,11 @@
 """People, projects, roles, API tokens and the audit log."""
 
-from __future__ import annotations
-
 import re
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.db.models import PROTECT
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.roles import Role
@@ -56,9 +55,6 @@ class FailedLogin(Row):
     class Meta:
         indexes = [models.Index(fields=["name", "created_at"], name="failed_logins_of_name")]
 
-    def __str__(self) -> str:
-        return self.name[:8]
-
 
 class TakenExport(Row):
     """A file or figures made for somebody; kept for an hour, to limit how many there are."""
@@ -68,14 +64,11 @@ class TakenExport(Row):
         FIGURES = "figures"
 
     kind = models.CharField(max_length=7, choices=Kind.choices, default=Kind.FILE)
-    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
 
     class Meta:
         indexes = [models.Index(fields=["person", "kind", "created_at"], name="exports_of_person")]
         constraints = [models.CheckConstraint(condition=models.Q(kind__in=["file", "figures"]), name="known_export")]
-
-    def __str__(self) -> str:
-        return f"{self.person_id} {self.created_at}"
 
 
 class Project(Row):
@@ -94,10 +87,8 @@ class Project(Row):
 class RoleGrant(Row):
     """A role of a person in a project."""
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.PROTECT, related_name="grants"
-    )
-    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="grants")
+    user = models.ForeignKey(User, verbose_name=_("user"), on_delete=PROTECT, related_name="grants")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="grants")
     role = models.CharField(_("role"), max_length=20, choices=ROLE_CHOICES)
 
     class Meta:
@@ -115,10 +106,8 @@ class RoleGrant(Row):
 class ApiToken(Row):
     """A REST token. Only its SHA-256 is kept; ``scope`` is ``read`` or ``write``; it always expires."""
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.PROTECT, related_name="tokens"
-    )
-    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="tokens")
+    user = models.ForeignKey(User, verbose_name=_("user"), on_delete=PROTECT, related_name="tokens")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="tokens")
     name = models.CharField(_("name"), max_length=100)
     sha256 = models.CharField(_("SHA-256"), max_length=64, unique=True, editable=False)
     scope = models.CharField(_("scope"), max_length=10, choices=[("read", _("Read")), ("write", _("Write"))])
@@ -139,9 +128,7 @@ class AuditEvent(AppendOnly):
     ``detail`` holds ids, versions and hashes, never personal text, so that erasure stays possible.
     """
 
-    actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("person"), on_delete=models.PROTECT, null=True, related_name="+"
-    )
+    actor = models.ForeignKey(User, verbose_name=_("person"), on_delete=PROTECT, null=True, related_name="+")
     verb = models.CharField(_("event"), max_length=60)
     object_type = models.CharField(_("kind of object"), max_length=60)
     object_id = models.CharField(_("object"), max_length=64)

@@ -3,14 +3,12 @@
 A judge is an endpoint, a model and parameters.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 
 from django.core.validators import MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.judging.logprobs import asking_for
@@ -78,11 +76,11 @@ class JudgeVersion(AppendOnly, Authored):
         SAID = "said", _("as the judge says them")
         EXPECTED = "expected", _("expected over their token probabilities")
 
-    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="judges")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="judges")
     name = models.CharField(_("name"), max_length=100)
     version = models.PositiveIntegerField(_("version"))
     endpoint = models.ForeignKey(
-        Endpoint, verbose_name=_("endpoint"), on_delete=models.PROTECT, null=True, blank=True, related_name="judges"
+        Endpoint, verbose_name=_("endpoint"), on_delete=PROTECT, null=True, blank=True, related_name="judges"
     )
     model = models.CharField(_("model"), max_length=200)
     language = models.CharField(_("rubric language"), max_length=5, default="en")
@@ -155,9 +153,7 @@ class JudgeCheck(AppendOnly, Authored):
     passed. ``reason`` says why the check could not be done; then there are no results. ``cost`` is in US dollars, null
     where unknown."""
 
-    judge_version = models.ForeignKey(
-        JudgeVersion, verbose_name=_("judge"), on_delete=models.PROTECT, related_name="checks"
-    )
+    judge_version = models.ForeignKey(JudgeVersion, verbose_name=_("judge"), on_delete=PROTECT, related_name="checks")
     rubric_hash = models.CharField(_("hash of the rubric"), max_length=64)
     attacks_hash = models.CharField(_("hash of the attacks"), max_length=64)
     rung = models.CharField(_("way of asking"), max_length=20, blank=True)
@@ -184,7 +180,7 @@ class AttackResult(AppendOnly):
     """How a judge took one attack. ``values`` are its scores by metric (null: no verdict), ``broken`` the bounds it
     broke; ``gate`` names the rule that decided without a call; ``raw`` is the judge's last text."""
 
-    check_of = models.ForeignKey(JudgeCheck, on_delete=models.PROTECT, related_name="results")
+    check_of = models.ForeignKey(JudgeCheck, on_delete=PROTECT, related_name="results")
     attack = models.CharField(max_length=60)
     kind = models.CharField(max_length=20)
     language = models.CharField(max_length=5)
@@ -229,7 +225,7 @@ class RubricVersion(AppendOnly, Authored):
 class ProfileVersion(AppendOnly, Authored):
     """One version of a profile; ``spec`` is read through ``evaluation.profiles.spec`` only."""
 
-    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="profiles")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="profiles")
     name = models.CharField(_("name"), max_length=100)
     version = models.PositiveIntegerField(_("version"))
     spec = models.JSONField(_("content"))
@@ -256,6 +252,3 @@ class KeptVector(AppendOnly):
         verbose_name = _("kept embedding")
         verbose_name_plural = _("kept embeddings")
         constraints = [models.UniqueConstraint(fields=["space", "text_hash"], name="one_vector_per_text")]
-
-    def __str__(self) -> str:
-        return f"{self.space[:8]}/{self.text_hash[:8]}"

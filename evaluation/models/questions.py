@@ -1,8 +1,7 @@
 """Question sets with their questions, and systems under test: versions that never change."""
 
-from __future__ import annotations
-
 from django.db import models
+from django.db.models import PROTECT
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.samples import QuestionSpec
@@ -16,19 +15,12 @@ class QuestionSet(AppendOnly, Authored):
     ``content_hash`` covers every field of every question but ``metadata``, questions sorted by id.
     """
 
-    project = models.ForeignKey(
-        Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="question_sets"
-    )
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="question_sets")
     name = models.CharField(_("name"), max_length=200)
     version = models.PositiveIntegerField(_("version"))
     content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
     predecessor = models.ForeignKey(
-        "self",
-        verbose_name=_("version before"),
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="successors",
+        "self", verbose_name=_("version before"), on_delete=PROTECT, null=True, blank=True, related_name="successors"
     )
     metadata = models.JSONField(_("metadata"), default=dict, blank=True)
 
@@ -46,7 +38,7 @@ class Question(AppendOnly):
     """A question of one version of a set. ``spec`` is read through :meth:`read` only."""
 
     question_set = models.ForeignKey(
-        QuestionSet, verbose_name=_("question set"), on_delete=models.PROTECT, related_name="questions"
+        QuestionSet, verbose_name=_("question set"), on_delete=PROTECT, related_name="questions"
     )
     external_id = models.CharField(_("id"), max_length=200)
     position = models.PositiveIntegerField(_("position"))
@@ -81,7 +73,7 @@ class ImportBatch(Row, Authored):
         EXPIRED = "expired", _("expired")
 
     uuid = models.UUIDField(_("UUID"), unique=True, editable=False)
-    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="+")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="+")
     kind = models.CharField(_("kind"), max_length=20)
     name = models.CharField(_("name"), max_length=200)
     file_name = models.CharField(_("file name"), max_length=300)
@@ -103,7 +95,7 @@ class ImportBatch(Row, Authored):
 class System(Row, Authored):
     """A system under test, known by its name in a project."""
 
-    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="systems")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="systems")
     name = models.CharField(_("name"), max_length=200)
 
     class Meta:
@@ -118,7 +110,7 @@ class System(Row, Authored):
 class SystemVersion(AppendOnly, Authored):
     """A configuration of a system. ``adapter`` ``recorded`` means that answers are imported, not asked for."""
 
-    system = models.ForeignKey(System, verbose_name=_("system"), on_delete=models.PROTECT, related_name="versions")
+    system = models.ForeignKey(System, verbose_name=_("system"), on_delete=PROTECT, related_name="versions")
     version = models.PositiveIntegerField(_("version"))
     adapter = models.CharField(_("adapter"), max_length=40, default="recorded")
     config = models.JSONField(_("configuration"), default=dict, blank=True)

@@ -1,12 +1,10 @@
 """Answers of a system to a question set, and runs: an answer set scored under a profile."""
 
-from __future__ import annotations
-
 import uuid
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import PROTECT, Q
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
@@ -21,14 +19,12 @@ from evaluation.storage.append_only import AppendOnly, Authored, Row
 class AnswerSet(Row, Authored):
     """One asking of a system. ``content_hash`` is filled once when the set is complete and stays."""
 
-    project = models.ForeignKey(
-        Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="answer_sets"
-    )
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="answer_sets")
     question_set = models.ForeignKey(
-        QuestionSet, verbose_name=_("question set"), on_delete=models.PROTECT, related_name="answer_sets"
+        QuestionSet, verbose_name=_("question set"), on_delete=PROTECT, related_name="answer_sets"
     )
     system_version = models.ForeignKey(
-        SystemVersion, verbose_name=_("system version"), on_delete=models.PROTECT, related_name="answer_sets"
+        SystemVersion, verbose_name=_("system version"), on_delete=PROTECT, related_name="answer_sets"
     )
     k = models.PositiveIntegerField(_("k"), default=5)
     evaluation_type = models.CharField(_("type of evaluation"), max_length=20, default="full_rag")
@@ -51,8 +47,8 @@ class AnswerSet(Row, Authored):
 class Answer(AppendOnly):
     """What the system answered, or why it did not. ``retrieves`` tells no contexts from none found."""
 
-    answer_set = models.ForeignKey(AnswerSet, on_delete=models.PROTECT, related_name="answers")
-    question = models.ForeignKey(Question, on_delete=models.PROTECT, related_name="answers")
+    answer_set = models.ForeignKey(AnswerSet, on_delete=PROTECT, related_name="answers")
+    question = models.ForeignKey(Question, on_delete=PROTECT, related_name="answers")
     sample = models.PositiveIntegerField(default=1)
     round = models.PositiveIntegerField(default=0)
     status = models.CharField(max_length=10, choices=[("ok", _("answered")), ("failed", _("failed"))])
@@ -92,7 +88,7 @@ class Answer(AppendOnly):
 class Context(AppendOnly):
     """A retrieved passage, in the order the system used it."""
 
-    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="contexts")
+    answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="contexts")
     position = models.PositiveIntegerField()
     chunk_id = models.CharField(max_length=300, blank=True)
     text = models.TextField(blank=True)
@@ -108,9 +104,6 @@ class Context(AppendOnly):
                 condition=Q(score__isnull=True) | Q(score__gt=-1e12, score__lt=1e12), name="context_score_bounded"
             ),
         ]
-
-    def __str__(self) -> str:
-        return self.chunk_id or str(self.position)
 
     def read(self) -> ContextSpec:
         """The context as metrics and judges see it."""
@@ -136,12 +129,10 @@ class Run(Row, Authored):
     #: States of runs that have ended with figures to look at.
     ENDED: ClassVar[frozenset[str]] = frozenset({State.COMPLETED.value, State.INCOMPLETE.value})
 
-    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="runs")
-    answer_set = models.ForeignKey(
-        AnswerSet, verbose_name=_("answer set"), on_delete=models.PROTECT, related_name="runs"
-    )
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="runs")
+    answer_set = models.ForeignKey(AnswerSet, verbose_name=_("answer set"), on_delete=PROTECT, related_name="runs")
     profile_version = models.ForeignKey(
-        ProfileVersion, verbose_name=_("profile version"), on_delete=models.PROTECT, related_name="runs"
+        ProfileVersion, verbose_name=_("profile version"), on_delete=PROTECT, related_name="runs"
     )
     name = models.CharField(_("name"), max_length=300, blank=True)
     config = models.JSONField(_("configuration"), default=dict)
@@ -154,7 +145,7 @@ class Run(Row, Authored):
     started_at = models.DateTimeField(_("started"), null=True, blank=True)
     finished_at = models.DateTimeField(_("ended"), null=True, blank=True)
     baseline = models.ForeignKey(
-        "self", verbose_name=_("compared with"), on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+        "self", verbose_name=_("compared with"), on_delete=PROTECT, null=True, blank=True, related_name="+"
     )
 
     class Meta:
@@ -188,9 +179,9 @@ class RunJudge(AppendOnly):
     probabilities of levels) or ``expected_mean_of_3``. Values of two methods are never one series.
     """
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="judges")
-    judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, related_name="+")
-    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    run = models.ForeignKey(Run, on_delete=PROTECT, related_name="judges")
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
     primary = models.BooleanField(default=True)
     repeat_count = models.PositiveIntegerField(default=1)
 
@@ -216,8 +207,8 @@ class Preflight(PreflightRow):
     """What the small calls before a run told about one of its judges, pinned for the whole run; the hash of the judge
     as pinned covers the number of repeats too."""
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="preflights")
-    judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, related_name="preflights")
+    run = models.ForeignKey(Run, on_delete=PROTECT, related_name="preflights")
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, related_name="preflights")
 
     class Meta:
         verbose_name = _("preflight")
@@ -238,7 +229,7 @@ class Preflight(PreflightRow):
 class RunEvent(AppendOnly, Authored):
     """What happened to a run: started, paused, resumed, cancelled, retried, completed, and why."""
 
-    run = models.ForeignKey(Run, verbose_name=_("run"), on_delete=models.PROTECT, related_name="events")
+    run = models.ForeignKey(Run, verbose_name=_("run"), on_delete=PROTECT, related_name="events")
     verb = models.CharField(_("event"), max_length=30)
     reason = models.TextField(_("reason"), blank=True)
 

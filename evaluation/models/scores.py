@@ -1,16 +1,17 @@
-"""Metric definitions, scores and the parts of a score that a person can check."""
-
-from __future__ import annotations
+"""Metric definitions, scores, the parts of a score that a person can check, and custom criteria: names, their
+immutable versions, and which version is in force since when."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.registry import Scale
+from evaluation.judging.criteria.spec import CriterionSpec
+from evaluation.models.accounts import Project
 from evaluation.models.judges import JudgeVersion, RubricVersion
 from evaluation.models.runs import Answer, Run
 from evaluation.models.work import WorkUnit
-from evaluation.storage.append_only import AppendOnly
+from evaluation.storage.append_only import AppendOnly, Authored, Row
 
 
 class MetricDefinition(AppendOnly):
@@ -49,15 +50,15 @@ class Score(AppendOnly):
     origin the highest counts. ``author`` is the label of an imported judge.
     """
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="scores")
-    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="scores")
-    metric = models.ForeignKey(MetricDefinition, on_delete=models.PROTECT, related_name="scores")
-    unit = models.ForeignKey(WorkUnit, on_delete=models.PROTECT, null=True, related_name="scores")
+    run = models.ForeignKey(Run, on_delete=PROTECT, related_name="scores")
+    answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="scores")
+    metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="scores")
+    unit = models.ForeignKey(WorkUnit, on_delete=PROTECT, null=True, related_name="scores")
     origin = models.CharField(max_length=64)
     round = models.PositiveIntegerField(default=0)
     repeat = models.PositiveIntegerField(default=1)
-    judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, null=True, related_name="+")
-    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, null=True, related_name="+")
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, null=True, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, null=True, related_name="+")
     author = models.CharField(max_length=200, blank=True)
     status = models.CharField(max_length=15)
     value = models.FloatField(null=True)
@@ -90,9 +91,6 @@ class Score(AppendOnly):
             models.Index(fields=["answer", "run", "metric"], name="scores_of_answer_in_run"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.metric_id}: {self.label if self.value is None else self.value}"
-
 
 class Finding(AppendOnly):
     """A claim, statement, context verdict, nugget, keyword or flag behind a score (``core.samples.Finding``).
@@ -101,7 +99,7 @@ class Finding(AppendOnly):
     ``quote_end`` of ``quote`` into the passage at position ``context``.
     """
 
-    score = models.ForeignKey(Score, on_delete=models.PROTECT, related_name="findings")
+    score = models.ForeignKey(Score, on_delete=PROTECT, related_name="findings")
     kind = models.CharField(max_length=20)
     position = models.PositiveIntegerField()
     text = models.TextField()
@@ -119,5 +117,81 @@ class Finding(AppendOnly):
         ordering = ["score", "kind", "position"]
         constraints = [models.UniqueConstraint(fields=["score", "kind", "position"], name="one_finding_per_place")]
 
+
+class Criterion(Row, Authored):
+    """A criterion by its name, which is also its metric's and therefore the only one on the site."""
+
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="criteria")
+    name = models.CharField(_("name"), max_length=64, unique=True)
+
+    class Meta:
+        verbose_name = _("criterion")
+        verbose_name_plural = _("criteria")
+
     def __str__(self) -> str:
-        return self.text[:60]
+        return self.name
+
+
+class CriterionVersion(AppendOnly, Authored):
+    """One version of a criterion, a draft until a lead activates it; ``spec`` is read through :meth:`read` only."""
+
+    criterion = models.ForeignKey(Criterion, verbose_name=_("criterion"), on_delete=PROTECT, related_name="versions")
+    version = models.PositiveIntegerField(_("version"))
+    spec = models.JSONField(_("content"))
+    content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
+
+    class Meta:
+        verbose_name = _("custom criterion")
+        verbose_name_plural = _("custom criteria")
+        constraints = [models.UniqueConstraint(fields=["criterion", "version"], name="one_criterion_version")]
+
+    def __str__(self) -> str:
+        return f"{self.criterion} v{self.version}"
+
+    def read(self) -> CriterionSpec:
+        """The criterion as it was written."""
+        return CriterionSpec.model_validate(self.spec)
+
+
+class CriterionEvent(AppendOnly, Authored):
+    """A lead put a version in force, or out of it. The newest event of a criterion, by ``seq``, tells how it stands.
+
+    An activation names the metric and the rubrics that the version became, one for each language it is written in.
+    """
+
+    class Verb(models.TextChoices):
+        ACTIVATED = "activated", _("activated")
+        DEACTIVATED = "deactivated", _("deactivated")
+
+    criterion = models.ForeignKey(Criterion, on_delete=PROTECT, related_name="events")
+    seq = models.PositiveIntegerField()
+    version = models.ForeignKey(CriterionVersion, on_delete=PROTECT, related_name="events")
+    verb = models.CharField(max_length=20, choices=Verb.choices)
+    metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, null=True, related_name="+")
+    rubric_en = models.ForeignKey(RubricVersion, on_delete=PROTECT, null=True, related_name="+")
+    rubric_ko = models.ForeignKey(RubricVersion, on_delete=PROTECT, null=True, related_name="+")
+
+    class Meta:
+        verbose_name = _("event of a criterion")
+        verbose_name_plural = _("events of criteria")
+        constraints = [
+            models.UniqueConstraint(fields=["criterion", "seq"], name="one_criterion_event"),
+            models.CheckConstraint(
+                condition=Q(verb="deactivated")
+                | Q(metric__isnull=False) & (Q(rubric_en__isnull=False) | Q(rubric_ko__isnull=False)),
+                name="activation_names_metric_and_rubric",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.version} {self.verb}"
+
+    def rubric(self, language: str) -> RubricVersion:
+        """The rubric in a language, else in the other one."""
+        first, second = self.rubric_en, self.rubric_ko
+        if language.startswith("ko"):
+            first, second = second, first
+        found = first or second
+        if found is None:  # refused by a constraint for activations
+            raise ValueError(f"{self} names no rubric")
+        return found

@@ -1,11 +1,9 @@
 """The ledger of work: units that are claimed, the calls made for them, and what came back."""
 
-from __future__ import annotations
-
 import uuid
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models.accounts import Project
@@ -40,14 +38,14 @@ class WorkUnit(Row):
         JUDGE = "judge", _("judge")
         EMBED = "embed", _("embeddings")
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="units")
+    run = models.ForeignKey(Run, on_delete=PROTECT, related_name="units")
     kind = models.CharField(max_length=10, choices=Kind.choices)
-    question = models.ForeignKey(Question, on_delete=models.PROTECT, related_name="+")
+    question = models.ForeignKey(Question, on_delete=PROTECT, related_name="+")
     sample = models.PositiveIntegerField(default=1)
-    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, null=True, related_name="units")
-    run_judge = models.ForeignKey(RunJudge, on_delete=models.PROTECT, null=True, related_name="units")
+    answer = models.ForeignKey(Answer, on_delete=PROTECT, null=True, related_name="units")
+    run_judge = models.ForeignKey(RunJudge, on_delete=PROTECT, null=True, related_name="units")
     repeat = models.PositiveIntegerField(default=1)
-    needs = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="dependents")
+    needs = models.ForeignKey("self", on_delete=PROTECT, null=True, related_name="dependents")
     key = models.CharField(max_length=64)
     round = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=8, choices=State.choices, default=State.TODO)
@@ -79,23 +77,17 @@ class WorkUnit(Row):
             models.Index(fields=["run", "state"], name="units_by_state"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.run_id}/{self.kind}/{self.question_id}"
-
 
 class Attempt(AppendOnly):
     """One HTTP call for a unit, written before it is sent: number 1 together with the claim."""
 
-    unit = models.ForeignKey(WorkUnit, on_delete=models.PROTECT, related_name="attempts")
+    unit = models.ForeignKey(WorkUnit, on_delete=PROTECT, related_name="attempts")
     fence = models.PositiveIntegerField()
     round = models.PositiveIntegerField()
     number = models.PositiveIntegerField()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["unit", "fence", "number"], name="one_attempt_per_call")]
-
-    def __str__(self) -> str:
-        return f"{self.unit_id}/{self.fence}.{self.number}"
 
 
 class ReplyRow(AppendOnly):
@@ -129,13 +121,10 @@ class ReplyRow(AppendOnly):
 class Reply(ReplyRow):
     """What an attempt for a unit gave."""
 
-    attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="reply")
+    attempt = models.OneToOneField(Attempt, on_delete=PROTECT, related_name="reply")
 
     class Meta:
         verbose_name_plural = "replies"
-
-    def __str__(self) -> str:
-        return f"{self.attempt_id} {self.outcome}"
 
 
 class JudgeBatch(Row):
@@ -160,8 +149,8 @@ class JudgeBatch(Row):
         DROPPED = "dropped", _("never sent")
         LOST = "lost", _("lost")
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="batches")
-    endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="+")
+    run = models.ForeignKey(Run, on_delete=PROTECT, related_name="batches")
+    endpoint = models.ForeignKey(Endpoint, on_delete=PROTECT, related_name="+")
     model = models.CharField(max_length=200)
     mark = models.UUIDField(default=uuid.uuid4, unique=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.MADE)
@@ -204,13 +193,10 @@ class BatchLine(AppendOnly):
     """An attempt that is made by a batch. Where an identical request stands in a file already this one does not
     (``in_file``): its unit waits for the other's reply."""
 
-    batch = models.ForeignKey(JudgeBatch, on_delete=models.PROTECT, related_name="requests")
-    attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="line")
+    batch = models.ForeignKey(JudgeBatch, on_delete=PROTECT, related_name="requests")
+    attempt = models.OneToOneField(Attempt, on_delete=PROTECT, related_name="line")
     digest = models.CharField(max_length=64, db_index=True)
     in_file = models.BooleanField(default=True)
-
-    def __str__(self) -> str:
-        return self.custom_id
 
     @property
     def custom_id(self) -> str:
@@ -236,15 +222,9 @@ class EndpointShare(models.Model):
     limit = models.PositiveIntegerField(default=0)
     seen_at = models.DateTimeField()
 
-    def __str__(self) -> str:
-        return f"{self.endpoint_id}: {self.places}"
-
 
 class Heartbeat(models.Model):
     """When a host's cluster last executed its canary."""
 
     host = models.CharField(max_length=200, unique=True)
     seen_at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return self.host

@@ -1,19 +1,24 @@
-"""Words for what is stored as a code, in the reader's language."""
+"""Words for what is stored as a code or a value, in the reader's language."""
 
-from __future__ import annotations
-
+import json
 from collections.abc import Mapping
+from typing import Any
 
 from django import template
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext
 
 from evaluation.core.registry import Bilingual
+from evaluation.core.samples import QuestionSpec
 from evaluation.models import MetricDefinition
 from evaluation.wording import markdown
-from evaluation.wording.messages import category_name, explain_reason
+from evaluation.wording.messages import category_name, explain, explain_reason
 
+LONGEST_CELL = 300
 register = template.Library()
 register.filter(category_name)
+register.filter(markdown.language_of)  # of a text on a page in another one, for the ``lang`` of its element
+register.filter("markdown_html", markdown.render)
+register.filter("problem_in_words", explain)
 
 
 @register.filter
@@ -36,6 +41,16 @@ def metric_title(metric: MetricDefinition | None) -> str:
 
 
 @register.filter
-def markdown_html(text: str) -> str:
-    """Markdown as safe HTML."""
-    return markdown.render(text)
+def expected_text(question: QuestionSpec) -> str:
+    """What is expected of an answer: references, else keywords, else what is checked."""
+    expects = question.references or tuple(" / ".join(one) for one in question.keywords)
+    return " · ".join(expects) or question.check
+
+
+@register.filter
+def field_text(value: Any) -> str:
+    """A field of a question, which is a JSON value, as text."""
+    if value in (None, "", [], {}):
+        return gettext("nothing")
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"

@@ -1,7 +1,5 @@
 """What the pages of question sets and of custom criteria show."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -69,26 +67,22 @@ class PreviewPage:
 
 
 @dataclass(frozen=True, slots=True)
-class ProblemList:
-    """The problems of a refused file, the first ones in words; ``more`` counts the others."""
-
-    file: str
-    lines: tuple[str, ...]
-    more: int
-
-
-@dataclass(frozen=True, slots=True)
 class UploadPage:
     """The form, and what is wrong with the file that was sent."""
 
     form: UploadForm
-    problems: ProblemList | None
+    file: str = ""
+    problems: Sequence[Problem] = ()
 
+    @property
+    def lines(self) -> list[str]:
+        """The problems in words, as far as one page can hold them."""
+        return [explain(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
 
-def problem_list(file_name: str, problems: Sequence[Problem]) -> ProblemList:
-    """Every problem of a file in words, as far as one page can hold them."""
-    lines = tuple(explain(problem) for problem in problems[:SHOWN_PROBLEMS])
-    return ProblemList(file_name, lines, len(problems) - len(lines))
+    @property
+    def more(self) -> int:
+        """How many others there are."""
+        return max(0, len(self.problems) - SHOWN_PROBLEMS)
 
 
 STATES: dict[str, Promise] = {
@@ -122,23 +116,6 @@ class CriterionPreview:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialRow:
-    """An answer of a trial: value or status, and the reason."""
-
-    answer: Answer
-    value: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class TrialView:
-    """A trial with its price in US dollars, empty where unknown."""
-
-    rows: tuple[TrialRow, ...]
-    cost: str
-
-
-@dataclass(frozen=True, slots=True)
 class Choices:
     """What preview and trial can be made with, and which of them are asked for, 0 for none."""
 
@@ -150,20 +127,44 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class CriterionPage:
-    """Everything on the page. ``state`` is a key of :data:`STATES`; ``facts`` are label and value."""
+    """Everything on the page, for a person who leads or drafts in the criterion's project. ``state`` is a key of
+    :data:`STATES`."""
 
     version: CriterionVersion
     state: str
-    state_title: str
-    facts: tuple[tuple[str, str], ...]
-    texts: tuple[Written, ...]
     versions: Sequence[CriterionVersion]
-    may_activate: bool
-    may_deactivate: bool
-    may_draft: bool
     choices: Choices
-    preview: CriterionPreview | None
-    trial: TrialView | None
+    leads: bool
+    may_draft: bool
+    preview: CriterionPreview | None = None
+    trial: Trial | None = None
+
+    @property
+    def state_title(self) -> str:
+        """How the version stands."""
+        return str(STATES[self.state])
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Label and value."""
+        return _facts(self.version)
+
+    @property
+    def texts(self) -> list[Written]:
+        """The languages it is written in."""
+        spec = self.version.read()
+        return list(_written(spec.ko, spec.en))
+
+    @property
+    def rows(self) -> list[tuple[Answer, str, str]]:
+        """The answers of the trial: value or status, and the reason."""
+        tried = self.trial.tried if self.trial else ()
+        return [(answer, _value(result), _reason(result)) for answer, result in tried]
+
+    @property
+    def cost(self) -> str:
+        """The price of the trial in US dollars, empty where unknown."""
+        return "" if self.trial is None or self.trial.cost is None else f"{self.trial.cost:.4f}"
 
 
 def state_of(version_id: int, newest: CriterionEvent | None, ever: bool) -> str:
@@ -173,48 +174,12 @@ def state_of(version_id: int, newest: CriterionEvent | None, ever: bool) -> str:
     return "earlier" if ever else "draft"
 
 
-def criterion_page(
-    version: CriterionVersion,
-    newest: CriterionEvent | None,
-    versions: Sequence[CriterionVersion],
-    choices: Choices,
-    *,
-    ever: bool,
-    leads: bool,
-    drafts: bool,
-    preview: CriterionPreview | None = None,
-    trial: TrialView | None = None,
-) -> CriterionPage:
-    """The page for a person who leads or drafts in the criterion's project."""
-    spec, state = version.read(), state_of(version.pk, newest, ever)
-    return CriterionPage(
-        version=version,
-        state=state,
-        state_title=str(STATES[state]),
-        facts=_facts(version),
-        texts=tuple(_written(spec.ko, spec.en)),
-        versions=versions,
-        may_activate=leads and state != "active",
-        may_deactivate=leads and state == "active",
-        may_draft=drafts,
-        choices=choices,
-        preview=preview,
-        trial=trial,
-    )
-
-
 def preview_of(answer: Answer, made: JudgeCall | Result) -> CriterionPreview:
     """The request for an answer, or why there would be none."""
     if isinstance(made, Result):
         return CriterionPreview(answer, instead=explain_reason(made.reason))
     messages = tuple((message["role"], message["content"]) for message in made.rendered.messages)
     return CriterionPreview(answer, messages, json.dumps(made.rendered.schema, indent=1, ensure_ascii=False))
-
-
-def trial_view(trial: Trial) -> TrialView:
-    """The trial as rows."""
-    rows = tuple(TrialRow(answer, _value(result), _reason(result)) for answer, result in trial.tried)
-    return TrialView(rows, "" if trial.cost is None else f"{trial.cost:.4f}")
 
 
 def _value(result: Result) -> str:

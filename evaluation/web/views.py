@@ -1,7 +1,5 @@
 """Logging in and out, the language, the icon, question sets with their upload, and the buttons of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from django.conf import settings
@@ -19,14 +17,14 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.accounts import access
-from evaluation.accounts.signed_in import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
 from evaluation.models import ImportBatch, QuestionSet, Run, User
 from evaluation.questions.importing import QUESTIONS, confirm_upload, preview, store_upload
 from evaluation.web.forms import LogInForm, UploadForm
-from evaluation.web.pages import PreviewPage, ProblemList, SetListPage, SetPage, UploadPage, problem_list
+from evaluation.web.pages import PreviewPage, SetListPage, SetPage, UploadPage
 from evaluation.wording.messages import explain, explain_refusal
 from evaluation.work import lifecycle
 
@@ -127,10 +125,10 @@ def upload(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     if request.method != "POST":
         start = {"name": request.GET.get("name", "")}
-        return _upload_page(request, UploadForm(projects=projects, initial=start))
+        return _upload_page(request, UploadPage(UploadForm(projects=projects, initial=start)))
     form = UploadForm(request.POST, request.FILES, projects=projects)
     if not form.is_valid():
-        return _upload_page(request, form, status=400)
+        return _upload_page(request, UploadPage(form), status=400)
     file = form.cleaned_data["file"]
     options = {"group_by": form.cleaned_data["group_by"]}
     try:
@@ -138,10 +136,10 @@ def upload(request: HttpRequest) -> HttpResponse:
             form.chosen_project, QUESTIONS, form.cleaned_data["name"], file.name, file.read(), options, person(request)
         )
     except InvalidFile as refused:
-        return _upload_page(request, form, problem_list(file.name, refused.problems), status=400)
+        return _upload_page(request, UploadPage(form, file.name, refused.problems), status=400)
     except Refused as refused:
         form.add_error("name", explain_refusal(refused))
-        return _upload_page(request, form, status=400)
+        return _upload_page(request, UploadPage(form), status=400)
     return redirect("question-set-preview", batch.uuid)
 
 
@@ -178,10 +176,8 @@ def _batch(request: HttpRequest, uuid: str) -> ImportBatch:
     return access.fetch(rows, request.user, Action.EVALUATE, pk or 0)
 
 
-def _upload_page(
-    request: HttpRequest, form: UploadForm, problems: ProblemList | None = None, status: int = 200
-) -> HttpResponse:
-    return render(request, "evaluation/upload.html", {"page": UploadPage(form, problems)}, status=status)
+def _upload_page(request: HttpRequest, page: UploadPage, status: int = 200) -> HttpResponse:
+    return render(request, "evaluation/upload.html", {"page": page}, status=status)
 
 
 @signed_in_post

@@ -1,5 +1,56 @@
-"""The back office of the human half."""
+"""Review queues, draws and what was said: for leads. Queues are made from a run's page."""
 
-from review.admin import queues
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
-__all__ = ["queues"]
+from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
+from evaluation.core.roles import Action
+from evaluation.models import Run
+from review.models import Draw, Override, ReviewQueue
+
+
+@admin.register(ReviewQueue)
+class ReviewQueueAdmin(RoleAdmin):
+    """Queues. What reviewers have rated under stays; guideline and deadline may change."""
+
+    view = change = Action.MANAGE_REVIEW
+    list_display = ("name", "project", "mode", "reviews_needed", "reveal", "state", "deadline", "page")
+    list_filter = ("state", "mode", "project")
+    search_fields = ("name",)
+    fields = ("name", "project", "guideline", "deadline", "mode", "reveal", "reviews_needed", "hide_system", "state")
+    list_select_related = ("project",)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: object = None) -> tuple[str, ...]:
+        """Everything that ratings depend on."""
+        return tuple(name for name in self.fields if name not in {"guideline", "deadline"})
+
+    @admin.display(description=_("page"))
+    def page(self, row: ReviewQueue) -> SafeString:
+        """The queue's own page."""
+        return format_html('<a href="{}">{}</a>', reverse("queue", args=[row.pk]), _("Open"))
+
+
+@admin.register(Draw)
+class DrawAdmin(ReadOnlyAdmin):
+    """Draws with their seeds."""
+
+    path = "run__project_id"
+    view = Action.MANAGE_REVIEW
+    list_display = ("run", "queue", "strategy", "seed", "frame_size", "planned_after_looking", "created_at")
+    list_filter = ("strategy",)
+    list_select_related = (f"run__{Run.NAMED_BY}", "queue")
+
+
+@admin.register(Override)
+class OverrideAdmin(ReadOnlyAdmin):
+    """Overrides and adjudications of all answers."""
+
+    path = "answer__answer_set__project_id"
+    view = Action.ADJUDICATE
+    list_display = ("answer", "metric", "kind", "value", "label", "by", "created_at")
+    list_filter = ("kind",)
+    list_select_related = ("metric", "by")

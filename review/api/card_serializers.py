@@ -1,126 +1,138 @@
 """What the review endpoints answer about an item in a reviewer's hands: nothing leaves that is not named here."""
 
-from __future__ import annotations
+# mypy: disable-error-code="assignment"
+# The REST framework has attributes named ``label``, ``source``, ``context`` and ``fields``; here they are fields.
 
 import math
 from typing import Any
 
-from rest_framework import serializers
+from rest_framework.serializers import (
+    BooleanField,
+    CharField,
+    DateTimeField,
+    DictField,
+    FloatField,
+    IntegerField,
+    JSONField,
+    ListField,
+    Serializer,
+    SerializerMethodField,
+)
 
 from evaluation.core.samples import Status
 from evaluation.wording.messages import explain_reason
 from review.ratings.reveals import JudgeSaid
 
 
-class VerdictShown(serializers.Serializer[Any]):
+class VerdictShown(Serializer[Any]):
     """A verdict one may choose, and when it is right."""
 
-    name = serializers.CharField()
-    text = serializers.CharField()
+    name = CharField()
+    text = CharField()
 
 
-class OfferedPartShown(serializers.Serializer[Any]):
+class OfferedPartShown(Serializer[Any]):
     """A part to be decided. ``context`` is the position of its passage, from 0."""
 
-    number = serializers.IntegerField()
-    kind = serializers.CharField()
-    text = serializers.CharField()
-    context = serializers.IntegerField(allow_null=True)  # type: ignore[assignment]  # a field, not the serializer's own
+    number = IntegerField()
+    kind = CharField()
+    text = CharField()
+    context = IntegerField(allow_null=True)
 
 
-class PartGivenShown(serializers.Serializer[Any]):
+class PartGivenShown(Serializer[Any]):
     """A verdict that was given; ``number`` is 0 for a part that was added."""
 
-    number = serializers.IntegerField()
-    text = serializers.CharField()
-    verdict = serializers.CharField()
+    number = IntegerField()
+    text = CharField()
+    verdict = CharField()
 
 
-class JudgeOnClaimShown(serializers.Serializer[Any]):
+class JudgeOnClaimShown(Serializer[Any]):
     """What the judge said of a claim, with the number of the passage it rests on and the words there."""
 
-    verdict = serializers.CharField()
-    reason = serializers.CharField()
-    passage = serializers.IntegerField(allow_null=True)
-    quote = serializers.CharField()
-    quote_start = serializers.IntegerField(allow_null=True)
-    quote_end = serializers.IntegerField(allow_null=True)
-    approximate = serializers.BooleanField()
+    verdict = CharField()
+    reason = CharField()
+    passage = IntegerField(allow_null=True)
+    quote = CharField()
+    quote_start = IntegerField(allow_null=True)
+    quote_end = IntegerField(allow_null=True)
+    approximate = BooleanField()
 
 
-class ClaimShown(serializers.Serializer[Any]):
+class ClaimShown(Serializer[Any]):
     """A claim of the answer with its place; ``judge`` is null while hidden."""
 
-    number = serializers.IntegerField()
-    text = serializers.CharField()
-    start = serializers.IntegerField(allow_null=True)
-    end = serializers.IntegerField(allow_null=True)
-    approximate = serializers.BooleanField()
+    number = IntegerField()
+    text = CharField()
+    start = IntegerField(allow_null=True)
+    end = IntegerField(allow_null=True)
+    approximate = BooleanField()
     judge = JudgeOnClaimShown(allow_null=True)
 
 
-class GivenShown(serializers.Serializer[Any]):
+class GivenShown(Serializer[Any]):
     """What was given for one metric."""
 
-    value = serializers.FloatField(allow_null=True)
-    label = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # a field, not the caption of one
-    cannot_judge = serializers.BooleanField()
-    comment = serializers.CharField()
-    reason_code = serializers.CharField()
+    value = FloatField(allow_null=True)
+    label = CharField(allow_null=True)
+    cannot_judge = BooleanField()
+    comment = CharField()
+    reason_code = CharField()
     parts = PartGivenShown(many=True)
 
 
-class LevelShown(serializers.Serializer[Any]):
+class LevelShown(Serializer[Any]):
     """An anchored level."""
 
-    value = serializers.FloatField()
-    text = serializers.CharField()
+    value = FloatField()
+    text = CharField()
 
 
-class MetricShown(serializers.Serializer[Any]):
+class MetricShown(Serializer[Any]):
     """A metric as it is asked for, with its scale and its rubric's question and levels."""
 
-    name = serializers.CharField()
-    title = serializers.CharField()
-    review_form = serializers.CharField()
-    kind = serializers.CharField()
-    low = serializers.FloatField()
-    high = serializers.FloatField()
-    labels = serializers.ListField(child=serializers.CharField())
-    question = serializers.CharField()
+    name = CharField()
+    title = CharField()
+    review_form = CharField()
+    kind = CharField()
+    low = FloatField()
+    high = FloatField()
+    labels = ListField(child=CharField())
+    question = CharField()
     levels = LevelShown(many=True)
-    language = serializers.CharField()
+    language = CharField()
     verdicts = VerdictShown(many=True)
     parts = OfferedPartShown(many=True)
-    adds = serializers.BooleanField()
+    adds = BooleanField()
 
 
-class PassageShown(serializers.Serializer[Any]):
+class PassageShown(Serializer[Any]):
     """A retrieved passage, without its score."""
 
-    number = serializers.IntegerField()
-    source = serializers.CharField()  # type: ignore[assignment]  # a field, not where one is read
-    text = serializers.CharField()
-    link = serializers.CharField()
+    number = IntegerField()
+    source = CharField()
+    text = CharField()
+    link = CharField()
 
 
-class JudgeSaidShown(serializers.Serializer[Any]):
+class JudgeSaidShown(Serializer[Any]):
     """What the judge said about one metric beside the reviewer's first rating. ``levels_apart`` is null where a class
     or yes/no differs, which has no steps."""
 
-    metric = serializers.CharField(source="metric.name")
-    status = serializers.SerializerMethodField()
-    value = serializers.FloatField(source="said.value", allow_null=True, default=None)
-    label = serializers.CharField(source="said.label", allow_null=True, default=None)  # type: ignore[assignment]  # a field, not the caption of one
-    reason = serializers.SerializerMethodField()
-    judge = serializers.CharField(source="said.by", default="")
-    baseline = serializers.BooleanField(source="said.baseline", default=False)
-    rubric = serializers.CharField(source="said.rubric", default="")
-    own_value = serializers.FloatField(source="own.value", allow_null=True, default=None)
-    own_label = serializers.CharField(source="own.label", allow_null=True, default=None)
-    differs = serializers.SerializerMethodField()
-    levels_apart = serializers.SerializerMethodField()
-    parts = serializers.SerializerMethodField()
+    metric = CharField(source="metric.name")
+    status = SerializerMethodField()
+    value = FloatField(source="said.value", allow_null=True, default=None)
+    label = CharField(source="said.label", allow_null=True, default=None)
+    reason = SerializerMethodField()
+    judge = CharField(source="said.by", default="")
+    baseline = BooleanField(source="said.baseline", default=False)
+    rubric = CharField(source="said.rubric", default="")
+    own_value = FloatField(source="own.value", allow_null=True, default=None)
+    own_label = CharField(source="own.label", allow_null=True, default=None)
+    differs = SerializerMethodField()
+    levels_apart = SerializerMethodField()
+    parts = SerializerMethodField()
 
     def get_parts(self, one: JudgeSaid) -> list[dict[str, str]]:
         """The judge's verdicts on the parts of a metric that is rated by them."""
@@ -145,49 +157,49 @@ class JudgeSaidShown(serializers.Serializer[Any]):
         return one.distance if math.isfinite(one.distance) else None
 
 
-class CardShown(serializers.Serializer[Any]):
+class CardShown(Serializer[Any]):
     """An item in its reviewer's hands. ``judge`` is null while hidden, ``system`` empty."""
 
-    id = serializers.IntegerField()
-    state = serializers.CharField()
-    lease_until = serializers.DateTimeField()
-    queue = serializers.IntegerField(source="queue_id")
-    queue_name = serializers.CharField()
-    guideline = serializers.CharField()
-    mode = serializers.CharField()
-    question_id = serializers.CharField()
-    category = serializers.CharField()
-    history = serializers.ListField(child=serializers.CharField())
-    question = serializers.CharField()
-    references = serializers.ListField(child=serializers.CharField())
-    answer = serializers.CharField()
+    id = IntegerField()
+    state = CharField()
+    lease_until = DateTimeField()
+    queue = IntegerField(source="queue_id")
+    queue_name = CharField()
+    guideline = CharField()
+    mode = CharField()
+    question_id = CharField()
+    category = CharField()
+    history = ListField(child=CharField())
+    question = CharField()
+    references = ListField(child=CharField())
+    answer = CharField()
     contexts = PassageShown(many=True, allow_null=True)
     metrics = MetricShown(many=True)
-    draft = serializers.JSONField()
-    given = serializers.DictField(child=GivenShown())
-    final = serializers.DictField(child=GivenShown())
-    stale = serializers.BooleanField()
-    system = serializers.CharField()
+    draft = JSONField()
+    given = DictField(child=GivenShown())
+    final = DictField(child=GivenShown())
+    stale = BooleanField()
+    system = CharField()
     judge = JudgeSaidShown(many=True, allow_null=True)
     claims = ClaimShown(many=True)
-    suggestion = serializers.CharField()
+    suggestion = CharField()
 
 
-class SubmittedShown(serializers.Serializer[Any]):
+class SubmittedShown(Serializer[Any]):
     """A rating that is in; ``reveal`` says that the judge is to be shown now."""
 
-    id = serializers.IntegerField(source="assignment.pk")
-    state = serializers.CharField(source="assignment.state")
-    reveal = serializers.BooleanField()
-    item_done = serializers.BooleanField()
-    repeated = serializers.BooleanField()
-    stale = serializers.BooleanField()
+    id = IntegerField(source="assignment.pk")
+    state = CharField(source="assignment.state")
+    reveal = BooleanField()
+    item_done = BooleanField()
+    repeated = BooleanField()
+    stale = BooleanField()
 
 
-class FinalisedShown(serializers.Serializer[Any]):
+class FinalisedShown(Serializer[Any]):
     """What stands after the reveal."""
 
-    id = serializers.IntegerField(source="assignment.pk")
-    state = serializers.CharField(source="assignment.state")
-    changed = serializers.ListField(child=serializers.CharField())
-    repeated = serializers.BooleanField()
+    id = IntegerField(source="assignment.pk")
+    state = CharField(source="assignment.state")
+    changed = ListField(child=CharField())
+    repeated = BooleanField()

@@ -1,28 +1,41 @@
-"""REST: the figures of runs: report, agreement, comparison."""
-
-from __future__ import annotations
+"""REST: the figures of runs (report, agreement, correction, comparison) and overriding them, and those for a monitoring
+system."""
 
 from typing import Any
 
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
+from prometheus_client import CONTENT_TYPE_LATEST
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import (
+    BooleanField,
+    CharField,
+    ChoiceField,
+    FloatField,
+    IntegerField,
+    ListField,
+    RegexField,
+    Serializer,
+    ValidationError,
+)
 
-from evaluation.accounts import access
-from evaluation.accounts.access import LARGEST_ID
-from evaluation.api.endpoints import Endpoint, StrictSerializer, person
+from evaluation.accounts.access import LARGEST_ID, fetch, projects_with
+from evaluation.api.endpoints import Endpoint, StrictSerializer, ViewSet, person, verb
 from evaluation.core.roles import Action
 from evaluation.models import Run
 from evaluation.runs.exports import download, take_export, take_figures
-from review.api.requests import TOO_OFTEN, NothingBody
+from evaluation.runs.monitoring import exposition
+from review.api.requests import ManyOverridesBody, limited, row_id
 from review.comparisons.gating import GateAsked, gate_of, gates_of
 from review.comparisons.values import MOST
 from review.comparisons.whole import compare, comparison_json
+from review.decisions.overrides import Effect, effect_of, metric_of_run, override_many
 from review.evidence.answers import expose
 from review.plans.ahead import planned_review
+from review.queues.access import run_to_override
 from review.reports.estimates import three_ways
 from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gate import GateOn
@@ -32,119 +45,44 @@ from review.web.pages.agreement import agreement_pictures
 
 MOST_RESAMPLES = 10_000
 OBJECT = OpenApiTypes.OBJECT
+RUNS = OpenApiParameter("runs", str, required=True, description="ids, separated by commas")
 
 
 class GateQuery(StrictSerializer):
     """What a gate asks of a run."""
 
-    fail_under = serializers.FloatField(required=False, allow_null=True, default=None, min_value=-1e6, max_value=1e6)
-    max_drop = serializers.FloatField(required=False, allow_null=True, default=None, min_value=0, max_value=1e6)
-    gate_on = serializers.ChoiceField(choices=[str(one) for one in GateOn], required=False, default="")
-    strict = serializers.BooleanField(required=False, default=False)
-    across_models = serializers.BooleanField(required=False, default=False)
+    fail_under = FloatField(allow_null=True, default=None, min_value=-1e6, max_value=1e6)
+    max_drop = FloatField(allow_null=True, default=None, min_value=0, max_value=1e6)
+    gate_on = ChoiceField(choices=[str(one) for one in GateOn], default="")
+    strict = BooleanField(default=False)
+    across_models = BooleanField(default=False)
 
 
 class ReportQuery(GateQuery):
     """How a report is written, and the gate it tells of."""
 
-    format = serializers.CharField(
-        required=False, default="json", max_length=20, help_text=", ".join(REPORT_EXPORTS.names)
-    )
-    baseline = serializers.IntegerField(
-        required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID
-    )
-
-
-class ReportView(Endpoint):
-    """The report of a run as a file."""
-
-    serializer_class = NothingBody
-    query = ("format", "fail_under", "baseline", "max_drop", "gate_on", "strict", "across_models")
-
-    @extend_schema(
-        parameters=[ReportQuery],
-        responses={(200, "application/json"): OBJECT, (200, "text/csv"): OBJECT, 429: TOO_OFTEN},
-    )
-    def get(self, request: Request, pk: int) -> StreamingHttpResponse:
-        """The report in the asked format; it tells the judge's values, so that reviewers who read it are recorded."""
-        run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-        asked = _checked(ReportQuery, request)
-        chosen = _gate(request, asked)
-        REPORT_EXPORTS.checked(asked["format"])
-        take_export(person(request))
-        made = export(run, asked["format"], gate_of(run, chosen), pictures=agreement_pictures, planned=planned_review)
-        expose(request.user, run, "report")
-        return download(made)
-
-
-def _gate(request: Request, asked: dict[str, Any]) -> GateAsked:
-    """The gate that the parameters ask for; the baseline must be a run that the caller may see."""
-    found = asked["baseline"]
-    baseline = None if found is None else access.fetch(Run.objects.all(), request.user, Action.VIEW, found)
-    return _gate_against(baseline, asked)
-
-
-def _gate_against(baseline: Run | None, asked: dict[str, Any]) -> GateAsked:
-    rules = ("fail_under", "max_drop", "strict", "across_models")
-    return GateAsked(baseline=baseline, on=asked["gate_on"], **{rule: asked[rule] for rule in rules})
+    format = CharField(default="json", max_length=20, help_text=", ".join(REPORT_EXPORTS.names))
+    baseline = row_id(allow_null=True, default=None)
 
 
 class AgreementQuery(StrictSerializer):
     """How intervals are made, and whether categories or periods of rating are told apart."""
 
-    by = serializers.ChoiceField(choices=[str(By.CATEGORY), str(By.PERIOD)], required=False, default="")
-    seed = serializers.IntegerField(required=False, default=0, min_value=0, max_value=LARGEST_ID)
-    resamples = serializers.IntegerField(required=False, default=2000, min_value=0, max_value=MOST_RESAMPLES)
-
-
-class AgreementView(Endpoint):
-    """How far every judge of a run agrees with the experts, and the experts with each other."""
-
-    serializer_class = NothingBody
-    query = ("by", "seed", "resamples")
-
-    @extend_schema(parameters=[AgreementQuery], responses={200: OBJECT, 429: TOO_OFTEN})
-    def get(self, request: Request, pk: int) -> Response:
-        """``judges`` by author and metric, ``experts`` by metric, as the ``agreement`` command prints them. What has
-        been computed before does not count towards the limit."""
-        run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-        asked = _checked(AgreementQuery, request)
-        resamples, seed, by = asked["resamples"], asked["seed"], By(asked["by"])
-        found = agreement_if_kept(run, resamples=resamples, seed=seed, by=by)
-        if found is None:
-            take_figures(person(request))
-            found = kept_agreement(run, resamples=resamples, seed=seed, by=by)
-        return Response(found)
+    by = ChoiceField(choices=[str(By.CATEGORY), str(By.PERIOD)], default="")
+    seed = IntegerField(default=0, min_value=0, max_value=LARGEST_ID)
+    resamples = IntegerField(default=2000, min_value=0, max_value=MOST_RESAMPLES)
 
 
 class CorrectionQuery(StrictSerializer):
     """Whether categories are told apart."""
 
-    by = serializers.ChoiceField(choices=["category"], required=False, default="")
-
-
-class CorrectionView(Endpoint):
-    """What the experts would have said of all answers of a run, beside what the judge said."""
-
-    serializer_class = NothingBody
-    query = ("by",)
-
-    @extend_schema(parameters=[CorrectionQuery], responses={200: OBJECT, 429: TOO_OFTEN})
-    def get(self, request: Request, pk: int) -> Response:
-        """The three estimates of the overall score and of each metric, as the ``correct`` command prints them, and what
-        reviewing more would bring."""
-        run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-        asked = _checked(CorrectionQuery, request)
-        take_figures(person(request))
-        basis = gather(run)
-        found = three_ways(basis, by_category=asked["by"] == "category").to_dict()
-        return Response({**found, "next_review": planned_review(basis)})
+    by = ChoiceField(choices=["category"], default="")
 
 
 class CompareQuery(GateQuery):
     """Which runs to put side by side, and the gate of those after the first."""
 
-    runs = serializers.RegexField(r"^[0-9]{1,18}(,[0-9]{1,18})*$", help_text="ids, separated by commas")
+    runs = RegexField(r"^[0-9]{1,18}(,[0-9]{1,18})*$")
 
     def validate_runs(self, value: str) -> list[int]:
         """The ids, each once, in the order given.
@@ -153,39 +91,99 @@ class CompareQuery(GateQuery):
         """
         wanted = list(dict.fromkeys(int(part) for part in value.split(",")))
         if len(wanted) > MOST:
-            raise serializers.ValidationError(f"at most {MOST} runs")
+            raise ValidationError(f"at most {MOST} runs")
         return wanted
 
 
-class CompareView(Endpoint):
-    """Several runs compared: each with the first, and all in order."""
+class EffectShown(Serializer[Effect]):
+    """The answers that get the value; of the others how many stand there already, are adjudicated, or are not the
+    caller's."""
 
-    serializer_class = NothingBody
-    query = ("runs", "fail_under", "max_drop", "gate_on", "strict", "across_models")
+    answers = ListField(child=IntegerField())
+    same = IntegerField()
+    adjudicated = IntegerField()
+    forbidden = IntegerField()
 
-    @extend_schema(
-        parameters=[OpenApiParameter("runs", str, required=True, description="ids, separated by commas"), GateQuery],
-        responses={200: OBJECT, 429: TOO_OFTEN},
-    )
-    def get(self, request: Request) -> Response:
+
+class RunViewSet(ViewSet):
+    """The figures of runs that the caller may see, and overriding a metric of many answers with one reason, for leads
+    and assigned experts."""
+
+    @limited(ReportQuery, {(200, "application/json"): OBJECT, (200, "text/csv"): OBJECT})
+    def report(self, request: Request, pk: int) -> StreamingHttpResponse:
+        """The report in the asked format; it tells the judge's values, so that reviewers who read it are recorded."""
+        run, asked = self._run(pk), self.asked(request.query_params.dict())
+        chosen = _gate(asked, None if asked["baseline"] is None else self._run(asked["baseline"]))
+        REPORT_EXPORTS.checked(asked["format"])
+        take_export(person(request))
+        made = export(run, asked["format"], gate_of(run, chosen), pictures=agreement_pictures, planned=planned_review)
+        expose(request.user, run, "report")
+        return download(made)
+
+    @limited(AgreementQuery)
+    def agreement(self, request: Request, pk: int) -> Response:
+        """``judges`` by author and metric, ``experts`` by metric, as the ``agreement`` command prints them. What has
+        been computed before does not count towards the limit."""
+        run, asked = self._run(pk), self.asked(request.query_params.dict())
+        how = {"resamples": asked["resamples"], "seed": asked["seed"], "by": By(asked["by"])}
+        found = agreement_if_kept(run, **how)
+        if found is None:
+            take_figures(person(request))
+            found = kept_agreement(run, **how)
+        return Response(found)
+
+    @limited(CorrectionQuery)
+    def correction(self, request: Request, pk: int) -> Response:
+        """The three estimates of the overall score and of each metric, as the ``correct`` command prints them, and what
+        reviewing more would bring."""
+        run, asked = self._run(pk), self.asked(request.query_params.dict())
+        take_figures(person(request))
+        basis = gather(run)
+        found = three_ways(basis, by_category=asked["by"] == "category").to_dict()
+        return Response({**found, "next_review": planned_review(basis)})
+
+    @limited(CompareQuery, detail=False, shown=[RUNS, GateQuery])
+    def compare(self, request: Request) -> Response:
         """Scores of each run, versions in which they differ, differences from the first run, and the ranking. It tells
         how judges scored single questions, so that reviewers who read it are recorded."""
-        asked = _checked(CompareQuery, request)
-        runs = [access.fetch(Run.objects.all(), request.user, Action.VIEW, pk) for pk in asked["runs"]]
+        asked = self.asked(request.query_params.dict())
+        runs = [self._run(pk) for pk in asked["runs"]]
         take_figures(person(request))
         compared = compare(runs)
-        found = comparison_json(compared, gates_of(compared, _gate_against(None, asked)))
+        found = comparison_json(compared, gates_of(compared, _gate(asked, None)))
         for run in runs:
             expose(request.user, run, "comparison")
         return Response(found)
 
+    @verb(run_to_override, EffectShown, body=ManyOverridesBody, others={201: EffectShown})
+    def override(self, run: Run, body: dict[str, Any]) -> Effect | Response:
+        """Store a decision for each answer; 200 where it was a dry run."""
+        metric, answers = metric_of_run(run, body["metric"]), body["answers"]
+        said = {"value": body["value"], "label": body["label"], "by": person(self.request)}
+        if body["dry_run"]:
+            return effect_of(run, metric, answers, **said)
+        return Response(override_many(run, metric, answers, reason=body["reason"], **said), status=201)
 
-def _checked(shape: type[StrictSerializer], request: Request) -> dict[str, Any]:
-    """The query parameters by their shape.
+    def _run(self, pk: int) -> Run:
+        return fetch(Run.objects.all(), self.request.user, Action.VIEW, pk)
 
-    :raises ValidationError: naming what does not fit.
-    """
-    found = shape(data=request.query_params.dict())
-    found.is_valid(raise_exception=True)
-    checked: dict[str, Any] = found.validated_data
-    return checked
+
+def _gate(asked: dict[str, Any], baseline: Run | None) -> GateAsked:
+    rules = ("fail_under", "max_drop", "strict", "across_models")
+    return GateAsked(baseline=baseline, on=asked["gate_on"], **{rule: asked[rule] for rule in rules})
+
+
+class MetricsView(Endpoint):
+    """The machine's figures, with the calls about pairs, in the Prometheus text format, over the projects that the
+    caller administers."""
+
+    @extend_schema(responses={(200, "text/plain"): OpenApiTypes.STR})
+    def get(self, request: Request) -> HttpResponse:
+        """All figures, read now.
+
+        :raises PermissionDenied: for anybody who administers no project.
+        """
+        projects = list(projects_with(request.user, Action.ADMINISTER).values_list("pk", flat=True))
+        if not projects:
+            raise PermissionDenied
+        return HttpResponse(exposition(projects), content_type=CONTENT_TYPE_LATEST)

@@ -1,27 +1,136 @@
-"""REST: ratings; a reviewer sees the own ones alone. Those made elsewhere are imported from a file."""
+"""REST: items in a reviewer's hands (``{id}`` is the assignment's; anybody else's does not exist), ratings, of which a
+reviewer sees the own ones alone, and what stands above them: overriding, and deciding what waits for a lead."""
 
-from __future__ import annotations
+from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 from django_filters.rest_framework import CharFilter, ChoiceFilter, DjangoFilterBackend, FilterSet, NumberFilter
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import (
+    BooleanField,
+    CharField,
+    ChoiceField,
+    IntegerField,
+    ListField,
+    Serializer,
+    ValidationError,
+)
 
-from evaluation.accounts.access import LARGEST_ID, fetch
-from evaluation.api.endpoints import StrictSerializer, ViewSet, person, written_by
+from evaluation.accounts.access import LARGEST_ID, Person, fetch
+from evaluation.api.endpoints import (
+    FILE_BODY,
+    FileOfRows,
+    StrictSerializer,
+    UploadEndpoint,
+    ViewSet,
+    person,
+    verb,
+    written_by,
+)
 from evaluation.api.errors import ProblemSerializer
-from evaluation.api.pages import Pages
-from evaluation.api.uploading import FILE_BODY, FileOfRows, UploadEndpoint
+from evaluation.api.requests import Pages
 from evaluation.core.roles import Action
-from evaluation.models import Run
-from review.api.requests import row_id
-from review.api.serializers import RatingShown
+from evaluation.models import Answer, Run
+from review.api.card_serializers import CardShown, FinalisedShown, JudgeSaidShown, SubmittedShown
+from review.api.requests import (
+    AdjudicateBody,
+    CommentBody,
+    DraftBody,
+    FinaliseBody,
+    FlagBody,
+    OverrideBody,
+    RulingBody,
+    SubmitBody,
+    changes_from,
+    given_from,
+    row_id,
+)
+from review.api.serializers import CaseShown, OverrideShown, RatingShown, RulingShown
+from review.decisions.cases import open_cases
+from review.decisions.deciding import adjudicate, rule_on
+from review.decisions.overrides import metric_of, override, revert
 from review.imports.files import ImportedRatings, import_ratings
 from review.imports.ratings import Sampled
-from review.models import Rating
-from review.queues.access import ratings_of
+from review.models import Assignment, EventRuling, ItemEvent, Override, Rating
+from review.queues.access import (
+    answer_to_override,
+    cases_for_lead,
+    event_for_lead,
+    own_assignment,
+    ratings_of,
+)
+from review.ratings.card import Card, card
+from review.ratings.leases import extend
+from review.ratings.reveals import Finalised, JudgeSaid, finalise, reveal
+from review.ratings.submitting import Submitted, escalate, flag, payload_of, release, save_draft, skip, submit, undo
+
+
+def card_of(assignment: Assignment) -> Card:
+    """The card in the caller's language."""
+    return card(assignment, get_language() or "en")
+
+
+class ItemViewSet(ViewSet):
+    """An item: question, answer, contexts, reference and rubric; the judge only where it is shown."""
+
+    @written_by(CardShown)
+    def retrieve(self, request: Request, pk: int) -> Card:
+        """The card."""
+        return card_of(own_assignment(request.user, pk, shown=True))
+
+    @verb(own_assignment, body=DraftBody)
+    def draft(self, assignment: Assignment, body: dict[str, Any]) -> None:
+        """Replace the draft."""
+        save_draft(assignment, payload_of(given_from(body["values"]), body["comment"], body["suggestion"]))
+
+    @verb(own_assignment, SubmittedShown, body=SubmitBody)
+    def submit(self, assignment: Assignment, body: dict[str, Any]) -> Submitted:
+        """Store the first ratings."""
+        return submit(assignment, given_from(body.pop("values")), by=person(self.request), **body)
+
+    @verb(own_assignment, JudgeSaidShown, many=True)
+    def reveal(self, assignment: Assignment) -> list[JudgeSaid]:
+        """What the judge said about each metric."""
+        return reveal(assignment)
+
+    @verb(own_assignment, FinalisedShown, body=FinaliseBody)
+    def finalise(self, assignment: Assignment, body: dict[str, Any]) -> Finalised:
+        """Store the final ratings."""
+        changes = changes_from(body["changes"])
+        return finalise(assignment, changes, by=person(self.request), active_ms=body["active_ms"])
+
+    @verb(own_assignment, CardShown)
+    def undo(self, assignment: Assignment) -> Card:
+        """The item again, with what had been entered."""
+        return card_of(undo(assignment, by=person(self.request)))
+
+    @verb(own_assignment, body=CommentBody)
+    def skip(self, assignment: Assignment, body: dict[str, Any]) -> None:
+        """Skip."""
+        skip(assignment, body["comment"])
+
+    @verb(own_assignment, body=FlagBody)
+    def flag(self, assignment: Assignment, body: dict[str, Any]) -> None:
+        """Flag."""
+        flag(assignment, body["kind"], body["comment"])
+
+    @verb(own_assignment, body=CommentBody)
+    def escalate(self, assignment: Assignment, body: dict[str, Any]) -> None:
+        """Escalate."""
+        escalate(assignment, body["comment"])
+
+    @verb(own_assignment)
+    def release(self, assignment: Assignment) -> None:
+        """Release."""
+        release(assignment)
+
+    @verb(own_assignment, CardShown)
+    def extend(self, assignment: Assignment) -> Card:
+        """Extend."""
+        return card_of(extend(assignment))
+
 
 LONGEST_DEFINITIONS = 5000
 
@@ -30,23 +139,21 @@ class RatingFileOptions(StrictSerializer):
     """What is said beside a file of ratings."""
 
     run = row_id()
-    define = serializers.CharField(
-        required=False,
+    define = CharField(
         default="",
         allow_blank=True,
         max_length=LONGEST_DEFINITIONS,
         help_text="scales of unknown metrics, NAME=1..5 and the like, separated by semicolons",
     )
-    sampled = serializers.ChoiceField(choices=[str(one) for one in Sampled], required=False, default="unknown")
-    layout = serializers.ChoiceField(choices=["concord", "label_studio"], required=False, default="concord")
-    annotators = serializers.CharField(
-        required=False,
+    sampled = ChoiceField(choices=[str(one) for one in Sampled], default="unknown")
+    layout = ChoiceField(choices=["concord", "label_studio"], default="concord")
+    annotators = CharField(
         default="",
         allow_blank=True,
         max_length=LONGEST_DEFINITIONS,
         help_text="of a Label Studio export: ID=LABEL of people, separated by semicolons",
     )
-    dry_run = serializers.BooleanField(required=False, default=False, help_text="only say what would be imported")
+    dry_run = BooleanField(default=False, help_text="only say what would be imported")
 
 
 class RatingFileForm(RatingFileOptions):
@@ -55,16 +162,16 @@ class RatingFileForm(RatingFileOptions):
     file = FileOfRows()
 
 
-class ImportedRatingsSerializer(serializers.Serializer[ImportedRatings]):
+class ImportedRatingsSerializer(Serializer[ImportedRatings]):
     """What became of the rows: ratings by people, scores by judges (``failed`` of them without a value), and rows
     that were there already."""
 
-    human = serializers.IntegerField()
-    judge = serializers.IntegerField()
-    failed = serializers.IntegerField()
-    unchanged = serializers.IntegerField()
-    defined = serializers.ListField(child=serializers.CharField())
-    authors = serializers.ListField(child=serializers.CharField())
+    human = IntegerField()
+    judge = IntegerField()
+    failed = IntegerField()
+    unchanged = IntegerField()
+    defined = ListField(child=CharField())
+    authors = ListField(child=CharField())
     remarks = ProblemSerializer(many=True)
 
 
@@ -138,5 +245,44 @@ def _annotators(text: str) -> dict[str, str]:
     """
     pairs = [part.partition("=") for part in text.split(";") if part.strip()]
     if any(not key.strip() or not label.strip() for key, _, label in pairs):
-        raise serializers.ValidationError({"annotators": [gettext("Write ID=LABEL, separated by semicolons.")]})
+        raise ValidationError({"annotators": [gettext("Write ID=LABEL, separated by semicolons.")]})
     return {key.strip(): label.strip() for key, _, label in pairs}
+
+
+def _answer_to_adjudicate(user: Person, pk: int) -> Answer:
+    return fetch(Answer.objects.select_related("answer_set", "question"), user, Action.ADJUDICATE, pk)
+
+
+class AnswerViewSet(ViewSet):
+    """Deciding about an answer: for leads, and overriding for assigned experts as well."""
+
+    @verb(answer_to_override, OverrideShown, body=OverrideBody, status=201)
+    def override(self, answer: Answer, body: dict[str, Any]) -> Override:
+        """Store the decision with its reason."""
+        metric, reason, me = metric_of(answer, body["metric"]), body["reason"], person(self.request)
+        if body["revert"]:
+            return revert(answer, metric, reason=reason, by=me)
+        return override(answer, metric, value=body["value"], label=body["label"], reason=reason, by=me)
+
+    @verb(_answer_to_adjudicate, OverrideShown, body=AdjudicateBody, status=201)
+    def adjudicate(self, answer: Answer, body: dict[str, Any]) -> Override:
+        """Store the decision."""
+        return adjudicate(answer, metric_of(answer, body.pop("metric")), by=person(self.request), **body)
+
+
+class CaseViewSet(ViewSet):
+    """The open cases of the projects the caller leads: neither who rated nor what the judge said."""
+
+    @written_by(CaseShown, many=True)
+    def list(self, request: Request) -> Any:
+        """At most 200, the most pressing first."""
+        return open_cases(cases_for_lead(request.user))
+
+
+class RaisedViewSet(ViewSet):
+    """Flags and escalations."""
+
+    @verb(event_for_lead, RulingShown, body=RulingBody, status=201)
+    def ruling(self, event: ItemEvent, body: dict[str, Any]) -> EventRuling:
+        """Store the ruling."""
+        return rule_on(event, by=person(self.request), **body)

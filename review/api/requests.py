@@ -1,18 +1,30 @@
 """What the review endpoints read: strict bodies with every field named."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiResponse
-from rest_framework import serializers
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.decorators import action
+from rest_framework.serializers import (
+    BooleanField,
+    CharField,
+    ChoiceField,
+    DateTimeField,
+    DictField,
+    Field,
+    FloatField,
+    IntegerField,
+    ListField,
+    ValidationError,
+)
 
 from evaluation.accounts.access import LARGEST_ID
-from evaluation.api.endpoints import StrictSerializer
+from evaluation.api.endpoints import Method, StrictSerializer
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain_refusal
@@ -25,35 +37,59 @@ LONGEST_TEXT = 100_000  # beyond every limit that is explained in a sentence
 A_DAY_IN_MS = 86_400_000
 
 
-def optional_text(longest: int = LONGEST_TEXT) -> serializers.CharField:
+def optional_text(longest: int = LONGEST_TEXT) -> CharField:
     """A text that may be empty or left out."""
-    return serializers.CharField(required=False, default="", allow_blank=True, max_length=longest)
+    return CharField(default="", allow_blank=True, max_length=longest)
 
 
-def row_id() -> serializers.IntegerField:
+def row_id(**more: Any) -> IntegerField:
     """A primary key."""
-    return serializers.IntegerField(min_value=1, max_value=LARGEST_ID)
+    return IntegerField(min_value=1, max_value=LARGEST_ID, **more)
+
+
+def a_label() -> Any:
+    """A class or nothing; in no type, because ``label`` is the caption of a field to the REST framework."""
+    return CharField(allow_null=True, default=None, max_length=200)
+
+
+def limited(
+    query: type[StrictSerializer],
+    responses: Mapping[Any, Any] = MappingProxyType({200: OpenApiTypes.OBJECT}),
+    *,
+    detail: bool = True,
+    shown: list[Any] | None = None,
+) -> Callable[[Method], Method]:
+    """A GET below one thing or, without ``detail``, all of them, which one may ask for only so often and whose answer
+    no serializer writes. :meth:`Endpoint.asked` reads the ``query``; the schema tells of it as ``shown``, if that is
+    something else."""
+
+    def decorate(method: Method) -> Method:
+        routed = action(detail=detail, pagination_class=None)(method)
+        vars(routed).update(query=query)
+        return extend_schema(parameters=shown or [query], responses={**responses, 429: TOO_OFTEN})(routed)
+
+    return decorate
 
 
 class PartBody(StrictSerializer):
     """A verdict on the offered part of that number, or with ``text`` on one that was missed."""
 
-    number = serializers.IntegerField(min_value=0, max_value=10_000, required=False, default=0)
+    number = IntegerField(min_value=0, max_value=10_000, default=0)
     text = optional_text(LONGEST_PART)
-    verdict = serializers.CharField(max_length=40)
+    verdict = CharField(max_length=40)
 
 
-def some_parts() -> serializers.ListField:
+def some_parts() -> ListField:
     """Verdicts on parts, for metrics that are rated by them."""
-    return serializers.ListField(child=PartBody(), required=False, default=list, max_length=1_000)
+    return ListField(child=PartBody(), default=list, max_length=1_000)
 
 
 class GivenBody(StrictSerializer):
     """What was given for one metric: one of value, label, parts and cannot_judge, the last with why where one likes."""
 
-    value = serializers.FloatField(required=False, allow_null=True, default=None)
-    label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
-    cannot_judge = serializers.BooleanField(required=False, default=False)
+    value = FloatField(allow_null=True, default=None)
+    label = a_label()
+    cannot_judge = BooleanField(default=False)
     reason_code = optional_text(40)
     parts = some_parts()
     comment = optional_text()
@@ -62,19 +98,17 @@ class GivenBody(StrictSerializer):
 class SubmitBody(StrictSerializer):
     """A rating of all metrics of the queue. ``idempotency_key`` is made by the caller, one for each form shown."""
 
-    values = serializers.DictField(child=GivenBody(), allow_empty=False)
-    idempotency_key = serializers.CharField(max_length=200)
+    values = DictField(child=GivenBody(), allow_empty=False)
+    idempotency_key = CharField(max_length=200)
     comment = optional_text()
     suggestion = optional_text()
-    active_ms = serializers.IntegerField(
-        required=False, allow_null=True, default=None, min_value=0, max_value=A_DAY_IN_MS
-    )
+    active_ms = IntegerField(allow_null=True, default=None, min_value=0, max_value=A_DAY_IN_MS)
 
 
 class DraftBody(StrictSerializer):
     """What was entered so far."""
 
-    values = serializers.DictField(child=GivenBody(), required=False, default=dict)
+    values = DictField(child=GivenBody(), default=dict)
     comment = optional_text()
     suggestion = optional_text()
 
@@ -82,8 +116,8 @@ class DraftBody(StrictSerializer):
 class ChangeBody(StrictSerializer):
     """A new value or label for one metric, or neither to keep the first; and why."""
 
-    value = serializers.FloatField(required=False, allow_null=True, default=None)
-    label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
+    value = FloatField(allow_null=True, default=None)
+    label = a_label()
     reason_code = optional_text(40)
     parts = some_parts()
     comment = optional_text()
@@ -92,10 +126,8 @@ class ChangeBody(StrictSerializer):
 class FinaliseBody(StrictSerializer):
     """What stands after the reveal: ``changes`` by metric, none to keep everything."""
 
-    changes = serializers.DictField(child=ChangeBody(), required=False, default=dict)
-    active_ms = serializers.IntegerField(
-        required=False, allow_null=True, default=None, min_value=0, max_value=A_DAY_IN_MS
-    )
+    changes = DictField(child=ChangeBody(), default=dict)
+    active_ms = IntegerField(allow_null=True, default=None, min_value=0, max_value=A_DAY_IN_MS)
 
 
 class CommentBody(StrictSerializer):
@@ -107,66 +139,63 @@ class CommentBody(StrictSerializer):
 class FlagBody(CommentBody):
     """What is wrong with an item."""
 
-    kind = serializers.ChoiceField(choices=[kind.value for kind in FlagKind])
+    kind = ChoiceField(choices=[kind.value for kind in FlagKind])
 
 
-class NothingBody(StrictSerializer):
-    """No field at all."""
+class DecisionBody(StrictSerializer):
+    """A value or label, and why."""
+
+    metric = CharField(max_length=100)
+    value = FloatField(allow_null=True, default=None)
+    label = a_label()
+    reason = optional_text()
 
 
-class AdjudicateBody(StrictSerializer):
+class AdjudicateBody(DecisionBody):
     """A value or label that settles a dispute. ``seen`` is the number of the newest decision the caller had in view,
     0 for none; given, of two who decide at once one is refused."""
 
-    metric = serializers.CharField(max_length=100)
-    value = serializers.FloatField(required=False, allow_null=True, default=None)
-    label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
-    reason = optional_text()
-    seen = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=0, max_value=LARGEST_ID)
+    seen = IntegerField(allow_null=True, default=None, min_value=0, max_value=LARGEST_ID)
 
 
 class RulingBody(StrictSerializer):
     """Whether a flag or an escalation is upheld, and why."""
 
-    upheld = serializers.BooleanField()
+    upheld = BooleanField()
     reason = optional_text()
 
 
-class OverrideBody(StrictSerializer):
+class OverrideBody(DecisionBody):
     """A value or label above everything said before, or with ``revert`` the newest one taken back."""
 
-    metric = serializers.CharField(max_length=100)
-    value = serializers.FloatField(required=False, allow_null=True, default=None)
-    label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
-    reason = optional_text()
-    revert = serializers.BooleanField(required=False, default=False)
+    revert = BooleanField(default=False)
 
 
 class ManyOverridesBody(StrictSerializer):
     """One value or label with one reason for many answers of a run; with ``dry_run`` only what it would do."""
 
-    metric = serializers.CharField(max_length=100)
-    answers = serializers.ListField(child=row_id(), allow_empty=False, max_length=10_000)
-    value = serializers.FloatField(required=False, allow_null=True, default=None)
-    label = serializers.CharField(required=False, allow_null=True, default=None, max_length=200)  # type: ignore[assignment]  # a field, not the caption of one
+    metric = CharField(max_length=100)
+    answers = ListField(child=row_id(), allow_empty=False, max_length=10_000)
+    value = FloatField(allow_null=True, default=None)
+    label = a_label()
     reason = optional_text()
-    dry_run = serializers.BooleanField(required=False, default=False)
+    dry_run = BooleanField(default=False)
 
 
-def setting_field(one: Setting) -> serializers.Field[Any, Any, Any, Any]:
+def setting_field(one: Setting) -> Field[Any, Any, Any, Any]:
     """The field that takes a setting of a queue."""
     said: dict[str, Any] = {"default": one.default, "help_text": one.body or None}
     if one.optional:
         said |= {"required": False, "allow_null": True}
     if isinstance(one.default, Enum):
-        return serializers.ChoiceField(choices=getattr(one.kind, "choices", list(one.kind)), **said)
+        return ChoiceField(choices=getattr(one.kind, "choices", list(one.kind)), **said)
     low, high = one.limits
     if one.kind is str:
         return optional_text(high)
     if one.kind in {int, float}:
-        kind = serializers.IntegerField if one.kind is int else serializers.FloatField
+        kind = IntegerField if one.kind is int else FloatField
         return kind(min_value=low, max_value=high, **said)
-    return serializers.BooleanField(**said) if one.kind is bool else serializers.DateTimeField(**said)
+    return BooleanField(**said) if one.kind is bool else DateTimeField(**said)
 
 
 class DesignBody(StrictSerializer):
@@ -175,9 +204,9 @@ class DesignBody(StrictSerializer):
 
     settings: Sequence[Setting] = [SETTINGS[name] for name in ("strategy", "size", "seed", "fail_below", "share")]
 
-    answers = serializers.ListField(child=row_id(), required=False, default=list, max_length=10_000)
+    answers = ListField(child=row_id(), default=list, max_length=10_000)
 
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+    def get_fields(self) -> dict[str, Field[Any, Any, Any, Any]]:
         """The settings, and what is declared."""
         return {one.name: setting_field(one) for one in self.settings} | super().get_fields()
 
@@ -195,18 +224,16 @@ class QueueBody(DesignBody):
 
     settings = ASKED
 
-    runs = serializers.ListField(child=row_id(), min_length=1, max_length=50)
-    metrics = serializers.ListField(child=serializers.CharField(max_length=100), min_length=1, max_length=50)
-    reviewers = serializers.ListField(child=serializers.CharField(max_length=150), min_length=1, max_length=500)
-    people_of_tags = serializers.DictField(
-        child=serializers.ListField(child=serializers.CharField(max_length=150), min_length=1, max_length=500),
-        required=False,
+    runs = ListField(child=row_id(), min_length=1, max_length=50)
+    metrics = ListField(child=CharField(max_length=100), min_length=1, max_length=50)
+    reviewers = ListField(child=CharField(max_length=150), min_length=1, max_length=500)
+    people_of_tags = DictField(
+        child=ListField(child=CharField(max_length=150), min_length=1, max_length=500),
         default=dict,
         help_text="For by_tag: tag or category -> user names.",
     )
-    people_of_answers = serializers.DictField(
-        child=serializers.ListField(child=serializers.CharField(max_length=150), min_length=1, max_length=MOST_REVIEWS),
-        required=False,
+    people_of_answers = DictField(
+        child=ListField(child=CharField(max_length=150), min_length=1, max_length=MOST_REVIEWS),
         default=dict,
         help_text="For per_item: id of an answer -> user names.",
     )
@@ -214,13 +241,13 @@ class QueueBody(DesignBody):
     def validate_deadline(self, value: datetime | None) -> datetime | None:
         """A moment that is still to come."""
         if value and value <= timezone.now():
-            raise serializers.ValidationError(explain_refusal(Refused("deadline_passed")))
+            raise ValidationError(explain_refusal(Refused("deadline_passed")))
         return value
 
     def validate_people_of_answers(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
         """Ids of answers in front of the names."""
         if wrong := [key[:40] for key in value if whole_number(key) is None]:
-            raise serializers.ValidationError(explain_refusal(Refused("unknown_keys", keys=wrong)))
+            raise ValidationError(explain_refusal(Refused("unknown_keys", keys=wrong)))
         return value
 
 

@@ -1,11 +1,23 @@
 """What the review endpoints answer leads and reviewers, field by field: nothing leaves that is not named here."""
 
-from __future__ import annotations
+# mypy: disable-error-code="assignment"
+# The REST framework has attributes named ``label``, ``source``, ``context`` and ``fields``; here they are fields.
 
 import math
 from typing import Any
 
-from rest_framework import serializers
+from rest_framework.serializers import (
+    BooleanField,
+    CharField,
+    DateTimeField,
+    FloatField,
+    IntegerField,
+    JSONField,
+    ListField,
+    ModelSerializer,
+    Serializer,
+    SerializerMethodField,
+)
 
 from review.decisions.cases import Case
 from review.models import Draw, Rating, ReviewQueue
@@ -13,82 +25,82 @@ from review.models.queue_spec import COLUMNS
 from review.queues.draws import strata_of
 
 
-class HeldShown(serializers.Serializer[Any]):
+class HeldShown(Serializer[Any]):
     """An item in the caller's hands, in a line."""
 
-    id = serializers.IntegerField(source="pk")
-    state = serializers.CharField()
-    question_id = serializers.CharField(source="item.answer.question.external_id")
-    question = serializers.CharField(source="item.answer.question.text")
-    lease_until = serializers.DateTimeField()
-    submitted_at = serializers.DateTimeField(allow_null=True)
+    id = IntegerField(source="pk")
+    state = CharField()
+    question_id = CharField(source="item.answer.question.external_id")
+    question = CharField(source="item.answer.question.text")
+    lease_until = DateTimeField()
+    submitted_at = DateTimeField(allow_null=True)
 
 
-class HolderShown(serializers.Serializer[Any]):
+class HolderShown(Serializer[Any]):
     """Who holds or held an item, for the lead."""
 
-    reviewer = serializers.CharField(source="reviewer.username")
-    state = serializers.CharField()
-    submitted_at = serializers.DateTimeField(allow_null=True)
+    reviewer = CharField(source="reviewer.username")
+    state = CharField()
+    submitted_at = DateTimeField(allow_null=True)
 
 
-class ItemShown(serializers.Serializer[Any]):
+class ItemShown(Serializer[Any]):
     """An item of a queue, for the lead."""
 
-    id = serializers.IntegerField(source="pk")
-    state = serializers.CharField()
-    question_id = serializers.CharField(source="answer.question.external_id")
-    category = serializers.CharField(source="answer.question.category")
-    question = serializers.CharField(source="answer.question.text")
+    id = IntegerField(source="pk")
+    state = CharField()
+    question_id = CharField(source="answer.question.external_id")
+    category = CharField(source="answer.question.category")
+    question = CharField(source="answer.question.text")
     reviewers = HolderShown(source="assignments", many=True)
 
 
-class OwnProgressShown(serializers.Serializer[Any]):
+class OwnProgressShown(Serializer[Any]):
     """The caller's own part of a queue."""
 
-    items = serializers.IntegerField()
-    rated = serializers.IntegerField()
-    skipped = serializers.IntegerField()
-    flagged = serializers.IntegerField()
-    median_seconds = serializers.FloatField(allow_null=True)
+    items = IntegerField()
+    rated = IntegerField()
+    skipped = IntegerField()
+    flagged = IntegerField()
+    median_seconds = FloatField(allow_null=True)
 
 
-class ReviewerProgressShown(serializers.Serializer[Any]):
+class ReviewerProgressShown(Serializer[Any]):
     """One member's part."""
 
-    reviewer = serializers.CharField(source="reviewer.username")
-    rated = serializers.IntegerField()
-    open = serializers.IntegerField()
-    skipped = serializers.IntegerField()
-    flagged = serializers.IntegerField()
+    reviewer = CharField(source="reviewer.username")
+    rated = IntegerField()
+    open = IntegerField()
+    skipped = IntegerField()
+    flagged = IntegerField()
 
 
-class QueueProgressShown(serializers.Serializer[Any]):
+class QueueProgressShown(Serializer[Any]):
     """A queue's progress for its lead."""
 
-    items = serializers.IntegerField()
-    open = serializers.IntegerField()
-    done = serializers.IntegerField()
-    disputed = serializers.IntegerField()
-    withdrawn = serializers.IntegerField()
-    reached = serializers.IntegerField()
-    ratings = serializers.IntegerField()
-    ratings_needed = serializers.IntegerField()
-    share = serializers.FloatField()
+    items = IntegerField()
+    open = IntegerField()
+    done = IntegerField()
+    disputed = IntegerField()
+    withdrawn = IntegerField()
+    reached = IntegerField()
+    ratings = IntegerField()
+    ratings_needed = IntegerField()
+    share = FloatField()
     reviewers = ReviewerProgressShown(many=True)
 
 
-class ProgressShown(serializers.Serializer[Any]):
+class ProgressShown(Serializer[Any]):
     """``own`` for members, ``queue`` for leads; null for the others."""
 
     own = OwnProgressShown(allow_null=True)
     queue = QueueProgressShown(allow_null=True)
 
 
-class QueueShown(serializers.ModelSerializer[ReviewQueue]):
+class QueueShown(ModelSerializer[ReviewQueue]):
     """A queue as its reviewers see it: nothing of runs, strategy or seed."""
 
-    metrics = serializers.SerializerMethodField()
+    metrics = SerializerMethodField()
 
     class Meta:
         model = ReviewQueue
@@ -105,8 +117,8 @@ class QueueShown(serializers.ModelSerializer[ReviewQueue]):
 class LedQueueShown(QueueShown):
     """A queue as its lead sees it."""
 
-    reviewers = serializers.SerializerMethodField()
-    draws = serializers.SerializerMethodField()
+    reviewers = SerializerMethodField()
+    draws = SerializerMethodField()
 
     class Meta(QueueShown.Meta):
         fields = tuple(dict.fromkeys([*QueueShown.Meta.fields, *COLUMNS, "reviewers", "draws"]))
@@ -120,67 +132,67 @@ class LedQueueShown(QueueShown):
         return [draw.pk for draw in queue.draws.all()]
 
 
-class StratumShown(serializers.Serializer[Any]):
+class StratumShown(Serializer[Any]):
     """A stratum: how many answers it has and how many of them were sampled."""
 
-    name = serializers.CharField()
-    size = serializers.IntegerField()
-    sampled = serializers.IntegerField()
+    name = CharField()
+    size = IntegerField()
+    sampled = IntegerField()
 
 
-class DrawShown(serializers.Serializer[Draw]):
+class DrawShown(Serializer[Draw]):
     """A draw with its strata."""
 
-    id = serializers.IntegerField(source="pk")
-    run = serializers.IntegerField(source="run_id")
-    queue = serializers.IntegerField(source="queue_id", allow_null=True)
-    strategy = serializers.CharField()
-    params = serializers.JSONField()
-    seed = serializers.IntegerField()
-    frame_size = serializers.IntegerField()
-    planned_after_looking = serializers.BooleanField()
-    created_at = serializers.DateTimeField()
-    strata = serializers.SerializerMethodField()
+    id = IntegerField(source="pk")
+    run = IntegerField(source="run_id")
+    queue = IntegerField(source="queue_id", allow_null=True)
+    strategy = CharField()
+    params = JSONField()
+    seed = IntegerField()
+    frame_size = IntegerField()
+    planned_after_looking = BooleanField()
+    created_at = DateTimeField()
+    strata = SerializerMethodField()
 
     def get_strata(self, draw: Draw) -> list[dict[str, Any]]:
         """The strata by name."""
         return list(StratumShown(strata_of(draw), many=True).data)
 
 
-class OverrideShown(serializers.Serializer[Any]):
+class OverrideShown(Serializer[Any]):
     """An override, or the taking back of one."""
 
-    id = serializers.IntegerField(source="pk")
-    answer = serializers.IntegerField(source="answer_id")
-    metric = serializers.CharField(source="metric.name")
-    kind = serializers.CharField()
-    seq = serializers.IntegerField()
-    value = serializers.FloatField(allow_null=True)
-    label = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # a field, not the caption of one
-    reason = serializers.CharField()
-    by = serializers.CharField(source="by.username")
-    created_at = serializers.DateTimeField()
+    id = IntegerField(source="pk")
+    answer = IntegerField(source="answer_id")
+    metric = CharField(source="metric.name")
+    kind = CharField()
+    seq = IntegerField()
+    value = FloatField(allow_null=True)
+    label = CharField(allow_null=True)
+    reason = CharField()
+    by = CharField(source="by.username")
+    created_at = DateTimeField()
 
 
-class PartRatedShown(serializers.Serializer[Any]):
+class PartRatedShown(Serializer[Any]):
     """A part behind a rating with the expert's verdict."""
 
-    position = serializers.IntegerField()
-    kind = serializers.CharField()
-    text = serializers.CharField()
-    verdict = serializers.CharField()
-    context = serializers.IntegerField(allow_null=True)  # type: ignore[assignment]  # a field, not the serializer's own
-    added = serializers.BooleanField()
+    position = IntegerField()
+    kind = CharField()
+    text = CharField()
+    verdict = CharField()
+    context = IntegerField(allow_null=True)
+    added = BooleanField()
 
 
-class RatingShown(serializers.ModelSerializer[Rating]):
+class RatingShown(ModelSerializer[Rating]):
     """A rating; a reviewer gets the own ones alone."""
 
-    question_id = serializers.CharField(source="answer.question.external_id")
-    metric = serializers.CharField(source="metric.name")
-    metric_version = serializers.IntegerField(source="metric.version")
-    reviewer = serializers.CharField(source="reviewer.username", default="")
-    rubric = serializers.CharField(source="rubric_version", allow_null=True, default=None)
+    question_id = CharField(source="answer.question.external_id")
+    metric = CharField(source="metric.name")
+    metric_version = IntegerField(source="metric.version")
+    reviewer = CharField(source="reviewer.username", default="")
+    rubric = CharField(source="rubric_version", allow_null=True, default=None)
     rated_parts = PartRatedShown(many=True, read_only=True)
 
     class Meta:
@@ -193,34 +205,34 @@ class RatingShown(serializers.ModelSerializer[Rating]):
         )
 
 
-class RaisedShown(serializers.Serializer[Any]):
+class RaisedShown(Serializer[Any]):
     """A flag or an escalation that nobody has ruled on."""
 
-    id = serializers.IntegerField(source="pk")
-    verb = serializers.CharField()
-    kind = serializers.CharField()
-    comment = serializers.CharField()
+    id = IntegerField(source="pk")
+    verb = CharField()
+    kind = CharField()
+    comment = CharField()
 
 
-class ApartShown(serializers.Serializer[Any]):
+class ApartShown(Serializer[Any]):
     """A metric whose first ratings lie apart. ``levels_apart`` is null where a class or yes/no differs."""
 
-    metric = serializers.CharField()
-    levels_apart = serializers.FloatField(allow_null=True)
-    values = serializers.ListField(child=serializers.JSONField())
+    metric = CharField()
+    levels_apart = FloatField(allow_null=True)
+    values = ListField(child=JSONField())
 
 
-class CaseShown(serializers.Serializer[Case]):
+class CaseShown(Serializer[Case]):
     """An open case."""
 
-    item = serializers.IntegerField(source="item.pk")
-    answer = serializers.IntegerField(source="item.answer_id")
-    queue = serializers.IntegerField(source="item.queue_id")
-    question_id = serializers.CharField(source="item.answer.question.external_id")
-    question = serializers.CharField(source="item.answer.question.text")
-    why = serializers.ListField(child=serializers.CharField())
+    item = IntegerField(source="item.pk")
+    answer = IntegerField(source="item.answer_id")
+    queue = IntegerField(source="item.queue_id")
+    question_id = CharField(source="item.answer.question.external_id")
+    question = CharField(source="item.answer.question.text")
+    why = ListField(child=CharField())
     raised = RaisedShown(source="events", many=True)
-    apart = serializers.SerializerMethodField()
+    apart = SerializerMethodField()
 
     def get_apart(self, case: Case) -> list[dict[str, Any]]:
         """The metrics in dispute with the values that were given, in no telling order."""
@@ -237,11 +249,11 @@ class CaseShown(serializers.Serializer[Case]):
         return found
 
 
-class RulingShown(serializers.Serializer[Any]):
+class RulingShown(Serializer[Any]):
     """What was made of a flag or an escalation."""
 
-    event = serializers.IntegerField(source="event_id")
-    upheld = serializers.BooleanField()
-    reason = serializers.CharField()
-    by = serializers.CharField(source="by.username")
-    created_at = serializers.DateTimeField()
+    event = IntegerField(source="event_id")
+    upheld = BooleanField()
+    reason = CharField()
+    by = CharField(source="by.username")
+    created_at = DateTimeField()

@@ -1,7 +1,5 @@
 """What several commands share: finding runs, refusals as one clear line, and the options of gates and queues."""
 
-from __future__ import annotations
-
 import math
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping, Sequence
@@ -109,11 +107,19 @@ def warn_of_gate(command: BaseCommand, gate: Gate, run: int | None = None) -> No
         command.stderr.write(gate_line(gate, run), command.style.WARNING)
 
 
-def _number(text: str) -> float:
+def number_given(text: str) -> float:
+    """What a flag says, be it infinite or no number at all.
+
+    :raises ArgumentTypeError: for any other text.
+    """
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
         raise ArgumentTypeError(f"{text} is no number") from None
+
+
+def _number(text: str) -> float:
+    value = number_given(text)
     if not math.isfinite(value):
         raise ArgumentTypeError(f"{text} is no number")
     return value
@@ -205,10 +211,7 @@ def reviewers_of(run: Run, names: Sequence[str]) -> list[User]:
 
 def _share(most: float) -> Any:
     def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            raise ArgumentTypeError(f"{text} is no number") from None
+        value = number_given(text)
         if not 0 <= value <= most:
             raise ArgumentTypeError(f"{text} is not between 0 and {most:g}")
         return value

@@ -1,8 +1,6 @@
 """What commands print of runs: tables drawn on a terminal or as tab-separated lines, of a report and of a comparison,
 remarks about judges, and the exit code the gate deserves."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys
@@ -20,21 +18,21 @@ from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
 from evaluation.wording.messages import explain_doubt
 from review.charts.forest import Shape
-from review.comparisons.difference import Order, RunDifference
+from review.comparisons.difference import MetricDifference, Order, RunDifference
 from review.comparisons.values import differing_versions
 from review.comparisons.verdict import p_text
 from review.comparisons.whole import Comparison
 from review.management.options import GATE, print_gate, warn_of_gate
-from review.plans.ahead import guess_note, next_review, plan_json, plan_sentence
+from review.plans.ahead import ReviewPlan, guess_note, next_review, plan_json, plan_sentence
 from review.reports.as_json import summary_json
 from review.reports.entries import Entry, Output
 from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate
 from review.reports.gathering import gather
-from review.reports.lines import Latency, MetricLine
+from review.reports.lines import MetricLine
 from review.reports.report import Report, report_of
 from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
-from review.statistics.paired_tests.paired import McNemar, PairedDifference
+from review.statistics.paired_tests.paired import PairedDifference
 
 NOTHING = "–"
 
@@ -108,6 +106,11 @@ def short(figure: Figure, factor: float = 1.0) -> str:
     return text
 
 
+def between(figure: Figure) -> str:
+    """The ends of its interval; a dash without one."""
+    return NOTHING if figure.low is None else f"{figure.low:.3f} – {figure.high:.3f}"
+
+
 def _overall(report: Report) -> Iterator[tuple[str, ...]]:
     """A figure of some parts only first, with its weight; then judge-only, reviewed, corrected."""
     for one, figure in reversed(figures_of(report, HERE)):
@@ -121,25 +124,20 @@ def _overall(report: Report) -> Iterator[tuple[str, ...]]:
 
 
 def _figure_row(name: str, figure: Figure) -> tuple[str, ...]:
-    interval = NOTHING if figure.low is None else f"{figure.low:.3f} – {figure.high:.3f}"
     note = why_withheld(figure) if figure.withheld else ""
     if not note and figure.target == "questions_like_these":
         note = _("variation over questions, not judge error")
-    return name, short(figure), interval, str(figure.n), note
+    return name, short(figure), between(figure), str(figure.n), note
 
 
 def _of_metric(one: Entry[MetricLine], line: MetricLine) -> str:
-    if line.latency and one.mark is Shape.JUDGE:
-        return _seconds(line.latency)
+    if (took := line.latency) and one.mark is Shape.JUDGE:
+        return f"{took.mean:.2f} s (p50 {took.p50:.2f}, p95 {took.p95:.2f})"
     return _text(one, one.of(line), line.report_factor)
 
 
 def _text(one: Entry[Any], value: Any, factor: float = 1.0) -> str:
     return short(value, factor) if isinstance(value, Figure) else one.text(value)
-
-
-def _seconds(latency: Latency) -> str:
-    return f"{latency.mean:.2f} s (p50 {latency.p50:.2f}, p95 {latency.p95:.2f})"
 
 
 def _categories(report: Report) -> Sheet:
@@ -178,18 +176,17 @@ def comparison_sheets(found: Comparison) -> Iterator[Sheet]:
 
 def _side_by_side(reports: Sequence[Report]) -> Sheet:
     names = list(dict.fromkeys(line.name for report in reports for line in report.metrics))
-    rows = [
-        (_("system"), *(report.header.system for report in reports)),
-        (_("questions"), *(report.header.question_set for report in reports)),
-        (_("profile"), *(report.header.profile for report in reports)),
-        (_("state"), *(report.header.state for report in reports)),
-        (_("overall, judge only"), *(short(report.overall.judge_only) for report in reports)),
-        (_("overall, reviewed"), *(short(report.overall.reviewed) for report in reports)),
-        (_("overall, corrected"), *(short(report.overall.corrected) for report in reports)),
-    ]
+    headers, scores = [report.header for report in reports], [report.overall for report in reports]
     by_run = [{line.name: line for line in report.metrics} for report in reports]
-    rows += [
-        (name, *(short(lines[name].judge_only) if name in lines else NOTHING for lines in by_run)) for name in names
+    rows = [
+        (_("system"), *(one.system for one in headers)),
+        (_("questions"), *(one.question_set for one in headers)),
+        (_("profile"), *(one.profile for one in headers)),
+        (_("state"), *(one.state for one in headers)),
+        (_("overall, judge only"), *(short(one.judge_only) for one in scores)),
+        (_("overall, reviewed"), *(short(one.reviewed) for one in scores)),
+        (_("overall, corrected"), *(short(one.corrected) for one in scores)),
+        *((name, *(short(run[name].judge_only) if name in run else NOTHING for run in by_run)) for name in names),
     ]
     return Sheet(_("Comparison"), ("", *(f"{_('run')} {r.header.run_id}" for r in reports)), rows)
 
@@ -203,25 +200,15 @@ def _difference(one: RunDifference) -> Sheet:
         *(_("figure"), _("difference"), _("95% interval"), "p", _("p, Holm"), _("better"), _("worse"), _("equal")),
         *(_("detectable"), _("gained / lost"), _("corrected difference"), _("flags")),
     )
-    overall = (*_paired(one.overall, None), _gained(one.passes), _corrected(one.corrected), ", ".join(one.differs))
-    rows = [
-        (_("overall"), *overall),
-        *(
-            (
-                metric.name,
-                *_paired(metric.paired, metric.p_holm),
-                _gained(metric.passes),
-                _corrected(metric.corrected),
-                ", ".join(metric.differs),
-            )
-            for metric in one.metrics
-        ),
-    ]
+    overall = (_("overall"), *_paired(one.overall, None), *_also(one))
+    rows = [overall, *((each.name, *_paired(each.paired, each.p_holm), *_also(each)) for each in one.metrics)]
     return Sheet(title, header, rows)
 
 
-def _gained(passes: McNemar | None) -> str:
-    return f"{passes.gained} / {passes.lost} (p {p_text(passes.p_value)})" if passes else NOTHING
+def _also(one: RunDifference | MetricDifference) -> tuple[str, str, str]:
+    passes = one.passes
+    gained = f"{passes.gained} / {passes.lost} (p {p_text(passes.p_value)})" if passes else NOTHING
+    return gained, _corrected(one.corrected), ", ".join(one.differs)
 
 
 def _paired(one: PairedDifference | None, p_holm: float | None) -> tuple[str, ...]:
@@ -308,6 +295,12 @@ def about_judges(report: Report) -> Iterator[str]:
         yield f"warning: {explain_doubt(doubt.code, doubt.params)}"
 
 
+def print_plan(command: BaseCommand, plan: ReviewPlan | None) -> None:
+    """What reviewing more would bring, where that can be told."""
+    if plan:
+        command.stdout.write(" ".join(part for part in (plan_sentence(plan), guess_note(plan)) if part))
+
+
 def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str) -> None:
     """The gate first, then the figures; exit 0, 100 for a gate that is not passed or a run that is not complete."""
     basis = gather(run)
@@ -321,8 +314,7 @@ def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str) -
         write(command.stdout, results_sheets(report))
         for line in about_judges(report):
             command.stdout.write(line)
-        if plan:
-            command.stdout.write(" ".join(part for part in (plan_sentence(plan), guess_note(plan)) if part))
+        print_plan(command, plan)
     if gate is not None:
         warn_of_gate(command, gate)
     code = gate.exit_code if gate is not None else 0

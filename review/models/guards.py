@@ -4,11 +4,10 @@ Single rows are kept in order by the constraints of :mod:`review.models`; here s
 Imported ratings have no assignment and are not looked at here.
 """
 
-from __future__ import annotations
+from functools import partial
 
 from evaluation.storage.guards import Guard
 
-_TABLE = "review_assignment"
 _GONE = "('skipped', 'expired', 'flagged')"
 _LIVES = f"NEW.state NOT IN {_GONE} AND (OLD.state IN {_GONE} OR NEW.slot <> OLD.slot)"
 _LEASED_AGAIN = f"NEW.state = 'leased' AND OLD.state IN {_GONE}"
@@ -29,63 +28,56 @@ _OUT_OF_SCOPE = (
     "(SELECT 1 FROM review_reservation r WHERE r.item_id = i.id AND r.reviewer_id = NEW.reviewer_id)))"
 )
 
+_assignment = partial(Guard, table="review_assignment")
 ASSIGNMENTS = [
-    Guard(
+    _assignment(
         name="lease_begins",
-        table=_TABLE,
         on="INSERT",
         when="NEW.state <> 'leased' OR NEW.fence <> 1",
         says="an assignment begins as a lease, with fence 1",
     ),
-    Guard(
+    _assignment(
         name="lease_is_in_scope",
-        table=_TABLE,
         on="INSERT",
         broken=_OUT_OF_SCOPE,
         says="only members of an open queue get its items, and only those kept for them where an item is kept",
     ),
-    Guard(
+    _assignment(
         name="lease_of_an_open_item",
-        table=_TABLE,
         on="INSERT",
         broken="NOT EXISTS (SELECT 1 FROM review_reviewitem i WHERE i.id = NEW.item_id AND i.state = 'open')",
         says="an item that is done, withdrawn or in dispute is given to nobody else",
     ),
-    Guard(
+    _assignment(
         name="lease_again_is_in_scope",
-        table=_TABLE,
         on="UPDATE OF state",
         when=_LEASED_AGAIN,
         broken=_OUT_OF_SCOPE,
         says="only members of an open queue hold its items, and only those kept for them where an item is kept",
     ),
-    Guard(
+    _assignment(
         name="overlap_of_new",
-        table=_TABLE,
         on="INSERT",
         locks=_ITEM,
         broken=_OVERFULL,
         says="an item never has more live assignments than reviews needed",
     ),
-    Guard(
+    _assignment(
         name="overlap_of_renewed",
-        table=_TABLE,
         on="UPDATE OF state, slot",
         when=_LIVES,
         locks=_ITEM,
         broken=_OVERFULL,
         says="an item never has more live assignments than reviews needed",
     ),
-    Guard(
+    _assignment(
         name="assignment_stays",
-        table=_TABLE,
         on="UPDATE OF item_id, queue_id, reviewer_id",
         when="NEW.item_id <> OLD.item_id OR NEW.queue_id <> OLD.queue_id OR NEW.reviewer_id <> OLD.reviewer_id",
         says="an assignment keeps its item, its queue and its reviewer",
     ),
-    Guard(
+    _assignment(
         name="assignment_moves",
-        table=_TABLE,
         on="UPDATE OF state",
         when="NEW.state <> OLD.state AND NOT ("
         "(OLD.state = 'leased' AND NEW.state IN ('submitted', 'finished', 'skipped', 'flagged', 'expired')) "
@@ -96,23 +88,20 @@ ASSIGNMENTS = [
         "OR (OLD.state = 'finished' AND NEW.state = 'leased' AND OLD.revealed_at IS NULL))",
         says="an assignment is rated from a live lease only, and moves no other way than this either",
     ),
-    Guard(
+    _assignment(
         name="fence_counts_leases",
-        table=_TABLE,
         on="UPDATE OF state, fence",
         when="NEW.fence <> OLD.fence + (CASE WHEN NEW.state = 'leased' AND OLD.state <> 'leased' THEN 1 ELSE 0 END)",
         says="the fence rises by one with each lease, and never else",
     ),
-    Guard(
+    _assignment(
         name="reveal_is_for_good",
-        table=_TABLE,
         on="UPDATE OF revealed_at",
         when="OLD.revealed_at IS NOT NULL AND (NEW.revealed_at IS NULL OR NEW.revealed_at <> OLD.revealed_at)",
         says="who has seen the judge has seen it",
     ),
-    Guard(
+    _assignment(
         name="reveal_after_rating",
-        table=_TABLE,
         on="UPDATE OF revealed_at",
         when="OLD.revealed_at IS NULL AND NEW.revealed_at IS NOT NULL",
         broken="NOT EXISTS (SELECT 1 FROM review_rating r WHERE r.assignment_id = NEW.id AND r.phase = 'initial')",
@@ -123,6 +112,7 @@ ASSIGNMENTS = [
 
 _HANDED_OUT = "EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
 
+_item = partial(Guard, table="review_reviewitem")
 QUEUES = [
     Guard(
         name="queue_stays",
@@ -156,26 +146,23 @@ QUEUES = [
         "AND NOT EXISTS (SELECT 1 FROM evaluation_user u WHERE u.id = NEW.reviewer_id AND u.is_superuser)",
         says="members of a queue have a role in its project",
     ),
-    Guard(
+    _item(
         name="item_of_project",
-        table="review_reviewitem",
         on="INSERT",
         broken="NOT EXISTS (SELECT 1 FROM review_reviewqueue q JOIN evaluation_run r ON r.project_id = q.project_id "
         "JOIN evaluation_answer a ON a.answer_set_id = r.answer_set_id "
         "WHERE q.id = NEW.queue_id AND r.id = NEW.run_id AND a.id = NEW.answer_id)",
         says="an item is an answer of its run, and that of the queue in one project",
     ),
-    Guard(
+    _item(
         name="item_stays",
-        table="review_reviewitem",
         on="UPDATE OF queue_id, answer_id, run_id, occasion",
         when="NEW.queue_id <> OLD.queue_id OR NEW.answer_id <> OLD.answer_id OR NEW.run_id <> OLD.run_id "
         "OR NEW.occasion <> OLD.occasion",
         says="an item keeps its queue, answer, run and occasion",
     ),
-    Guard(
+    _item(
         name="overlap_of_item",
-        table="review_reviewitem",
         on="UPDATE OF reviews_needed",
         when="NEW.reviews_needed < OLD.reviews_needed",
         broken="(SELECT COUNT(*) FROM review_assignment a WHERE a.item_id = NEW.id "
@@ -193,7 +180,6 @@ QUEUES = [
 ]
 
 
-_RATINGS = "review_rating"
 _ASSISTED = (
     "EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
     "JOIN review_reviewqueue q ON q.id = i.queue_id WHERE a.id = NEW.assignment_id AND q.mode <> 'blind')"
@@ -204,10 +190,10 @@ _EXPOSED = (
     "JOIN evaluation_answer o ON o.answer_set_id = r.answer_set_id WHERE o.id = NEW.answer_id))))"
 )
 
+_rating = partial(Guard, table="review_rating")
 RATINGS = [
-    Guard(
+    _rating(
         name="rating_is_of_the_item",
-        table=_RATINGS,
         on="INSERT",
         when="NEW.assignment_id IS NOT NULL",
         broken="NOT EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
@@ -215,18 +201,16 @@ RATINGS = [
         "WHERE a.id = NEW.assignment_id AND a.reviewer_id = NEW.reviewer_id AND i.answer_id = NEW.answer_id)",
         says="a rating is by who holds the item, of its answer, for a metric of its queue",
     ),
-    Guard(
+    _rating(
         name="rating_on_a_lease",
-        table=_RATINGS,
         on="INSERT",
         when="NEW.assignment_id IS NOT NULL AND NEW.phase = 'initial'",
         broken="NOT EXISTS (SELECT 1 FROM review_assignment a WHERE a.id = NEW.assignment_id "
         "AND a.state IN ('submitted', 'finished') AND a.revealed_at IS NULL AND NEW.seq <= a.fence)",
         says="a lease takes one first rating of a metric, before the judge was seen",
     ),
-    Guard(
+    _rating(
         name="rating_after_the_first",
-        table=_RATINGS,
         on="INSERT",
         when="NEW.assignment_id IS NOT NULL AND NEW.phase = 'final'",
         broken="NOT EXISTS (SELECT 1 FROM review_assignment a JOIN review_rating r ON r.assignment_id = a.id "
@@ -234,9 +218,8 @@ RATINGS = [
         "AND a.state = 'finished')",
         says="a final rating follows a first one of the same metric",
     ),
-    Guard(
+    _rating(
         name="rating_is_blind",
-        table=_RATINGS,
         on="INSERT",
         when="NEW.assignment_id IS NOT NULL AND NEW.blind",
         broken=f"{_ASSISTED} OR {_EXPOSED}",

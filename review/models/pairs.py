@@ -1,14 +1,11 @@
 """Two answers to one question side by side: what people and judges prefer, and the ledger of the judges' calls; and how
 far a person has come with the practice examples, which enters no figure."""
 
-from __future__ import annotations
-
-from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.models import Answer, JudgeVersion, Project, Question, RubricVersion, Run
+from evaluation.models import Answer, JudgeVersion, Project, Question, RubricVersion, Run, User
 from evaluation.models.judges import PreflightRow
 from evaluation.models.work import ReplyRow
 from evaluation.storage.append_only import AppendOnly, Authored, Row
@@ -18,15 +15,11 @@ class PairSet(Row, Authored):
     """Pairs of answers waiting for a preference. Everybody named rates every pair; ``seed`` fixes each person's order
     and sides. Imported sets have no runs."""
 
-    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="pair_sets")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="pair_sets")
     name = models.CharField(_("name"), max_length=200)
     guideline = models.TextField(_("guideline"), blank=True)
-    run_a = models.ForeignKey(
-        Run, verbose_name=_("run A"), on_delete=models.PROTECT, null=True, blank=True, related_name="+"
-    )
-    run_b = models.ForeignKey(
-        Run, verbose_name=_("run B"), on_delete=models.PROTECT, null=True, blank=True, related_name="+"
-    )
+    run_a = models.ForeignKey(Run, verbose_name=_("run A"), on_delete=PROTECT, null=True, blank=True, related_name="+")
+    run_b = models.ForeignKey(Run, verbose_name=_("run B"), on_delete=PROTECT, null=True, blank=True, related_name="+")
     seed = models.PositiveBigIntegerField(_("seed"), default=0)
     closed_at = models.DateTimeField(_("closed"), null=True, blank=True)
 
@@ -42,26 +35,23 @@ class PairSet(Row, Authored):
 class PairMember(Row):
     """Somebody who rates the pairs of a set."""
 
-    pair_set = models.ForeignKey(PairSet, on_delete=models.PROTECT, related_name="members")
-    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    pair_set = models.ForeignKey(PairSet, on_delete=PROTECT, related_name="members")
+    reviewer = models.ForeignKey(User, on_delete=PROTECT, related_name="+")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["pair_set", "reviewer"], name="one_pair_membership")]
-
-    def __str__(self) -> str:
-        return f"{self.pair_set_id}/{self.reviewer_id}"
 
 
 class Pair(AppendOnly):
     """Answers of two systems to one question. ``answer_a`` and ``answer_b`` are there where they are answers of runs;
     the texts are kept as they were compared."""
 
-    pair_set = models.ForeignKey(PairSet, on_delete=models.PROTECT, related_name="pairs")
+    pair_set = models.ForeignKey(PairSet, on_delete=PROTECT, related_name="pairs")
     external_id = models.CharField(max_length=300)
     position = models.PositiveIntegerField()
-    question = models.ForeignKey(Question, on_delete=models.PROTECT, null=True, related_name="+")
-    answer_a = models.ForeignKey(Answer, on_delete=models.PROTECT, null=True, related_name="+")
-    answer_b = models.ForeignKey(Answer, on_delete=models.PROTECT, null=True, related_name="+")
+    question = models.ForeignKey(Question, on_delete=PROTECT, null=True, related_name="+")
+    answer_a = models.ForeignKey(Answer, on_delete=PROTECT, null=True, related_name="+")
+    answer_b = models.ForeignKey(Answer, on_delete=PROTECT, null=True, related_name="+")
     question_text = models.TextField()
     reference = models.TextField(blank=True)
     system_a = models.CharField(max_length=200, blank=True)
@@ -83,11 +73,11 @@ class Preference(AppendOnly):
     shown on the left. A judge's row joins its verdicts in both orders (``detail``): where they disagree it is a tie.
     """
 
-    pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="preferences")
+    pair = models.ForeignKey(Pair, on_delete=PROTECT, related_name="preferences")
     metric = models.CharField(max_length=100, default="preference")
-    rater = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
-    judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, null=True, related_name="+")
-    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, null=True, related_name="+")
+    rater = models.ForeignKey(User, on_delete=PROTECT, null=True, related_name="+")
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, null=True, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, null=True, related_name="+")
     author = models.CharField(max_length=200, blank=True)
     by_judge = models.BooleanField(default=False)
     value = models.FloatField(null=True)
@@ -108,17 +98,14 @@ class Preference(AppendOnly):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.pair_id}: {self.value}"
-
 
 class PairJudging(Row):
     """A judge comparing the pairs of a set by a rubric. One process at a time works on it, as long as it prolongs its
     lease; what is left to do follows from the pairs' preferences."""
 
-    pair_set = models.ForeignKey(PairSet, on_delete=models.PROTECT, related_name="judgings")
-    judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, related_name="+")
-    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    pair_set = models.ForeignKey(PairSet, on_delete=PROTECT, related_name="judgings")
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
 
@@ -127,15 +114,12 @@ class PairJudging(Row):
             models.UniqueConstraint(fields=["pair_set", "judge_version", "rubric_version"], name="one_judging_per_set")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.pair_set_id} {self.judge_version}"
-
 
 class PairPreflight(PreflightRow):
     """What the small calls before a comparison told about its judge, pinned for the whole of it."""
 
-    judging = models.ForeignKey(PairJudging, on_delete=models.PROTECT, related_name="preflights")
-    judge_version = models.ForeignKey(JudgeVersion, on_delete=models.PROTECT, related_name="+")
+    judging = models.ForeignKey(PairJudging, on_delete=PROTECT, related_name="preflights")
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, related_name="+")
 
     class Meta:
         constraints = [
@@ -145,16 +129,13 @@ class PairPreflight(PreflightRow):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.judging_id} {self.outcome}"
-
 
 class PairAttempt(AppendOnly):
     """One HTTP call for a pair, written before it is sent. ``round`` is that of the preference it is made for,
     ``number`` counts the pair's calls in the round. One without a reply died with its process."""
 
-    judging = models.ForeignKey(PairJudging, on_delete=models.PROTECT, related_name="attempts")
-    pair = models.ForeignKey(Pair, on_delete=models.PROTECT, related_name="attempts")
+    judging = models.ForeignKey(PairJudging, on_delete=PROTECT, related_name="attempts")
+    pair = models.ForeignKey(Pair, on_delete=PROTECT, related_name="attempts")
     round = models.PositiveIntegerField()
     number = models.PositiveIntegerField()
 
@@ -163,20 +144,14 @@ class PairAttempt(AppendOnly):
             models.UniqueConstraint(fields=["judging", "pair", "round", "number"], name="one_attempt_per_pair_call")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.pair_id}/{self.round}.{self.number}"
-
 
 class PairReply(ReplyRow):
     """What an attempt for a pair gave."""
 
-    attempt = models.OneToOneField(PairAttempt, on_delete=models.PROTECT, related_name="reply")
+    attempt = models.OneToOneField(PairAttempt, on_delete=PROTECT, related_name="reply")
 
     class Meta:
         verbose_name_plural = "pair replies"
-
-    def __str__(self) -> str:
-        return f"{self.attempt_id} {self.outcome}"
 
 
 class PracticeProgress(Row):
@@ -185,9 +160,7 @@ class PracticeProgress(Row):
     ``rounds`` counts how often all examples were gone through. It goes with the person.
     """
 
-    user = models.OneToOneField(
-        settings.AUTH_USER_MODEL, verbose_name=_("person"), on_delete=models.CASCADE, related_name="practice"
-    )
+    user = models.OneToOneField(User, verbose_name=_("person"), on_delete=models.CASCADE, related_name="practice")
     given = models.JSONField(_("levels given"), default=dict)
     rounds = models.PositiveIntegerField(_("times finished"), default=0)
 

@@ -4,8 +4,6 @@ The table's columns and checks, the form, the REST body, the command's flags, wh
 ``docs/queues.md`` follow from :class:`QueueSpec`. What names rows (runs, criteria, people, answers) is no setting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -1,15 +1,12 @@
 """Review queues, their items, who holds which item, and the draws: which answers were taken, with which probability."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import PROTECT, F, Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.models import Answer, MetricDefinition, Project, RubricVersion, Run
+from evaluation.models import Answer, MetricDefinition, Project, RubricVersion, Run, User
 from evaluation.storage.append_only import AppendOnly, Authored, Row
 from review.models.queue_spec import LONGEST_NAME, MOST_REVIEWS, SETTINGS, Distribution, Mode, Reveal
 
@@ -44,7 +41,7 @@ class ReviewQueue(Row, Authored):
         OPEN = "open", _("open")
         CLOSED = "closed", _("closed")
 
-    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=models.PROTECT, related_name="queues")
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="queues")
     name = models.CharField(max_length=LONGEST_NAME, **column("name"))
     guideline = models.TextField(blank=True, **column("guideline"))
     mode = models.CharField(max_length=10, **column("mode"))
@@ -90,9 +87,9 @@ class ReviewQueue(Row, Authored):
 class QueueMetric(Row):
     """A metric that the queue asks for, with the rubric whose level texts the reviewers see."""
 
-    queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="metrics")
-    metric = models.ForeignKey(MetricDefinition, on_delete=models.PROTECT, related_name="+")
-    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, null=True, related_name="+")
+    queue = models.ForeignKey(ReviewQueue, on_delete=PROTECT, related_name="metrics")
+    metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, null=True, related_name="+")
     position = models.PositiveIntegerField(default=0)
 
     class Meta:
@@ -106,16 +103,13 @@ class QueueMetric(Row):
 class QueueMember(Row):
     """A person who may rate the queue's items. ``served`` counts what they were handed out."""
 
-    queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="members")
-    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="queue_memberships")
+    queue = models.ForeignKey(ReviewQueue, on_delete=PROTECT, related_name="members")
+    reviewer = models.ForeignKey(User, on_delete=PROTECT, related_name="queue_memberships")
     offset = models.PositiveBigIntegerField(default=0)
     served = models.PositiveIntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["queue", "reviewer"], name="one_membership")]
-
-    def __str__(self) -> str:
-        return f"{self.reviewer} · {self.queue}"
 
 
 class ReviewItem(Row):
@@ -132,9 +126,9 @@ class ReviewItem(Row):
         WITHDRAWN = "withdrawn", _("withdrawn")
         DISPUTED = "disputed", _("in dispute")
 
-    queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="items")
-    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="items")
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="items")
+    queue = models.ForeignKey(ReviewQueue, on_delete=PROTECT, related_name="items")
+    answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="items")
+    run = models.ForeignKey(Run, on_delete=PROTECT, related_name="items")
     occasion = models.PositiveIntegerField(default=FIRST_OCCASION)
     reviews_needed = models.PositiveIntegerField(default=1)
     reserved = models.BooleanField(default=False)
@@ -158,23 +152,17 @@ class ReviewItem(Row):
             models.Index(fields=["queue", "occasion", "reserved"], name="items_set_apart"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.queue_id}/{self.pk}"
-
 
 class Reservation(Row):
     """A person an item is kept for; ``after`` is how many items they are handed out first."""
 
     item = models.ForeignKey(ReviewItem, on_delete=models.CASCADE, related_name="reservations")
-    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="reservations")
+    reviewer = models.ForeignKey(User, on_delete=PROTECT, related_name="reservations")
     after = models.PositiveIntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["item", "reviewer"], name="one_reservation_per_reviewer")]
         indexes = [models.Index(fields=["reviewer", "after"], name="reservations_of_reviewer")]
-
-    def __str__(self) -> str:
-        return f"{self.item_id}/{self.reviewer_id}"
 
 
 class Reminder(Row):
@@ -186,8 +174,8 @@ class Reminder(Row):
         SENT = "sent", _("sent")
         FAILED = "failed", _("failed")
 
-    queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="reminders")
-    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="reminders")
+    queue = models.ForeignKey(ReviewQueue, on_delete=PROTECT, related_name="reminders")
+    reviewer = models.ForeignKey(User, on_delete=PROTECT, related_name="reminders")
     deadline = models.DateTimeField()
     hours = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.SENDING)
@@ -198,9 +186,6 @@ class Reminder(Row):
         constraints = [
             models.UniqueConstraint(fields=["queue", "reviewer", "deadline", "hours"], name="one_reminder_each")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.queue_id}/{self.reviewer_id} {self.hours}"
 
 
 class Assignment(Row):
@@ -220,9 +205,9 @@ class Assignment(Row):
 
     GONE = ("skipped", "expired", "flagged")
 
-    item = models.ForeignKey(ReviewItem, on_delete=models.PROTECT, related_name="assignments")
-    queue = models.ForeignKey(ReviewQueue, on_delete=models.PROTECT, related_name="assignments", db_index=False)
-    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="assignments")
+    item = models.ForeignKey(ReviewItem, on_delete=PROTECT, related_name="assignments")
+    queue = models.ForeignKey(ReviewQueue, on_delete=PROTECT, related_name="assignments", db_index=False)
+    reviewer = models.ForeignKey(User, on_delete=PROTECT, related_name="assignments")
     slot = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.LEASED)
     lease_until = models.DateTimeField()
@@ -263,31 +248,22 @@ class Assignment(Row):
             models.Index(fields=["reviewer", "queue", "submitted_at"], name="own_in_queue_by_time"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.item_id}/{self.reviewer_id}"
-
 
 class Draft(Row):
     """What a reviewer has entered and not yet submitted."""
 
-    assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="draft")
+    assignment = models.OneToOneField(Assignment, on_delete=PROTECT, related_name="draft")
     payload = models.JSONField(default=dict)
     saved_at = models.DateTimeField(auto_now=True)
-
-    def __str__(self) -> str:
-        return str(self.assignment)
 
 
 class ItemEvent(AppendOnly):
     """What a reviewer did with an item other than rating it."""
 
-    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="events")
+    assignment = models.ForeignKey(Assignment, on_delete=PROTECT, related_name="events")
     verb = models.CharField(max_length=20)
     kind = models.CharField(max_length=30, blank=True)
     comment = models.TextField(blank=True)
-
-    def __str__(self) -> str:
-        return f"{self.assignment_id} {self.verb}"
 
 
 class EventRuling(AppendOnly):
@@ -296,11 +272,11 @@ class EventRuling(AppendOnly):
     An upheld flag of a bad question or reference takes the answer out of all means.
     """
 
-    event = models.ForeignKey(ItemEvent, on_delete=models.PROTECT, related_name="rulings")
+    event = models.ForeignKey(ItemEvent, on_delete=PROTECT, related_name="rulings")
     seq = models.PositiveIntegerField()
     upheld = models.BooleanField()
     reason = models.TextField()
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    by = models.ForeignKey(User, on_delete=PROTECT, related_name="+")
 
     class Meta:
         constraints = [
@@ -308,17 +284,14 @@ class EventRuling(AppendOnly):
             models.CheckConstraint(condition=~Q(reason=""), name="ruling_says_why"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.event_id} {self.upheld}"
-
 
 class Draw(AppendOnly, Authored):
     """A sample for review. ``run`` is the run whose judge scores steer it; ``params`` and ``seed`` repeat it."""
 
     queue = models.ForeignKey(
-        ReviewQueue, verbose_name=_("review queue"), on_delete=models.PROTECT, null=True, related_name="draws"
+        ReviewQueue, verbose_name=_("review queue"), on_delete=PROTECT, null=True, related_name="draws"
     )
-    run = models.ForeignKey(Run, verbose_name=_("run"), on_delete=models.PROTECT, related_name="draws")
+    run = models.ForeignKey(Run, verbose_name=_("run"), on_delete=PROTECT, related_name="draws")
     strategy = models.CharField(_("strategy"), max_length=20)
     params = models.JSONField(_("parameters"), default=dict)
     seed = models.PositiveBigIntegerField(_("seed"))
@@ -336,8 +309,8 @@ class Draw(AppendOnly, Authored):
 class FrameMember(AppendOnly):
     """An answer that the draw could have taken. ``probability`` is null for hand-picked answers only."""
 
-    draw = models.ForeignKey(Draw, on_delete=models.PROTECT, related_name="frame")
-    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="+")
+    draw = models.ForeignKey(Draw, on_delete=PROTECT, related_name="frame")
+    answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="+")
     stratum = models.CharField(max_length=300, blank=True)
     probability = models.FloatField(null=True)
     sampled = models.BooleanField()
@@ -351,6 +324,3 @@ class FrameMember(AppendOnly):
             ),
         ]
         indexes = [models.Index(fields=["draw", "stratum"], name="frame_by_stratum")]
-
-    def __str__(self) -> str:
-        return f"{self.draw_id}/{self.answer_id}"

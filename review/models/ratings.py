@@ -1,13 +1,10 @@
 """What experts said: ratings, overrides, who saw the judge before rating; and figures that take long."""
 
-from __future__ import annotations
-
-from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.models import Answer, MetricDefinition, RubricVersion
+from evaluation.models import Answer, MetricDefinition, RubricVersion, User
 from evaluation.storage.append_only import AppendOnly, Row
 from review.models.queues import Assignment
 
@@ -20,10 +17,10 @@ class Rating(AppendOnly):
     ``active_ms`` is the time spent looking, in milliseconds. ``probability`` is that of an imported sample.
     """
 
-    answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="ratings")
-    metric = models.ForeignKey(MetricDefinition, on_delete=models.PROTECT, related_name="ratings")
-    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, null=True, related_name="ratings")
-    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="ratings")
+    answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="ratings")
+    metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="ratings")
+    assignment = models.ForeignKey(Assignment, on_delete=PROTECT, null=True, related_name="ratings")
+    reviewer = models.ForeignKey(User, on_delete=PROTECT, null=True, related_name="ratings")
     author = models.CharField(max_length=200, blank=True)
     source = models.CharField(max_length=10, choices=[("review", _("review")), ("import", _("import"))])
     phase = models.CharField(max_length=10, choices=[("initial", _("first")), ("final", _("final"))])
@@ -35,7 +32,7 @@ class Rating(AppendOnly):
     reason_code = models.CharField(max_length=40, blank=True)
     comment = models.TextField(blank=True)
     parts = models.JSONField(null=True)
-    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, null=True, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, null=True, related_name="+")
     probability = models.FloatField(null=True)
     sampling = models.CharField(max_length=10, blank=True)
     active_ms = models.PositiveIntegerField(null=True)
@@ -72,9 +69,6 @@ class Rating(AppendOnly):
         ]
         indexes = [models.Index(fields=["answer", "metric"], name="ratings_of_answer")]
 
-    def __str__(self) -> str:
-        return f"{self.answer_id}/{self.metric_id}"
-
 
 class RatingPart(AppendOnly):
     """One part behind a rating: a claim, statement, nugget or passage and the expert's verdict on it.
@@ -82,7 +76,7 @@ class RatingPart(AppendOnly):
     ``context`` is the position of the passage, from 0; ``added`` marks a part the expert found missing.
     """
 
-    rating = models.ForeignKey(Rating, on_delete=models.PROTECT, related_name="rated_parts")
+    rating = models.ForeignKey(Rating, on_delete=PROTECT, related_name="rated_parts")
     position = models.PositiveIntegerField()
     kind = models.CharField(max_length=20)
     text = models.TextField()
@@ -97,21 +91,15 @@ class RatingPart(AppendOnly):
             models.CheckConstraint(condition=~Q(verdict=""), name="part_has_a_verdict"),
         ]
 
-    def __str__(self) -> str:
-        return self.text[:60]
-
 
 class SuggestedAnswer(AppendOnly):
     """What an expert would have answered, given with a rating; the newest of an assignment counts."""
 
-    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="suggestions")
+    assignment = models.ForeignKey(Assignment, on_delete=PROTECT, related_name="suggestions")
     text = models.TextField()
 
     class Meta:
         constraints = [models.CheckConstraint(condition=~Q(text=""), name="suggestion_has_text")]
-
-    def __str__(self) -> str:
-        return self.text[:60]
 
 
 class Override(AppendOnly):
@@ -122,19 +110,15 @@ class Override(AppendOnly):
         ADJUDICATION = "adjudication", _("adjudication")
         REVERT = "revert", _("revert")
 
-    answer = models.ForeignKey(Answer, verbose_name=_("answer"), on_delete=models.PROTECT, related_name="overrides")
-    metric = models.ForeignKey(
-        MetricDefinition, verbose_name=_("metric"), on_delete=models.PROTECT, related_name="overrides"
-    )
+    answer = models.ForeignKey(Answer, verbose_name=_("answer"), on_delete=PROTECT, related_name="overrides")
+    metric = models.ForeignKey(MetricDefinition, verbose_name=_("metric"), on_delete=PROTECT, related_name="overrides")
     seq = models.PositiveIntegerField(_("sequence number"))
     kind = models.CharField(_("kind"), max_length=15, choices=Kind.choices)
     value = models.FloatField(_("value"), null=True)
     label = models.CharField(_("class"), max_length=200, null=True)
     judge_seen = models.BooleanField(_("judge seen"), default=True)
     reason = models.TextField(_("reason"))
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("by"), on_delete=models.PROTECT, related_name="overrides"
-    )
+    by = models.ForeignKey(User, verbose_name=_("by"), on_delete=PROTECT, related_name="overrides")
 
     class Meta:
         verbose_name = _("override")
@@ -157,16 +141,13 @@ class Override(AppendOnly):
 class Exposure(AppendOnly):
     """Somebody saw the judge's value of an answer (or of a whole run, in an export) before rating it."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="exposures")
+    user = models.ForeignKey(User, on_delete=PROTECT, related_name="exposures")
     scope = models.CharField(max_length=10, choices=[("answer", "answer"), ("run", "run")])
     object_id = models.PositiveBigIntegerField()
     via = models.CharField(max_length=30)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["user", "scope", "object_id"], name="exposed_once")]
-
-    def __str__(self) -> str:
-        return f"{self.user_id} {self.scope} {self.object_id}"
 
 
 class KeptFigures(Row):
@@ -180,6 +161,3 @@ class KeptFigures(Row):
         verbose_name = _("kept figures")
         verbose_name_plural = _("kept figures")
         indexes = [models.Index(fields=["created_at"], name="kept_figures_by_age")]
-
-    def __str__(self) -> str:
-        return self.key

@@ -5,8 +5,6 @@ databases take to answer them. ``tests/review/test_reviewing_queries.py`` pins h
 and what they refuse is tested where they are used, on both databases.
 """
 
-from __future__ import annotations
-
 from django.db.models import CharField, DateTimeField, JSONField, TextField
 
 from evaluation.accounts.access import reached_sql
@@ -16,11 +14,14 @@ from evaluation.scoring.writing import COUNTING
 from evaluation.storage.statements import Some, Statement
 from review.models.queues import Assignment, Draft, QueueMember, ReviewItem, ReviewQueue
 
-_REACHED = reached_sql(Action.RATE, "q.project_id")
-_HELD = "review_assignment a JOIN review_reviewitem i ON i.id = a.item_id"
-_SHOWN = "JOIN evaluation_answer w ON w.id = i.answer_id JOIN evaluation_question s ON s.id = w.question_id"
-_HOLDS = "a.state NOT IN ('skipped', 'expired', 'flagged')"
-_DRAFT = "LEFT JOIN review_draft d ON d.assignment_id = a.id"
+#: What statements name in common.
+_PARTS = {
+    "REACHED": reached_sql(Action.RATE, "q.project_id"),
+    "HELD": "review_assignment a JOIN review_reviewitem i ON i.id = a.item_id",
+    "SHOWN": "JOIN evaluation_answer w ON w.id = i.answer_id JOIN evaluation_question s ON s.id = w.question_id",
+    "HOLDS": "a.state NOT IN ('skipped', 'expired', 'flagged')",
+    "DRAFT": "LEFT JOIN review_draft d ON d.assignment_id = a.id",
+}
 
 #: A queue for its members, in a project they may rate in.
 QUEUE_FOR_RATING = Statement(
@@ -30,7 +31,7 @@ WHERE q.id = %(queue)s AND {REACHED}
 AND EXISTS (SELECT 1 FROM review_queuemember m WHERE m.queue_id = q.id AND m.reviewer_id = %(user)s)
 """,
     q=ReviewQueue,
-    REACHED=_REACHED,
+    **_PARTS,
 )
 
 #: An assignment of the person's own, with item and queue.
@@ -42,8 +43,7 @@ WHERE a.id = %(assignment)s AND a.reviewer_id = %(user)s AND {REACHED}
     a=Assignment,
     i=ReviewItem,
     q=ReviewQueue,
-    HELD=_HELD,
-    REACHED=_REACHED,
+    **_PARTS,
 )
 
 #: The same with what a card shows.
@@ -58,10 +58,7 @@ WHERE a.id = %(assignment)s AND a.reviewer_id = %(user)s AND {REACHED}
     w=Answer,
     s=Question,
     d=Draft,
-    HELD=_HELD,
-    SHOWN=_SHOWN,
-    DRAFT=_DRAFT,
-    REACHED=_REACHED,
+    **_PARTS,
 )
 
 #: A membership, locked, and the database's time, to hand an item out: a lease that a crash takes back is given anew.
@@ -86,9 +83,7 @@ ORDER BY a.id LIMIT 1
     w=Answer,
     s=Question,
     d=Draft,
-    HELD=_HELD,
-    SHOWN=_SHOWN,
-    DRAFT=_DRAFT,
+    **_PARTS,
 )
 
 PROLONG = Statement(
@@ -113,8 +108,7 @@ _MINE = "EXISTS (SELECT 1 FROM review_assignment m WHERE m.item_id = i.id AND m.
 
 
 def _free(place: str, had: str) -> Statement:
-    texts = {"SHOWN": _SHOWN, "HOLDS": _HOLDS, "PLACE": place, "HAD": had}
-    return Statement(_FREE, locks="i", i=ReviewItem, w=Answer, s=Question, **texts)
+    return Statement(_FREE, locks="i", i=ReviewItem, w=Answer, s=Question, PLACE=place, HAD=had, **_PARTS)
 
 
 FREE_AHEAD = _free("i.shuffle_key > %(offset)s", f"NOT {_MINE})")
@@ -130,7 +124,7 @@ SLOTS = Statement(
 SELECT a.slot, a.state = 'leased' AND a.lease_until < {NOW} FROM review_assignment a
 WHERE a.item_id = %(item)s AND {HOLDS}
 """,
-    HOLDS=_HOLDS,
+    **_PARTS,
 )
 
 #: A lease of the lowest slot nobody holds of an item: the first, or one after a slot that is held. Nothing without one.
@@ -143,12 +137,10 @@ WHERE f.slot <= %(needed)s AND NOT EXISTS (
   SELECT 1 FROM review_assignment a WHERE a.item_id = %(item)s AND {HOLDS} AND a.slot = f.slot)
 ORDER BY f.slot LIMIT 1 RETURNING id, slot
 """,
-    HOLDS=_HOLDS,
+    **_PARTS,
 )
 
-SERVED = Statement(
-    'UPDATE review_queuemember SET "offset" = %(offset)s, served = served + 1 WHERE id = %(member)s',
-)
+SERVED = Statement('UPDATE review_queuemember SET "offset" = %(offset)s, served = served + 1 WHERE id = %(member)s')
 
 #: Turns a lease into a rating; nothing where it is not held, so that of two submits one counts.
 CLAIM = Statement(

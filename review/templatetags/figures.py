@@ -1,21 +1,19 @@
 """Numbers as pages write them. Where there is no number the text is empty, and the template says what stands there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 
 from django import template
 
-from evaluation.core.registry import Scale
 from evaluation.wording import numbers
-from review.reports.figure import Figure, why_withheld
+from review.reports.figure import why_withheld
 from review.statistics.agreement.pair import PairAgreement
-from review.web.pages import figures
 from review.web.pages.agreement_plots import STATISTICS
+from review.web.pages.figures import cell
 
 register = template.Library()
-register.filter(why_withheld)
+for _one in (numbers.on_scale, numbers.scale_name, numbers.minutes, why_withheld, cell):
+    register.filter(_one)
 
 
 class Ends(Protocol):
@@ -69,24 +67,6 @@ def at(counts: Mapping[str, int], key: str) -> int:
 
 
 @register.filter
-def on_scale(value: float | str | None, scale: Scale) -> str:
-    """A value of a metric with the given scale; a dash without one."""
-    return numbers.on_scale(value, scale)
-
-
-@register.filter
-def scale_name(scale: Scale) -> str:
-    """The range of a scale, its classes, or what its values are."""
-    return numbers.scale_name(scale)
-
-
-@register.filter
-def minutes(seconds: float) -> str:
-    """A duration in whole minutes."""
-    return numbers.minutes(seconds)
-
-
-@register.filter
 def about(seconds: float | None) -> str:
     """A duration as a person would say it."""
     return "" if seconds is None else numbers.about(seconds)
@@ -104,12 +84,6 @@ def p_value(p: float | None) -> str:
 def lost(count: int) -> str:
     """A count of what was lost, with its minus."""
     return numbers.plain(-count, 0)
-
-
-@register.filter
-def cell(figure: Figure, scale: Scale | None) -> figures.Cell:
-    """A figure as a cell of a table."""
-    return figures.cell(figure, scale)
 
 
 @register.filter

@@ -1,35 +1,94 @@
-"""Words for what reviewers and leads store."""
-
-from __future__ import annotations
+"""Words for what judges, reviewers and leads store: parts of a score and verdicts on them, ratings and decisions. Codes
+that nobody lists here, such as a number or the label of an imported file, stand as they are."""
 
 from django import template
+from django.utils.translation import gettext_lazy as _
 
+from evaluation.wording.messages import explain_reason
 from review.evidence.rating_input import FlagKind
 from review.models import Override, Rating
-from review.ratings.card import Claim
-from review.web.pages import item
-from review.web.pages.item import value_text
+from review.web.pages.item import claim_look, value_text, verdict_title
 from review.web.pages.review_card import FLAGS
 
 register = template.Library()
+register.filter(verdict_title)
+register.filter(claim_look)  # the class of the style sheet for a claim
+KINDS = {
+    "keyword": _("keyword"),
+    "claim": _("claim"),
+    "statement": _("statement"),
+    "context": _("passage"),
+    "nugget": _("nugget"),
+    "citation": _("citation"),
+    "flag": _("flagged passage"),
+    "step": _("step"),
+    "issue": _("issue"),
+    "strength": _("strength"),
+    "next_step": _("next step"),
+}
+VERDICTS = {
+    "supported": _("supported"),
+    "partial": _("supported in part"),
+    "unsupported": _("unsupported"),
+    "contradicted": _("contradicted"),
+    "relevant": _("helps"),
+    "irrelevant": _("does not help"),
+    "cited": _("drawn on"),
+    "uncited": _("not drawn on"),
+    "article": _("article"),
+    "name": _("name of a regulation"),
+    "unknown_phone": _("telephone number in no source"),
+    "forbidden_name": _("name that must not occur"),
+    "avoidance": _("evasive wording"),
+    "dont_know": _("admits not knowing"),
+    "suggestion": _("suggested question"),
+    "action": _("suggested action"),
+    "correctness": _("correctness"),
+    "completeness": _("completeness"),
+    "consistency": _("consistency"),
+    "missing": _("missing"),
+    "negated": _("negated"),
+    "all_of": _("has to occur"),
+    "any_of": _("one of these has to occur"),
+    "none_of": _("must not occur"),
+}
+TIERS = {
+    "exact": _("word for word"),
+    "spacing": _("spaced differently"),
+    "particle": _("with a particle"),
+    "number": _("as a number"),
+    "compound": _("in a compound"),
+    "alternative": _("in another wording"),
+    "substring": _("as part of the text"),
+    "reference": _("named"),
+    "words": _("in the same words"),
+    "characters": _("in the same characters"),
+}
+
+
+@register.filter
+def finding_kind(kind: str) -> str:
+    """The word for a kind of part."""
+    return str(KINDS.get(kind, kind))
+
+
+@register.filter
+def finding_verdict(verdict: str) -> str:
+    """The word for a verdict, or for the way something was found."""
+    return str(VERDICTS.get(verdict) or TIERS.get(verdict) or verdict)
+
+
+@register.filter
+def finding_reason(reason: str) -> str:
+    """A judge's own words as they are; a code in words."""
+    named = TIERS.get(reason) or VERDICTS.get(reason)
+    return str(named) if named else explain_reason(reason)
 
 
 @register.filter
 def flag_title(kind: str) -> str:
     """What is wrong with an item."""
     return str(FLAGS[FlagKind(kind)])
-
-
-@register.filter
-def verdict_title(verdict: str) -> str:
-    """What was said of a part."""
-    return item.verdict_title(verdict)
-
-
-@register.filter
-def claim_look(claim: Claim) -> str:
-    """The class of the style sheet for a claim."""
-    return item.claim_look(claim)
 
 
 @register.filter

@@ -1,18 +1,14 @@
 """Do the open units of runs in this process, without a queue."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 from django.db.models import Exists, OuterRef, Q
 
-from evaluation.core.errors import Refused
-from evaluation.management.working import WORKING
+from evaluation.management.working import WORKING, refusals
 from evaluation.models import Run
 from evaluation.runs.draining import drain
-from evaluation.wording.messages import explain_refusal
 from evaluation.work.plugins import batch_hooks
 
 
@@ -37,8 +33,6 @@ class Command(BaseCommand):
             asked |= Q(state=Run.State.CANCELLED) & Q(out)
         wanted = Run.objects.filter(asked)
         for run_id in wanted.order_by("id").values_list("pk", flat=True):
-            try:
+            with refusals(self):
                 run = drain(run_id, seconds=max(0.0, deadline - time.monotonic()))
-            except Refused as refused:
-                raise CommandError(explain_refusal(refused)) from refused
             self.stdout.write(f"run {run.pk}: {run.state} {run.reason}".rstrip())

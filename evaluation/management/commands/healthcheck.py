@@ -1,7 +1,5 @@
 """Say whether background work is alive; made for supervisors and monitoring."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

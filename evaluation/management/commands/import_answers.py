@@ -1,7 +1,5 @@
 """Import the answers of one system from a file, and score them by rules."""
 
-from __future__ import annotations
-
 from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
@@ -9,10 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from evaluation.core.errors import ConcordError
 from evaluation.files.reading import read_answers
 from evaluation.management.commands.import_questions import read_bytes
-from evaluation.management.working import add_format, as_json, refuse, remarks, work_off
+from evaluation.management.working import add_format, as_json, refusals, remarks, work_off
 from evaluation.runs.answer_files import import_answers
 from evaluation.runs.making import project_named, question_set_named
 
@@ -36,7 +33,7 @@ class Command(BaseCommand):
         """Import, say which run it is, and do its rules."""
         path: Path = options["file"]
         data = read_bytes(path)
-        try:
+        with refusals(self):
             asked = question_set_named(project_named(options["project"]), options["questions"])
             imported = import_answers(
                 asked,
@@ -48,8 +45,6 @@ class Command(BaseCommand):
                 name=options["name"],
                 k=options["k"],
             )
-        except ConcordError as error:
-            refuse(self, error)
         remarks(self, imported.remarks)
         run = imported.run
         if options["format"] == "text":

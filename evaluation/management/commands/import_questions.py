@@ -1,7 +1,5 @@
 """Import a question set from a file."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,9 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evaluation.core.errors import ConcordError, Problem
+from evaluation.core.errors import Problem
 from evaluation.files.reading import read_questions
-from evaluation.management.working import add_format, as_json, problem_line, refuse, remarks, table
+from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
 from evaluation.questions.importing import Preview, import_question_set, preview_file, set_name
 from evaluation.runs.making import project_named
 
@@ -34,7 +32,7 @@ class Command(BaseCommand):
         """Read, then preview or import."""
         path: Path = options["file"]
         data = read_bytes(path)
-        try:
+        with refusals(self):
             project = project_named(options["project"])
             limit = settings.CONCORD_UPLOAD_BYTES
             file = read_questions(data, path.name, group_by=options["group_by"], max_bytes=limit)
@@ -43,8 +41,6 @@ class Command(BaseCommand):
                 self._preview(preview_file(project, name, file), options["format"])
                 return
             imported = import_question_set(project, name, file, by=None)
-        except ConcordError as error:
-            refuse(self, error)
         left = imported.metadata_not_taken_over
         remarks(self, file.remarks)
         remarks(self, [Problem("metadata_not_taken_over", params={"keys": ", ".join(left)})] if left else [])

@@ -1,14 +1,10 @@
 """Go on with a paused run."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
-from evaluation.core.errors import Refused
-from evaluation.management.working import add_format, refuse, report, work_off
-from evaluation.models import Run
+from evaluation.management.working import add_format, refusals, report, run_numbered, work_off
 from evaluation.runs.making import resume_run
 from evaluation.runs.results import drift
 
@@ -29,19 +25,6 @@ class Command(BaseCommand):
         for part in drift(run):
             line = f"{part.part} {part.name}: the run keeps version {part.used}; the newest is {part.newest}"
             self.stderr.write(line, self.style.WARNING)
-        try:
+        with refusals(self):
             run = resume_run(run, None)
-        except Refused as error:
-            refuse(self, error)
         report(self, work_off(run), options["format"])
-
-
-def run_numbered(pk: int) -> Run:
-    """The run with this id.
-
-    :raises CommandError: when there is none.
-    """
-    run = Run.objects.select_related("answer_set__question_set", "profile_version").filter(pk=pk).first()
-    if run is None:
-        raise CommandError(f"there is no run {pk}")
-    return run

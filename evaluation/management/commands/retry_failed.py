@@ -1,14 +1,10 @@
 """Try the failed steps of a run again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from evaluation.core.errors import Refused
-from evaluation.management.commands.resume import run_numbered
-from evaluation.management.working import add_format, refuse, report, work_off
+from evaluation.management.working import add_format, refusals, report, run_numbered, work_off
 from evaluation.work.lifecycle import retry_failed
 
 
@@ -25,8 +21,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Retry, then work. What was scored before stays."""
         run = run_numbered(options["run"])
-        try:
+        with refusals(self):
             retry_failed(run, None)
-        except Refused as error:
-            refuse(self, error)
         report(self, work_off(run), options["format"])

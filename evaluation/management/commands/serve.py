@@ -1,7 +1,5 @@
 """Serve the site: web server and background cluster under one parent."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

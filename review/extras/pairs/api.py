@@ -15,13 +15,13 @@ from rest_framework.response import Response
 from evaluation.accounts import access
 from evaluation.accounts.access import LARGEST_ID
 from evaluation.api.endpoints import Endpoint, StrictSerializer, person
-from evaluation.api.pages import Pages
+from evaluation.api.requests import Pages
 from evaluation.core.roles import Action
 from evaluation.models import Run
 from evaluation.runs.exports import download, take_export, take_figures
 from review.api.figures import MOST_RESAMPLES
-from review.api.people import people_named
-from review.api.requests import TOO_OFTEN, NothingBody, optional_text, row_id
+from review.api.queues import people_named
+from review.api.requests import TOO_OFTEN, optional_text, row_id
 from review.extras.pairs.figures import PAIR_EXPORTS, export_pairs, figures_for, refuse_early
 from review.extras.pairs.making import (
     LEAST,
@@ -146,7 +146,7 @@ class PairSetListView(Endpoint):
 class PairSetView(Endpoint):
     """A comparison; runs and people only for a lead who does not rate in it."""
 
-    serializer_class = NothingBody
+    serializer_class = StrictSerializer
 
     @extend_schema(responses=LedPairSetShown)
     def get(self, request: Request, pk: int) -> Response:
@@ -160,7 +160,7 @@ class PairSetView(Endpoint):
 class NextPairView(Endpoint):
     """The pair to compare now."""
 
-    serializer_class = NothingBody
+    serializer_class = StrictSerializer
     query = ("pair",)
 
     @extend_schema(parameters=[PairQuery], responses={200: PairCardShown, 204: None})
@@ -194,7 +194,7 @@ class PreferView(Endpoint):
 class PairFiguresView(Endpoint):
     """What people and judges prefer, and how far each judge agrees with the people and, over both orders, itself."""
 
-    serializer_class = NothingBody
+    serializer_class = StrictSerializer
     query = ("seed", "resamples")
 
     @extend_schema(parameters=[PairFiguresQuery], responses={200: OpenApiTypes.OBJECT, 429: TOO_OFTEN})
@@ -218,7 +218,7 @@ class PairExportQuery(StrictSerializer):
 class PairExportView(Endpoint):
     """The preferences of a comparison as a file."""
 
-    serializer_class = NothingBody
+    serializer_class = StrictSerializer
     query = ("format",)
 
     @extend_schema(
@@ -242,7 +242,7 @@ class PairExportView(Endpoint):
 class ClosePairsView(Endpoint):
     """Take no further preferences."""
 
-    serializer_class = NothingBody
+    serializer_class = StrictSerializer
 
     @extend_schema(responses={204: None})
     def post(self, request: Request, pk: int) -> Response:
@@ -255,7 +255,7 @@ class ClosePairsView(Endpoint):
 class ReopenPairsView(Endpoint):
     """Take preferences again."""
 
-    serializer_class = NothingBody
+    serializer_class = StrictSerializer
 
     @extend_schema(responses={204: None})
     def post(self, request: Request, pk: int) -> Response:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from evaluation.accounts.signed_in import person, signed_in_post
+from evaluation.accounts.access import person, signed_in_post
 from evaluation.core.registry import Bilingual
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import shipped_rubric

@@ -1,7 +1,5 @@
 """Print how far judges and experts agree."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

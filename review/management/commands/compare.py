@@ -1,7 +1,5 @@
 """Compare runs question by question, and put them in order."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Print what the experts would have said of all answers, beside what the judge said."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils.translation import gettext as _
 
 from review.management.options import run_named
-from review.management.tables import NOTHING, Sheet, number, short, write
-from review.plans.ahead import guess_note, next_review, plan_json, plan_sentence
+from review.management.tables import NOTHING, Sheet, between, number, print_plan, short, write
+from review.plans.ahead import next_review, plan_json
 from review.reports.estimates import CorrectionSheet, ThreeWays, three_ways
 from review.reports.figure import Figure, notes, why_withheld
 from review.reports.gathering import gather
@@ -44,8 +42,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=2))
             return
         write(self.stdout, _sheets(found))
-        if plan is not None:
-            self.stdout.write(" ".join(part for part in (plan_sentence(plan), guess_note(plan)) if part))
+        print_plan(self, plan)
 
 
 def _sheets(found: CorrectionSheet) -> Iterator[Sheet]:
@@ -69,10 +66,9 @@ def _sheet(title: str, estimates: Mapping[str, ThreeWays]) -> Sheet:
 
 
 def _row(name: str, estimate: str, figure: Figure) -> tuple[str, ...]:
-    interval = NOTHING if figure.low is None else f"{figure.low:.3f} – {figure.high:.3f}"
     labels, slope = figure.extra.get("labels"), figure.extra.get("lambda")
     return (
-        *(name, estimate, short(figure), interval, figure.target.replace("_", " ") or NOTHING, str(figure.n)),
+        *(name, estimate, short(figure), between(figure), figure.target.replace("_", " ") or NOTHING, str(figure.n)),
         *(NOTHING if labels is None else str(labels), number(figure.extra.get("effective_labels"), 1)),
         *(number(slope), _last(figure)),
     )

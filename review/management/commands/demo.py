@@ -1,7 +1,5 @@
 """Load the demo, evaluate it and, with ``--serve``, serve it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

@@ -1,7 +1,5 @@
 """Score a system's answers under a profile, with or without a judge, in this process."""
 
-from __future__ import annotations
-
 from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any

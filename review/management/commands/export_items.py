@@ -1,7 +1,5 @@
 """Write a queue's items into files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Write a run's report into files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

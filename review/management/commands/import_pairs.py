@@ -1,7 +1,5 @@
 """Import preferences between pairs of answers."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Import ratings made elsewhere."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentTypeError
 from dataclasses import asdict

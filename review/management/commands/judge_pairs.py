@@ -1,7 +1,5 @@
 """Have a judge compare pairs of answers in both orders."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser

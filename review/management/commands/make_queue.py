@@ -1,7 +1,5 @@
 """Make a review queue from one or several runs."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
@@ -14,7 +12,16 @@ from django.utils.translation import gettext as _
 from evaluation.core.registry import JUDGED
 from evaluation.models import MetricDefinition, Run
 from evaluation.wording import numbers
-from review.management.options import add_queue_options, flag, refusals, reviewers_of, run_named, sharing_of, spec_of
+from review.management.options import (
+    add_queue_options,
+    flag,
+    number_given,
+    refusals,
+    reviewers_of,
+    run_named,
+    sharing_of,
+    spec_of,
+)
 from review.models import ReviewQueue
 from review.models.queue_spec import SETTINGS
 from review.plans.ahead import Goal, Staff, goals, size_for
@@ -129,10 +136,7 @@ def _size(planned: Design, options: dict[str, Any]) -> int:
 
 def _positive(text: str) -> float:
     """A number above 0 and at most 1."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text} is no number") from None
+    value = number_given(text)
     if not 0 < value <= 1:
         raise ArgumentTypeError(f"{text} is not above 0 and at most 1")
     return value

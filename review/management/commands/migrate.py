@@ -1,7 +1,5 @@
 """``migrate`` with the guards away meanwhile: SQLite cannot rebuild a table that a trigger elsewhere names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import CommandError

@@ -1,7 +1,5 @@
 """What people and judges prefer over the pairs of a comparison."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Send the reminders that are due."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

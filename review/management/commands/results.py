@@ -1,7 +1,5 @@
 """Print the figures of a run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser

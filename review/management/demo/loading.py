@@ -1,12 +1,10 @@
 """Loads the demo: its people, a question set, the recorded answers of two systems, judged runs, two review queues, a
 comparison. Everything goes through the same doors as a user's own data; loading again changes nothing but passwords."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,7 +74,6 @@ nothing else up. Where the question or the expected answer is wrong, flag the it
 됩니다. 질문이나 기대 답변이 잘못되었으면 평가하지 말고 ‘문제 표시’를 눌러 주세요.
 """
 SEED = 20261120
-Told = Mapping[str, Mapping[str, Given]]  # reviewer -> metric -> what they gave
 
 
 def demo_project() -> Project:
@@ -92,7 +89,8 @@ def load_demo(project: Project) -> list[Run]:
     runs = [_judged(project, questions, system, file, lead) for system, file in SYSTEMS.items()]
     if not ReviewQueue.objects.filter(project=project).exists():
         with transaction.atomic():
-            _waiting_queue(runs, lead)
+            spec = QueueSpec(name="Demo review · 데모 검토", size=WAITING, seed=SEED, guideline=GUIDELINE)
+            make_queue(runs, spec, metrics=METRICS, reviewers=_reviewers(), by=lead)
             _example_queue(runs[-1], lead)
     for extra in extras():
         if extra.demo:
@@ -119,33 +117,16 @@ def _reviewers() -> list[User]:
     return list(User.objects.filter(username__in=["reviewer1", "reviewer2"]).order_by("username"))
 
 
-def _waiting_queue(runs: list[Run], lead: User) -> ReviewQueue:
-    return make_queue(
-        runs,
-        QueueSpec(name="Demo review · 데모 검토", size=WAITING, seed=SEED, guideline=GUIDELINE),
-        metrics=METRICS,
-        reviewers=_reviewers(),
-        by=lead,
-    )
-
-
-def _example_queue(run: Run, lead: User) -> ReviewQueue:
+def _example_queue(run: Run, lead: User) -> None:
     """A closed queue with ratings made for show, so that agreement and correction have something to tell."""
-    queue = make_queue(
-        run,
-        QueueSpec(name="Demo examples · 데모 예시", size=EXAMPLE, seed=SEED + 1, reviews_needed=2, example=True),
-        metrics=METRICS,
-        reviewers=_reviewers(),
-        by=lead,
-    )
-    told = _told()
-    people = {user.username: user for user in _reviewers()}
+    spec = QueueSpec(name="Demo examples · 데모 예시", size=EXAMPLE, seed=SEED + 1, reviews_needed=2, example=True)
+    queue = make_queue(run, spec, metrics=METRICS, reviewers=_reviewers(), by=lead)
+    told, people = _told(), {user.username: user for user in _reviewers()}
     for item in queue.items.select_related("answer__question").order_by("shuffle_key"):
         given = told.get(item.answer.question.external_id, {})
         for slot, (username, values) in enumerate(sorted(given.items()), start=1):
             _rate(item, queue, people[username], slot, values)
     close(queue, by=lead)
-    return queue
 
 
 def _rate(item: ReviewItem, queue: ReviewQueue, user: User, slot: int, values: Mapping[str, Given]) -> None:
@@ -158,15 +139,12 @@ def _rate(item: ReviewItem, queue: ReviewQueue, user: User, slot: int, values: M
         finalise(held, by=user)
 
 
-def _told() -> dict[str, Told]:
+def _told() -> dict[str, dict[str, dict[str, Given]]]:
+    """Question -> reviewer -> metric -> what they gave."""
     told: dict[str, dict[str, dict[str, Given]]] = defaultdict(lambda: defaultdict(dict))
-    for row in _ratings():
-        if row["system"] == "demo-graph":
-            given = Given(value=float(str(row["value"])), comment=str(row["comment"]))
-            told[str(row["question_id"])][str(row["reviewer"])][str(row["metric"])] = given
-    return {question: dict(by_reviewer) for question, by_reviewer in told.items()}
-
-
-def _ratings() -> Iterator[dict[str, object]]:
     for line in (HERE / "ratings.jsonl").read_text(encoding="utf-8").splitlines():
-        yield json.loads(line)
+        row = json.loads(line)
+        if row["system"] == "demo-graph":
+            given = Given(value=float(row["value"]), comment=row["comment"])
+            told[row["question_id"]][row["reviewer"]][row["metric"]] = given
+    return told

@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext
 
-from evaluation.accounts.signed_in import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import Refused
 from evaluation.models import User
 from evaluation.wording.messages import explain, explain_refusal

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext, ngettext
 
 from evaluation.accounts import access
-from evaluation.accounts.signed_in import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, Role

@@ -19,7 +19,7 @@ from django.utils.translation import get_language, gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from evaluation.accounts.signed_in import person, signed_in_form, signed_in_post
+from evaluation.accounts.access import person, signed_in_form, signed_in_post
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.wording.messages import explain_refusal
 from review.models import Assignment, ReviewQueue

@@ -8,8 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.shortcuts import render
 
 from evaluation.accounts import access
-from evaluation.accounts.access import roles_anywhere
-from evaluation.accounts.signed_in import person, signed_in_get
+from evaluation.accounts.access import person, roles_anywhere, signed_in_get
 from evaluation.core.canonical import whole_number
 from evaluation.core.roles import Action, allowed
 from evaluation.criteria.services import active_in

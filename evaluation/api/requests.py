@@ -1,18 +1,67 @@
-"""How bodies of requests are read: bounded, strict, and files to the letter."""
+"""How requests come in: tokens (hashed, scoped, expiring), bodies (bounded, strict, files to the letter), and pages of
+lists."""
 
-from __future__ import annotations
-
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO, Any, NoReturn
 
 from django.conf import settings
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 from rest_framework import status
-from rest_framework.exceptions import APIException, ParseError
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import (
+    APIException,
+    AuthenticationFailed,
+    NotFound,
+    ParseError,
+    PermissionDenied,
+    ValidationError,
+)
+from rest_framework.pagination import CursorPagination
 from rest_framework.parsers import BaseParser, JSONParser, MultiPartParser
+from rest_framework.request import Request
+
+from evaluation.accounts.logging_in import TOKEN
+from evaluation.models import ApiToken, User
+
+REFUSED = "unknown, revoked or expired token"
+
+
+class TokenAuthentication(BaseAuthentication):
+    """``Authorization: Bearer …``. A ``read`` token may only use safe methods; every token ends with its date."""
+
+    keyword = "Bearer"
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        """The token's owner; ``None`` where the request carries no token.
+
+        :raises AuthenticationFailed: for an unknown, expired or revoked token.
+        :raises PermissionDenied: for a write with a read token.
+        """
+        parts = get_authorization_header(request).split()
+        if len(parts) != 2 or parts[0].lower() != b"bearer":
+            return None
+        digest = hashlib.sha256(parts[1]).hexdigest()
+        row = TOKEN.first(sha256=digest)
+        if row is None:
+            raise AuthenticationFailed(REFUSED)
+        token, token.user = row
+        if token.revoked_at is not None or token.expires_at <= timezone.now() or not token.user.is_active:
+            raise AuthenticationFailed(REFUSED)
+        if token.scope == "read" and request.method not in {"GET", "HEAD", "OPTIONS"}:
+            raise PermissionDenied("this token may only read")
+        # Read by evaluation.accounts.access: a token reaches its own project only, whatever else its owner may do.
+        token.user.token_project_id = token.project_id
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """Makes DRF answer 401 instead of 403 to a missing token."""
+        return self.keyword
+
 
 ENVELOPE = 64 * 1024  # what a multipart body adds to its file
 LARGEST_JSON = 1024 * 1024  # of bodies that are no files
@@ -119,3 +168,56 @@ class FileBody(BaseParser):
         _limited(parser_context, settings.CONCORD_UPLOAD_BYTES)
         ending = self.ENDINGS.get((media_type or "").partition(";")[0].strip().lower(), "")
         return Body(f"body.{ending}" if ending else "body", stream.read(), named=False)
+
+
+MOST = 500
+
+
+class Pages(CursorPagination):
+    """Cursor pages, newest first: constant cost however far one reads."""
+
+    page_size = 50
+    page_size_query_param = "page_size"
+    page_size_query_description = "Results per page, 1 to 500."
+    max_page_size = MOST
+    ordering = "-id"
+
+    def get_page_size(self, request: Request) -> int | None:
+        """The size asked for, 50 without one.
+
+        :raises ValidationError: for anything but a whole number from 1 to 500.
+        """
+        asked = request.query_params.get("page_size")
+        if asked is None:
+            return self.page_size
+        if not (asked.isascii() and asked.isdigit() and 1 <= int(asked[:9]) <= MOST):
+            raise ValidationError({"page_size": [_("A whole number from 1 to 500.")]})
+        return int(asked)
+
+    def decode_cursor(self, request: Request) -> Any:
+        """The cursor of the request, ``None`` without one.
+
+        :raises ValidationError: for one that this API did not give out.
+        """
+        try:
+            cursor = super().decode_cursor(request)
+        except NotFound as error:
+            raise ValidationError({"cursor": [_("Not a cursor of this list.")]}) from error
+        position = None if cursor is None or cursor.position is None else str(cursor.position)
+        if position is not None and not (position.isascii() and position.isdigit() and len(position) < 19):
+            raise ValidationError({"cursor": [_("Not a cursor of this list.")]})
+        return cursor
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        """The parameters as OpenAPI has them, with the limits of the page size."""
+        parameters: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
+        for parameter in parameters:
+            if parameter["name"] == self.page_size_query_param:
+                parameter["schema"] = {"type": "integer", "minimum": 1, "maximum": MOST}
+        return parameters
+
+
+class PagesInOrder(Pages):
+    """Cursor pages, oldest first: for the parts of one thing."""
+
+    ordering = "id"

@@ -1,0 +1,269 @@
+"""``question-sets/`` in versions with their questions, ``answer-sets/``, one asking of a system each, and the import
+of a file of either."""
+
+# mypy: disable-error-code="assignment"
+# The REST framework has attributes named ``label``, ``source``, ``context`` and ``fields``; here they are fields.
+
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, QuerySet
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import (
+    BooleanField,
+    CharField,
+    DictField,
+    IntegerField,
+    JSONField,
+    ListField,
+    ModelSerializer,
+    Serializer,
+    SerializerMethodField,
+)
+
+from evaluation.accounts.access import fetch
+from evaluation.api.endpoints import (
+    FILE_BODY,
+    FileOfRows,
+    RowsViewSet,
+    StrictSerializer,
+    UploadEndpoint,
+    part,
+    person,
+    project_for,
+    written_by,
+)
+from evaluation.api.errors import ProblemSerializer, SentenceField
+from evaluation.api.filters import AnswerSetFilter, ByNameInProject, QuestionFilter
+from evaluation.api.requests import PagesInOrder
+from evaluation.api.run_serializers import RunState, RunSummarySerializer
+from evaluation.core.roles import Action
+from evaluation.files.reading import read_answers, read_questions
+from evaluation.models import AnswerSet, Question, QuestionSet
+from evaluation.questions.importing import Preview, import_question_set, preview_file, set_name
+from evaluation.runs.answer_files import import_answers, score_by_rules
+
+QUESTION_SETS = QuestionSet.objects.annotate(question_count=Count("questions"))
+
+
+class QuestionSetSerializer(ModelSerializer[QuestionSet]):
+    """One version of a question set."""
+
+    questions = IntegerField(source="question_count", read_only=True)
+
+    class Meta:
+        model = QuestionSet
+        fields = ("id", "project", "name", "version", "content_hash", "predecessor", "questions", "created_at")
+        read_only_fields = fields
+
+
+class QuestionSerializer(ModelSerializer[Question]):
+    """A question: ``fields`` holds everything it was imported with under the product's names."""
+
+    question = CharField(source="text", read_only=True)
+    question_id = CharField(source="external_id", read_only=True)
+    content = DictField(source="spec", read_only=True)
+
+    class Meta:
+        model = Question
+        fields = ("id", "question_id", "category", "difficulty", "group", "question", "content", "metadata")
+        read_only_fields = fields
+
+
+class QuestionSetOptions(StrictSerializer):
+    """What is said beside a file of questions."""
+
+    project = IntegerField(required=False, min_value=1, help_text="needed with several projects")
+    name = CharField(default="", max_length=200, help_text="else the file's own")
+    group_by = CharField(default="", max_length=200, help_text="field whose equal values mark dependent questions")
+    dry_run = BooleanField(default=False, help_text="only say what would be imported")
+
+
+class QuestionSetForm(QuestionSetOptions):
+    """A form with a file of questions."""
+
+    file = FileOfRows()
+
+
+class ImportedSetSerializer(Serializer[Any]):
+    """What became of a file: a new version, or the version that has its content already."""
+
+    question_set = QuestionSetSerializer()
+    created = BooleanField(source="imported.created")
+    note = SentenceField(source="imported.note", help_text="how it came about, in a sentence")
+    metadata_not_taken_over = ListField(source="imported.metadata_not_taken_over", child=CharField())
+    remarks = ProblemSerializer(source="file.remarks", many=True)
+
+
+class FieldChangeSerializer(Serializer[Any]):
+    """A field of a question with its value before and after."""
+
+    field = CharField()
+    before = JSONField(allow_null=True)
+    after = JSONField(allow_null=True)
+
+
+class ChangeSerializer(Serializer[Any]):
+    """A question that both versions have, with the fields that differ."""
+
+    id = CharField()
+    fields = FieldChangeSerializer(many=True)
+
+
+class DifferenceSerializer(Serializer[Any]):
+    """Ids of the questions that are added and removed, and those that change."""
+
+    added = ListField(child=CharField())
+    removed = ListField(child=CharField())
+    changed = ChangeSerializer(many=True)
+
+
+class PreviewSerializer(Serializer[Preview]):
+    """What an import would do: ``selects`` is the version that has the content already, else ``newest`` the one that
+    the next follows, and ``difference`` the questions that are added, removed and changed."""
+
+    name = CharField()
+    questions = IntegerField()
+    categories = SerializerMethodField()
+    metadata_keys = ListField(child=CharField())
+    remarks = ProblemSerializer(many=True)
+    newest = IntegerField(source="newest.pk", allow_null=True)
+    selects = IntegerField(source="selects.pk", allow_null=True)
+    metadata_not_taken_over = ListField(child=CharField())
+    difference = DifferenceSerializer(allow_null=True)
+    format = CharField()
+    encoding = CharField()
+
+    def get_categories(self, preview: Preview) -> dict[str, int]:
+        """The number of questions by category."""
+        return dict(preview.categories)
+
+
+@extend_schema_view(retrieve=extend_schema(description="The version, with the number of its questions."))
+class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
+    """All versions of the question sets, newest first, and their questions; a POST imports a file or JSON."""
+
+    rows = QUESTION_SETS
+    serializer_class = QuestionSetSerializer
+    filterset_class = ByNameInProject
+
+    @written_by(
+        ImportedSetSerializer,
+        status=201,
+        others={200: (ImportedSetSerializer, PreviewSerializer)},
+        body={"multipart/form-data": QuestionSetForm, **FILE_BODY},
+        query=QuestionSetOptions,
+    )
+    def create(self, request: Request) -> Response:
+        """Import a question set: 201 with a new version, 200 with the one that has the content already, or with the
+        preview of a dry run; 400 with every problem of the file."""
+        body, options = self.upload()
+        project = project_for(person(request), options.get("project"))
+        limit = settings.CONCORD_UPLOAD_BYTES
+        file = read_questions(body.content, body.file_name, group_by=options["group_by"], max_bytes=limit)
+        if not (body.named or options["name"] or isinstance(file.set_metadata.get("name"), str)):
+            raise ValidationError({"name": [_("Name the question set: the body has no file name.")]})
+        name = set_name(options["name"], file, body.file_name)
+        if options["dry_run"]:
+            return Response(PreviewSerializer(preview_file(project, name, file)).data)
+        imported = import_question_set(project, name, file, by=person(request))
+        found = {"question_set": QUESTION_SETS.get(pk=imported.question_set.pk), "imported": imported, "file": file}
+        return Response(found, status=201 if imported.created else 200)
+
+    @part(QuestionSerializer, pages=PagesInOrder, filters=QuestionFilter)
+    def questions(self, request: Request, pk: int) -> QuerySet[Question]:
+        """One page."""
+        return fetch(QuestionSet.objects.all(), request.user, Action.VIEW, pk).questions.all()
+
+
+AT_ONCE_SECONDS = 10.0  # what rules may take within a request; the workers do the rest
+ANSWER_SETS = AnswerSet.objects.select_related("system_version__system").annotate(answer_count=Count("answers"))
+
+
+class AnswerSetSerializer(ModelSerializer[AnswerSet]):
+    """One asking of a system."""
+
+    system = CharField(source="system_version.system.name", read_only=True)
+    answers = IntegerField(source="answer_count", read_only=True)
+
+    class Meta:
+        model = AnswerSet
+        fields = (
+            "id",
+            "project",
+            "question_set",
+            "system",
+            "system_version",
+            "k",
+            "evaluation_type",
+            "source",
+            "content_hash",
+            "answers",
+            "created_at",
+        )
+        read_only_fields = fields
+
+
+class AnswerOptions(StrictSerializer):
+    """What is said beside a file of answers."""
+
+    question_set = IntegerField(min_value=1, help_text="id of one version of a question set")
+    system = CharField(max_length=200)
+    k = IntegerField(default=5, min_value=1, max_value=50)
+    name = CharField(default="", max_length=300, help_text="of the run")
+
+
+class AnswerForm(AnswerOptions):
+    """A form with a file of answers."""
+
+    file = FileOfRows()
+
+
+class ImportedAnswersSerializer(Serializer[Any]):
+    """What became of an answer file: its answer set, and the run with its rule metrics."""
+
+    answer_set = AnswerSetSerializer()
+    run = RunSummarySerializer()
+    created = BooleanField(source="imported.created")
+    missing = ListField(source="imported.missing", child=CharField(), help_text="ids of questions without an answer")
+    remarks = ProblemSerializer(source="imported.remarks", many=True)
+
+
+@extend_schema_view(retrieve=extend_schema(description="The answer set, with the number of its answers."))
+class AnswerSetViewSet(UploadEndpoint, RowsViewSet):
+    """Answer sets, newest first; a POST imports a file and scores it by rules."""
+
+    rows = ANSWER_SETS
+    serializer_class = AnswerSetSerializer
+    filterset_class = AnswerSetFilter
+
+    @written_by(
+        ImportedAnswersSerializer,
+        status=201,
+        others={200: ImportedAnswersSerializer},
+        body={"multipart/form-data": AnswerForm, **FILE_BODY},
+        query=AnswerOptions,
+    )
+    def create(self, request: Request) -> Response:
+        """Import the answers of one system: 201, or 200 where exactly these are there already; 400 with every
+        problem of the file. Rules that take longer than a request should are done in the background."""
+        body, options = self.upload()
+        asked = fetch(QuestionSet.objects.all(), request.user, Action.EVALUATE, options["question_set"])
+        imported = import_answers(
+            asked,
+            options["system"],
+            read_answers(body.content, body.file_name, max_bytes=settings.CONCORD_UPLOAD_BYTES),
+            data=body.content,
+            file_name=body.file_name,
+            by=person(request),
+            name=options["name"],
+            k=options["k"],
+        )
+        run = score_by_rules(imported.run, seconds=AT_ONCE_SECONDS)
+        answer_set = ANSWER_SETS.get(pk=run.answer_set_id)
+        found = {"answer_set": answer_set, "run": RunState.of(run, request), "imported": imported}
+        return Response(found, status=201 if imported.created else 200)
