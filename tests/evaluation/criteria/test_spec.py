@@ -104,6 +104,13 @@ def test_numbers_of_a_range_stay_as_they_are_written_and_levels_become_whole() -
     assert [type(level.value) for level in as_levels] == [int, int]
 
 
+def test_an_instruction_may_have_four_thousand_characters() -> None:
+    assert read_criterion(fields(en={**ENGLISH, "instruction": "x" * 4000}))
+    with pytest.raises(InvalidFile) as refused:
+        read_criterion(fields(en={**ENGLISH, "instruction": "x" * 4001}))
+    assert [problem.field for problem in refused.value.problems] == ["en.instruction"]
+
+
 def test_slots_stand_in_the_order_of_the_closed_list_each_once() -> None:
     found = spec(sees=["persona", "contexts", "persona"], needs=["contexts"])
     assert found.sees == (Slot.CONTEXTS, Slot.PERSONA)

@@ -134,6 +134,26 @@ def test_a_call_without_an_answer_says_so(judge_server: JudgeServer) -> None:
     assert ask(judge_server, actions.hang()).detail == "no answer in time"
 
 
+def test_an_address_may_end_with_a_slash(judge_server: JudgeServer) -> None:
+    assert ask(judge_server, base_url=f"{judge_server.base_url}/").outcome is Outcome.OK
+    assert (
+        judge_server.requests[0].path == f"{judge_server.base_url.removeprefix(judge_server.origin)}/chat/completions"
+    )
+
+
+def test_a_client_that_was_closed_may_be_closed_again_and_used_again(judge_server: JudgeServer) -> None:
+    async def twice() -> Outcome:
+        client = judge(judge_server)
+        for _ in range(2):
+            async with client:
+                last = await client.call(call())
+        async with client:
+            pass
+        return last.outcome
+
+    assert asyncio.run(twice()) is Outcome.OK
+
+
 def test_a_call_has_two_minutes_unless_told_otherwise() -> None:
     assert Deadlines() == Deadlines(connect=5.0, read=60.0, total=120.0)
 

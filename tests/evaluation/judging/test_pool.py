@@ -172,3 +172,14 @@ def test_a_failure_after_opening_is_raised_when_the_pool_is_left() -> None:
 def test_it_does_not_hide_what_happened_before() -> None:
     with pytest.raises(ValueError, match="first"), CallPool(Stuck(), Allowance(1)):
         raise ValueError("first")
+
+
+def test_whoever_waits_is_told_of_every_round_of_replies_while_others_wait_to_be_sent() -> None:
+    with CallPool(Scripted(0.02), Allowance(1)) as pool:
+        pool.submit((key, call()) for key in range(6))
+        began = time.monotonic()
+        found: list[tuple[object, JudgeReply]] = []
+        while len(found) < 6 and time.monotonic() < began + 60:
+            found += pool.collect(30)  # told long before, although calls are waiting throughout
+        assert len(found) == 6
+        assert time.monotonic() - began < 15

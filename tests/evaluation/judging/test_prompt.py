@@ -128,6 +128,8 @@ def test_a_repair_reminds_the_judge_once_and_changes_the_hash() -> None:
     assert again.rendered.messages[:2] == base.rendered.messages
     assert again.rendered.messages[2]["content"] == EN.repair.strip()
     assert request_hash(again) != request_hash(base)
+    before, after = base.rendered.request_hash_material, again.rendered.request_hash_material
+    assert dict(after) == {**before, "messages": [dict(message) for message in again.rendered.messages]}
 
 
 def test_a_repair_after_truncation_doubles_the_output_budget() -> None:

@@ -54,6 +54,15 @@ def test_a_short_retry_after_is_obeyed_with_a_little_spread() -> None:
     assert 1.0 <= decision.seconds <= 1.25  # 1 + at most a quarter of 1
 
 
+def test_the_spread_reaches_up_to_a_quarter_of_the_wait_and_to_a_second() -> None:
+    class Most(random.Random):
+        def uniform(self, a: float, b: float) -> float:
+            return b
+
+    found = [decide(Outcome.RATE_LIMITED, 1, seconds, Most()) for seconds in (2.0, 8.0)]
+    assert found == [Retry(2.5), Retry(9.0)]
+
+
 def test_a_long_retry_after_defers_the_unit_and_frees_the_worker() -> None:
     decision = decide(Outcome.RATE_LIMITED, 1, 300.0, rng())
     assert isinstance(decision, Defer)

@@ -72,6 +72,14 @@ def test_what_is_no_rubric_is_refused_as_a_problem(text: str) -> None:
         parse_rubric(text)
 
 
+def test_where_yaml_breaks_off_is_told() -> None:
+    with pytest.raises(InvalidFile) as refused:
+        parse_rubric("a: [", file="mine.yaml")
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.file) == ("rubric_not_yaml", "mine.yaml")
+    assert "line 2, column 1" in str(problem.params["error"])
+
+
 def test_the_reply_schema_asks_for_the_reason_before_the_score_of_the_wanted_metrics_only() -> None:
     schema = scores_ask(EN, ["faithfulness"], {}).schema
     verdict = schema["properties"]["faithfulness"]

@@ -43,6 +43,15 @@ def test_the_best_reference_decides_the_level(answer: str, level: float) -> None
     assert citation_format(QUESTION, AnswerSpec(answer), SETTINGS).value == level
 
 
+@pytest.mark.parametrize(
+    "kind",
+    ["시행세칙", "시행규칙", "시행령", "규정", "규칙", "지침", "내규", "세칙", "조례", "요령", "법률"],
+)
+def test_a_name_ends_with_the_kind_of_the_rule(kind: str) -> None:
+    assert citation_format(QUESTION, AnswerSpec(f"장학{kind} 제3조"), SETTINGS).value == 1.0
+    assert citation_format(QUESTION, AnswerSpec(f"장학{kind}에 따르면"), SETTINGS).value == 0.5
+
+
 ENGLISH = RuleSettings(
     citation=CitationRules.model_validate(
         {

@@ -49,6 +49,11 @@ def test_a_text_without_digits_is_no_number() -> None:
         ("케이크 2조각", [("2", "")]),
         ("3만 5,000원", [("35000", "원")]),
         ("1.5 million users", [("1500000", "")]),
+        ("2 trillion", [("2000000000000", "")]),
+        ("3 billion", [("3000000000", "")]),
+        ("4 thousand", [("4000", "")]),
+        ("5,000 won and 6 KRW".lower(), [("5000", "원"), ("6", "원")]),
+        ("천만", [("10000000", "")]),
         ("경제 구조와 이만 총총", []),
         ("2024.05.12", []),
         ("경제 15조 원", [("15000000000000", "원")]),
@@ -83,3 +88,11 @@ def test_quantities_are_ordered_and_never_overlap(text: str) -> None:
     found = quantities(text)
     assert all(0 <= q.start < q.end <= q.unit_end <= len(text) for q in found)
     assert all(a.end <= b.start for a, b in pairwise(found))
+
+
+def test_a_counter_may_follow_about() -> None:
+    assert [(one.canonical, one.is_counted) for one in quantities("10여명과 3명")] == [("10", True), ("3", True)]
+
+
+def test_two_digits_that_begin_with_0_are_a_code() -> None:
+    assert [(one.canonical, one.is_code) for one in quantities("07 and 7")] == [("07", True), ("7", False)]

@@ -37,6 +37,7 @@ def test_what_does_not_agree_or_is_another_word_is_none(before: str, run: str) -
         ("규정을", "규정"),
         ("투자자는", "투자자"),
         ("학교에서", "학교"),
+        ("사과을", "사과을"),  # 을 stands behind a consonant only
         ("만족도", "만족도"),
         ("전문가", "전문가"),
         ("고양이", "고양이"),

@@ -127,3 +127,19 @@ def test_without_the_judge_the_run_has_a_labelled_partial_figure() -> None:
 def test_a_value_and_a_status_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="scored"):
         PartValue("a", Status.FAILED, 0, 1, 0.0)
+
+
+def test_the_one_metric_that_decides_all_counts_0_where_the_profile_counts_failures_so() -> None:
+    whole = {"categories": ["negative"], "metric": "negative_detection"}
+    failed = PartValue("negative_detection", Status.FAILED, 0, 1, None)
+    for settings, expected in (({"on_failure": "zero"}, (Status.SCORED, 0.0)), ({}, (Status.FAILED, None))):
+        overall = overall_of_answer(_profile(whole_score=whole, **settings), (failed,), category="negative")
+        assert (overall.status, overall.value, overall.failed) == (*expected, ("negative_detection",))
+        assert (overall.low, overall.high) == (0.0, 1.0)
+        assert overall.reason == ("" if settings else "failed_part: negative_detection")
+
+
+def test_an_answer_without_a_metric_that_the_profile_requires_has_no_score_and_says_which() -> None:
+    values = (FULL[0], _unscored("claim_support", Status.NOT_APPLICABLE), FULL[2])
+    overall = overall_of_answer(_profile(requires=["claim_support"]), values)
+    assert (overall.status, overall.reason) == (Status.NOT_APPLICABLE, "no_parts: claim_support")

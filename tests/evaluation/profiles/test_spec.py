@@ -37,6 +37,10 @@ def test_the_graphrag_profile_has_the_weights_of_its_source() -> None:
         ("name: p\n" + TITLE + "constant: 0.2", "constant without parts"),
         ("name: p\n" + TITLE + "parts: [{metric: a, weight: 0.5}, {metric: a, weight: 0.5}]", "named twice: a"),
         ("name: p\n" + TITLE + "parts: [{metric: a, weight: .nan}]", "weight"),
+        (
+            "name: p\n" + TITLE + "parts: [{metric: a, weight: 1}]\nwhole_score: {metric: b, categories: []}",
+            "categories",
+        ),
         ("name: p\n" + TITLE + "thresholds: {b: 0.5}", "does not have: b"),
         ("name: p\n" + TITLE + "requires: [a]", "per-answer"),
         ("name: p\nunit: per_answer\n" + TITLE + "requires: [a]", "requires names what .* does not have: a"),

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.systems.protocol import AskFailed, RecordedSystem, System
+from evaluation.systems.protocol import ADAPTER, AskFailed, RecordedSystem, System
 
 QUESTION = QuestionSpec(id="q1", category="c", text="?")
 
@@ -26,3 +26,7 @@ def test_an_answer_that_was_not_recorded_is_a_failure_with_a_code_that_asking_ag
 def test_a_failure_without_a_detail_is_named_by_its_code_alone() -> None:
     assert (str(AskFailed("timeout")), str(AskFailed("timeout", retry=True))) == ("timeout", "timeout")
     assert (AskFailed("timeout").retry, AskFailed("timeout", retry=True).retry) == (False, True)
+
+
+def test_the_name_of_the_adapter_is_that_of_the_stored_systems() -> None:
+    assert ADAPTER == "recorded"  # a part of the hash by which a system's version is found again

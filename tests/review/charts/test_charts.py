@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.registry import Scale
-from review.charts.axis import axis_around, scale_line
-from review.charts.forest import Figure, ForestRow, Shape, forest
+from review.charts.axis import Axis, Plane, axis_around, scale_line
+from review.charts.forest import Drawn, Figure, ForestRow, Shape, forest
 
 
 def test_the_axis_is_as_narrow_as_is_readable() -> None:
@@ -45,6 +45,23 @@ def test_a_row_without_a_figure_says_why() -> None:
     assert not drawn.has_figures
     with pytest.raises(ValueError, match="neither a figure nor a reason"):
         forest([ForestRow("corrected", Shape.CORRECTED, None)])
+
+
+def test_a_row_without_a_figure_has_no_places() -> None:
+    row = ForestRow("faithfulness", Shape.CORRECTED, None, withheld="too few labels")
+    assert forest([row]).rows == (Drawn(row, "", "", "", "", ""),)
+
+
+@pytest.mark.parametrize(
+    ("step", "texts"), [(0.1, ["0.0", "0.1", "0.2"]), (0.25, ["0.00", "0.25", "0.50"]), (1.0, ["0", "1", "2"])]
+)
+def test_ticks_have_as_many_places_as_their_step(step: float, texts: list[str]) -> None:
+    assert [tick.text for tick in Axis(0.0, 2 * step, step).ticks] == texts
+
+
+def test_a_plane_names_up_to_eleven_levels_and_then_the_places_of_an_axis() -> None:
+    assert [tick.text for tick in Plane(0, 10, range(11)).across_ticks] == [str(level) for level in range(11)]
+    assert len(Plane(0, 11, range(12)).across_ticks) < 12
 
 
 def test_a_row_shows_its_value_and_interval() -> None:

@@ -37,6 +37,7 @@ def test_full_support_counts_and_the_other_figures_stand_beside_it() -> None:
         0.5,
         0.75,
     )
+    assert result.detail["vital"] == 2
     assert [TEXT[f.start : f.end] for f in result.findings[:2]] == ["three years", "divide it"]
     assert asks[0].blocks["nuggets"]["nugget_2"] == ["may be split", "can be divided"]
 

@@ -47,8 +47,10 @@ def test_swapping_the_answers_turns_the_preference_around(forward: int, backward
 def test_every_label_of_the_rubric_has_a_value_and_no_other(language: str) -> None:
     rubric = shipped_rubric("pairwise", language)
     assert [label.label for label in rubric.metric("preference").labels] == list(VALUES)
-    heard = Heard(Outcome.OK, {"preference": {"reason": "r", "label": "SECOND_BETTER"}})
-    assert read_preference(rubric, heard).value == 1
+    for value, label in enumerate(VALUES, start=-2):
+        heard = Heard(Outcome.OK, {"preference": {"reason": "r", "label": label}})
+        read = read_preference(rubric, heard)
+        assert (read.value, read.reason) == (value, "r")
     off = Heard(Outcome.OK, {"preference": {"reason": "r", "label": "A"}})
     assert read_preference(rubric, off).reason == "scale"
 

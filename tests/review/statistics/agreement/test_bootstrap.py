@@ -11,10 +11,14 @@ from review.statistics.agreement.bootstrap import (
     bca_interval,
     clopper_pearson,
     folded,
+    intervals_of,
     percentile_interval,
     resampler,
 )
+from review.statistics.agreement.ceiling import joint_intervals
+from review.statistics.agreement.layout import lay_out
 from review.statistics.agreement.pair import FEW_GROUPS_WARNING, compare
+from review.statistics.agreement.statistic import Figures, Undefined
 
 YES_NO = Scale.parse("bool")
 
@@ -130,3 +134,37 @@ def test_clopper_pearson_by_the_table() -> None:
     # 8 of 10: the tables give 0.4439 to 0.9748
     assert clopper_pearson(0.8, 10) == pytest.approx((0.4439, 0.9748), abs=5e-5)
     assert clopper_pearson(0.0, 10) == pytest.approx((0.0, 1 - 0.025**0.1))
+
+
+def test_an_interval_may_rest_on_19_of_20_resamples_and_not_on_fewer() -> None:
+    values = np.arange(40.0)
+    for undefined, reasons in ((2, {}), (3, {"x": Undefined.OFTEN_UNDEFINED})):
+        defined = np.arange(40) >= undefined
+        assert intervals_of({"x": Figures(values, defined)}, 0.95)[1] == reasons
+
+
+def test_intervals_are_the_same_each_time_unless_another_seed_is_given() -> None:
+    assert Resampling() == Resampling(resamples=2000, seed=0, groups=None, strata=None, confidence=0.95, bca=False)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3])
+def test_the_jackknife_leaves_out_one_group_each(chunk: int) -> None:
+    batches = list(resampler(3, Resampling(), np.arange(3)).leave_one_out(chunk))
+    assert np.concatenate(batches).tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+
+
+def test_an_exact_interval_needs_a_confidence_between_0_and_1() -> None:
+    for confidence in (0.0, 1.0):
+        with pytest.raises(ValueError, match="proportion"):
+            clopper_pearson(0.5, 10, confidence)
+
+
+def test_means_over_comparisons_have_the_interval_of_a_comparison_alone() -> None:
+    judge, expert = [1.0, 2, 3, 4, 5, 1, 2, 3], [1.0, 3, 3, 5, 4, 1, 2, 2]
+    scale, plan = Scale.parse("1..5"), resampler(8, Resampling(), np.arange(8))
+    layout = lay_out(judge, expert, scale, None, ())
+    once, _ = joint_intervals([layout], scale, ["mae"], plan, Resampling(500))
+    twice, missing = joint_intervals([layout, layout], scale, ["mae"], plan, Resampling(500))
+    assert missing == {}
+    assert once["mae"] == pytest.approx(twice["mae"])
+    assert once["mae"][0] <= 0.5 <= once["mae"][1]  # four of eight are one apart

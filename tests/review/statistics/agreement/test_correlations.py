@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from review.statistics.agreement.layout import Pairs
 from review.statistics.agreement.pair_statistics import kendall_tau_b, pearson, spearman
 from review.statistics.agreement.statistic import Undefined
 from tests.review.statistics.agreement.tables import pairs
@@ -60,3 +61,17 @@ def test_kendall_equals_the_enumeration_of_all_pairs(rows: list[tuple[int, int, 
     assert bool(found.defined) == (judge_untied > 0 and expert_untied > 0)
     if found.defined:
         assert float(found.values) == pytest.approx(balance / (judge_untied * expert_untied) ** 0.5, abs=1e-9)
+
+
+def test_values_that_differ_little_are_not_constant() -> None:
+    close = [3.0, 3.0 + 1e-7, 3.0, 3.0 + 1e-7]
+    assert pearson(pairs(close, close)).defined
+    assert pearson(pairs(close, close)).values == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("statistic", [pearson, spearman, kendall_tau_b])
+def test_several_weightings_at_once_give_what_each_gives_alone(statistic) -> None:
+    weights = [[1, 1, 1, 1], [3, 1, 2, 0.5]]
+    together = Pairs(np.array(JUDGE, float), np.array(EXPERT, float), np.array(weights, float))
+    alone = [statistic(pairs(JUDGE, EXPERT, weight)).values for weight in weights]
+    assert statistic(together).values == pytest.approx(np.array(alone))

@@ -101,6 +101,12 @@ def test_undefined_statistics_say_why() -> None:
     assert set(compare([], [], LEVELS).to_dict()["undefined"].values()) == {"no_pairs", "yes_no_only"}
 
 
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("inf"), float("nan")])
+def test_weights_are_positive_and_finite(weight: float) -> None:
+    with pytest.raises(ValueError, match="positive and finite"):
+        compare([3, 4], [3, 2], LEVELS, weights=[1.0, weight])
+
+
 def test_weights_repeat_answers() -> None:
     # An answer of weight 3 beside one of weight 1 is the same mix as three copies beside one.
     weighted = compare([3, 4, 2], [3, 2, 4], LEVELS, weights=[3, 1, 2]).to_dict()

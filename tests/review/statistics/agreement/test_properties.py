@@ -16,7 +16,7 @@ from evaluation.core.registry import Scale
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import NAMES
 from review.statistics.agreement.experts import OVER_ALL, compare_experts
-from review.statistics.agreement.pair import best_constant_guess, compare, reliability_curve, spread
+from review.statistics.agreement.pair import CurvePoint, best_constant_guess, compare, reliability_curve, spread
 from review.statistics.agreement.statistic import Rating, period_names
 
 LEVELS, YES_NO, CLASSES, REALS = (Scale.parse(text) for text in ("1..5", "bool", "class a|b|c", "0..1:real"))
@@ -143,6 +143,13 @@ def test_periods_sort_by_time(dates: list[Any]) -> None:
     ordered = [name for _, name in sorted(zip(dates, names, strict=True))]
     assert ordered == sorted(ordered)
     assert len({len(name) for name in names}) <= 1
+
+
+def test_a_curve_is_of_as_many_judgements_as_ratings_and_a_point_of_it_says_all() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        reliability_curve([4, 4], [3], LEVELS)
+    said = {"judge": 1.0, "expert": 2.0, "low": None, "high": 3.0, "n": 7}
+    assert CurvePoint(1.0, 2.0, None, 3.0, 7).to_dict() == said
 
 
 def test_a_curve_by_hand() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.outcome import Method, Target, Warn, WithheldReason
 
 RATED, WAITING = ReviewState.RATED, ReviewState.NOT_REACHED
 
@@ -62,3 +63,21 @@ def test_a_component_needs_answers_once_each_and_bounds_that_differ() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             Component("m", answers, low, high)
+
+
+def test_the_names_that_files_and_programs_read_stay() -> None:
+    assert [str(one) for one in Target] == ["this_run", "questions_like_these"]
+    methods = ["regression", "mean_of_labels", "census", "bound", "clopper_pearson", "as_it_came", "sum"]
+    assert [str(one) for one in Method] == methods
+    assert [str(one) for one in WithheldReason] == [
+        "too_few_labels",
+        "stratum_too_few_labels",
+        "non_response",
+        "not_estimable",
+        "no_probability",
+        "small_frame",
+        "components_withheld",
+        "too_few_groups",
+        "no_values",
+    ]
+    assert [str(one) for one in Warn] == ["few_off_commonest", "failed_stratum_bounds", "clipped", "few_groups"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from review.statistics.correction.outcome import group_freedom
+from review.statistics.correction.outcome import Influence, Method, Target, group_freedom, interval
 
 
 @pytest.mark.parametrize("groups", [3, 12, 150])
@@ -38,3 +38,13 @@ def test_it_is_that_of_the_written_out_matrix(sizes: list[int]) -> None:
     expected = np.trace(matrix) ** 2 / np.trace(matrix @ matrix)
     assert found == pytest.approx(expected, rel=1e-4)
     assert 1.0 <= found <= len(sizes) - 1 + 1e-9
+
+
+def test_two_groups_have_an_interval_and_one_has_none() -> None:
+    part = np.array([0.1, 0.1, -0.1, -0.1])
+    influence = Influence(0.5, part, part, Method.MEAN_OF_LABELS, None)
+    known = ([True] * 4, Target.QUESTIONS_LIKE_THESE, (0.0, 1.0), 0.95)
+    ends = interval(influence, ["a", "a", "b", "b"], *known)
+    assert ends is not None
+    assert ends.groups == 2
+    assert interval(influence, ["a"] * 4, *known) is None

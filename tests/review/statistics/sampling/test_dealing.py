@@ -45,8 +45,10 @@ def test_by_field_goes_to_who_has_one_of_the_tags() -> None:
     tags = [("tax",), ("law", "tax"), ("other",)]
     # the first to 1; the second to 2, who has less; the third fits nobody: 3 has nothing yet
     assert by_field([1, 1, 1], tags, [1, 2, 3], {"tax": [1], "law": [2]}, {}) == [(1,), (2,), (3,)]
-    with pytest.raises(Refused, match="too_few_for_tag"):
-        by_field([2], [("tax",)], [1, 2], {"tax": [1]}, {})
+    with pytest.raises(Refused) as refused:
+        by_field([2], [("tax", "other")], [1, 2], {"tax": [1], "law": [2]}, {})
+    assert refused.value.code == "too_few_for_tag"
+    assert refused.value.params == {"tags": ["tax"], "needed": 2, "people": 1}
 
 
 def test_more_people_than_there_are_is_a_mistake_of_the_caller() -> None:

@@ -171,8 +171,9 @@ def test_order_of_the_frame_changes_nothing_and_the_seed_does() -> None:
 
 def test_a_size_too_small_for_the_strata_is_refused() -> None:
     # the failed stratum and one merged stratum need 2 each
-    with pytest.raises(Refused, match="draw_too_small"):
+    with pytest.raises(Refused) as refused:
         draw(frame(), "stratified", 3, seed=0)
+    assert (refused.value.code, refused.value.params) == ("draw_too_small", {"needed": 4, "strata": 2})
     with pytest.raises(Refused, match="empty_frame"):
         draw([], "uniform", 3, seed=0)
     with pytest.raises(Refused, match="unknown_keys"):
