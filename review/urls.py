@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path
 
 from review.queues.making import close, reopen
-from review.web.views import adjudication, answers, queues, revealing, reviewing, runs
+from review.web.views import adjudication, answers, queues, reviewing, runs
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", runs.home, name="home"),
@@ -50,9 +50,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("items/<int:pk>/escalate/", reviewing.escalate_item, name="review-escalate"),
     path("items/<int:pk>/extend/", reviewing.extend_item, name="review-extend"),
     path("items/<int:pk>/undo/", reviewing.undo_item, name="review-undo"),
-    path("items/<int:pk>/finalise/", revealing.finalise_item, name="review-finalise"),
-    path("items/<int:pk>/again/", revealing.rate_item_again, name="review-again"),
-    path("my-ratings/", revealing.my_ratings, name="my-ratings"),
+    path("items/<int:pk>/finalise/", reviewing.finalise_item, name="review-finalise"),
+    path("items/<int:pk>/again/", reviewing.rate_item_again, name="review-again"),
+    path("my-ratings/", reviewing.my_ratings, name="my-ratings"),
     path("adjudication/", adjudication.adjudication, name="adjudication"),
     path("adjudication/<int:pk>/", adjudication.case, name="adjudication-case"),
     path("adjudication/<int:pk>/decide/", adjudication.decide, name="adjudication-decide"),

@@ -1,12 +1,16 @@
 """Words for what judges, reviewers and leads store: parts of a score and verdicts on them, ratings and decisions. Codes
 that nobody lists here, such as a number or the label of an imported file, stand as they are."""
 
+from collections.abc import Sequence
+
 from django import template
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.wording.messages import explain_reason
 from review.evidence.rating_input import FlagKind
 from review.models import Override, Rating
+from review.ratings.card import Claim, Passage
+from review.web.pages import item
 from review.web.pages.item import claim_look, value_text, verdict_title
 from review.web.pages.review_card import FLAGS
 
@@ -95,3 +99,9 @@ def flag_title(kind: str) -> str:
 def stored_value(one: Rating | Override) -> str:
     """A rating or decision as its metric's scale is read; a dash where there is no value."""
     return value_text(one, one.metric.read_scale())
+
+
+@register.filter
+def quoted(passage: Passage, claims: Sequence[Claim] | None) -> tuple[item.Piece, ...]:
+    """The text of a passage in pieces, with the words marked that decide claims."""
+    return item.quoted(passage, claims or ())

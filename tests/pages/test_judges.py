@@ -53,12 +53,12 @@ def test_agreement_stands_there_once_somebody_has_looked_and_is_never_computed(m
     computed: list[int] = []
     original = run_agreement.agreement_of
     monkeypatch.setattr(run_agreement, "agreement_of", lambda *a, **k: computed.append(1) or original(*a, **k))
-    card = client.get(reverse("judge-list")).context["page"].judges[0]
+    card = client.get(reverse("judge-list")).context["judges"][0]
     assert (card.record.measured, card.record.kept, computed) == (run, False, [])
     assert {line.record.agreed for line in card.metrics} == {None}
     kept_agreement(run, resamples=0)
     assert computed == [1]
-    card = client.get(reverse("judge-list")).context["page"].judges[0]
+    card = client.get(reverse("judge-list")).context["judges"][0]
     assert (card.record.measured, card.record.kept, computed) == (run, True, [1])
     line = next(one for one in card.metrics if one.record.spec.name == "correctness")
     # three answers are 1 and 1, three 4 and 5: observed squared distance 3/6 = .5; expected from the margins
@@ -156,7 +156,7 @@ def test_criteria_in_force_stand_there_and_drafts_and_others_do_not() -> None:
     deactivate(out.criterion, by=None)
     foreign = in_force(make_project())
     page = world.client("evaluator").get(reverse("judge-list"))
-    assert [line.spec.name for line in page.context["page"].criteria] == [shown.criterion.name]
+    assert [line.spec.name for line in page.context["criteria"]] == [shown.criterion.name]
     text = page.content.decode()
     assert all(one.criterion.name not in text for one in (out, draft, foreign))
 
@@ -164,7 +164,7 @@ def test_criteria_in_force_stand_there_and_drafts_and_others_do_not() -> None:
 def test_judges_of_other_projects_are_not_there() -> None:
     world, foreign = make_world(), make_scored_run()
     client = world.client("lead")
-    shown = {card.record.judge.pk for card in client.get(reverse("judge-list")).context["page"].judges}
+    shown = {card.record.judge.pk for card in client.get(reverse("judge-list")).context["judges"]}
     assert shown == {judge_of(world.run).pk}
     assert client.get(reverse("judge", args=[judge_of(foreign).pk])).status_code == 404
 
@@ -175,8 +175,9 @@ def test_the_list_is_paged_and_the_navigation_leads_to_it() -> None:
     for number in range(12):
         save_judge(world.project, f"judge-{number}", endpoint, model="m", language="en")
     client = world.client("lead")
-    first, second = (client.get(reverse("judge-list"), {"page": at}).context["page"] for at in (0, 1))
-    assert (len(first.judges), len(second.judges), first.older, second.newer) == (10, 3, "?page=1", "?page=0")
+    first, second = (client.get(reverse("judge-list"), {"page": at}).context for at in (0, 1))
+    assert (len(first["judges"]), len(second["judges"])) == (10, 3)
+    assert (first["older"], second["newer"]) == ("?page=1", "?page=0")
     assert f'href="{reverse("judge-list")}"' in client.get(reverse("home")).content.decode()
     assert f'href="{reverse("judge-list")}"' not in world.client("viewer").get(reverse("home")).content.decode()
 
@@ -188,6 +189,6 @@ def test_a_judges_page_has_its_parameters_and_other_versions() -> None:
         save_judge(world.project, "far", endpoint, model="m", language="en", params={"temperature": heat})
         for heat in (0, 1)
     )
-    page = world.client("evaluator").get(reverse("judge", args=[one.pk])).context["page"]
-    assert page.parameters == (("temperature", "0"),)
-    assert page.versions == ((other.pk, "v2"),)
+    page = world.client("evaluator").get(reverse("judge", args=[one.pk])).context
+    assert page["parameters"] == [("temperature", "0")]
+    assert page["versions"] == [(other.pk, "v2")]

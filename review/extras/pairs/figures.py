@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -15,7 +15,7 @@ from evaluation.core.registry import Scale
 from evaluation.files.export import Cell, ExportFile, Exports, csv_chunks, json_lines, xlsx_bytes
 from evaluation.models import Answer, User
 from review.extras.pairs.making import card_of
-from review.models import Pair, PairSet, Preference
+from review.models import PairSet, Preference
 from review.reports.item_export import chunk_ids_cell, contexts_of, passages_cell
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.experts import compare_experts
@@ -27,8 +27,7 @@ SCALE = Scale.parse("-2..2")
 REAL = Scale.parse("-2..2:real")
 
 
-@dataclass(frozen=True, slots=True)
-class Preferred:
+class Preferred(NamedTuple):
     """The preferences of one source over the pairs it has values for. ``mean`` is from -2 (A) to 2 (B) with its
     interval for questions like these; ``a``, ``b`` and ``ties`` count pairs by the sign of their mean value."""
 
@@ -41,13 +40,8 @@ class Preferred:
     ties: int
     failed: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
-
-@dataclass(frozen=True, slots=True)
-class PairFigures:
+class PairFigures(NamedTuple):
     """One metric of a set. ``experts`` joins the people's means; ``judges`` by name, with the share of pairs on which
     its two orders named different sides (``None`` where orders are unknown) and its agreement with the people."""
 
@@ -62,9 +56,9 @@ class PairFigures:
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
         return {
-            "experts": self.experts.to_dict() | {"raters": list(self.raters), "agreement": dict(self.among_experts)},
+            "experts": self.experts._asdict() | {"raters": list(self.raters), "agreement": dict(self.among_experts)},
             "judges": {
-                name: self.judges[name].to_dict()
+                name: self.judges[name]._asdict()
                 | {"orders_disagree": self.disagreeing_orders[name], "agreement": dict(self.agreement[name])}
                 for name in self.judges
             },
@@ -73,7 +67,7 @@ class PairFigures:
 
 def pair_figures(found: PairSet, *, resampling: Resampling | None = None) -> dict[str, PairFigures]:
     """The figures of every metric of the set, by name. Intervals of agreement only with ``resampling``."""
-    groups = _groups(found)
+    groups: dict[Hashable, Hashable] = dict(found.pairs.values_list("pk", "question_text"))  # not independent within
     by_metric: dict[str, list[Preference]] = {}
     for row in counting(found):
         by_metric.setdefault(row.metric, []).append(row)
@@ -104,12 +98,6 @@ def counting(found: PairSet) -> QuerySet[Preference]:
     newer = Preference.objects.filter(origin=OuterRef("origin"), round__gt=OuterRef("round"))
     rows = Preference.objects.filter(~Exists(newer), pair__pair_set=found)
     return rows.select_related("rater").order_by("pair__position", "id")
-
-
-def _groups(found: PairSet) -> dict[Hashable, Hashable]:
-    """Pairs about one question are not independent."""
-    rows = Pair.objects.filter(pair_set=found).values_list("pk", "question_text")
-    return dict(rows)
 
 
 def _figures(
@@ -171,13 +159,9 @@ def _agreement(
     values = {row.pair_id: row.value for row in said}
     keys = list(means)
     scale = SCALE if all(value is None or value == round(value) for value in values.values()) else REAL
-    by_group = None if resampling is None else _of_groups(resampling, [groups[key] for key in keys])
+    by_group = replace(resampling, groups=[groups[key] for key in keys]) if resampling else None
     found = compare([values.get(key) for key in keys], [means[key] for key in keys], scale, resampling=by_group)
     return found.to_dict()
-
-
-def _of_groups(resampling: Resampling, groups: Sequence[Hashable]) -> Resampling:
-    return Resampling(resamples=resampling.resamples, seed=resampling.seed, groups=groups)
 
 
 HEADER = (
@@ -210,7 +194,7 @@ def _rows(found: PairSet) -> Iterator[dict[str, Any]]:
             "rater": "judge" if row.by_judge else "human",
             "author": who(row),
             "value": row.value,
-            "reason": _why(row),
+            "reason": row.failure if row.value is None else row.reason,
             "created": row.created_at.isoformat(),
         }
 
@@ -219,10 +203,6 @@ def _side(system: str, text: str, answer: Answer | None) -> dict[str, Any]:
     """The answer as it was compared, with the passages where it is a run's; imported pairs have none."""
     contexts = contexts_of(answer, with_scores=True) if answer else None
     return {"system": system, "answer": text} | ({} if contexts is None else {"contexts": contexts})
-
-
-def _why(row: Preference) -> str:
-    return row.reason if row.value is not None else row.failure
 
 
 def _table(found: PairSet) -> tuple[tuple[str, ...], Iterator[list[Cell]]]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db.models.functions import Now
@@ -43,8 +44,7 @@ LONGEST_NAP_SECONDS = 1.0  # while an endpoint rests: the turn has to be kept
 Told = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(NamedTuple):
     """What became of a comparison: ``done`` pairs have ended, ``left`` wait. ``reason`` is why a person is needed."""
 
     done: int

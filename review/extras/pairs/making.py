@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from django.core.exceptions import PermissionDenied
 from django.core.management.base import CommandError
@@ -51,6 +51,17 @@ def pair_set_for_lead(user: Person, pk: int | str) -> PairSet:
     """
     found = pair_set_for(user, pk)
     if not leads_pairs(user, found):
+        raise PermissionDenied
+    return found
+
+
+def pair_set_to_rate(user: Person, pk: int | str) -> PairSet:
+    """A comparison for those named in it.
+
+    :raises PermissionDenied: for a lead who is not.
+    """
+    found = pair_set_for(user, pk)
+    if not found.members.filter(reviewer=user.pk).exists():
         raise PermissionDenied
     return found
 
@@ -151,8 +162,7 @@ def _pair(made: PairSet, place: int, a: Answer, b: Answer) -> Pair:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(NamedTuple):
     """What an import did: pairs made, preferences by people and judges, rows that were there already."""
 
     pair_set: int
@@ -268,8 +278,7 @@ LEAST, MOST = -2, 2
 LONGEST_REASON = 5000
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """A pair as one person sees it: ``swapped`` puts B on the left. ``chosen`` is the person's preference so far, from
     -2 (left much better) to 2 (right much better), and ``stands`` the primary key of it, 0 without one."""
 

@@ -7,8 +7,7 @@ the order says nothing about the answers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.judging.calls import Ask, Heard
@@ -26,8 +25,7 @@ VALUES: Mapping[str, int] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(NamedTuple):
     """The preference of both orders: ``value`` from -2 (A much better) to 2 (B much better), ``None`` with the reason
     code in ``failure``. ``disagree``: the orders named different sides, which counts as a tie."""
 

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -33,8 +34,7 @@ from review.models import Pair, PairAttempt, PairJudging, PairReply, PairSet, Pr
 REPEAT = 1  # each order is asked once
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """What all conversations of a comparison share."""
 
     judge: JudgeVersion
@@ -185,8 +185,7 @@ def preference_row(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class KeptPairReplies:
+class KeptPairReplies(NamedTuple):
     """The replies of one endpoint in one project behind preferences that came out."""
 
     project_id: int

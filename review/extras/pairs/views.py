@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import access
@@ -23,13 +23,24 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import RoleGrant, Run, User
 from evaluation.runs.exports import download, take_export
-from evaluation.wording.messages import explain_refusal
-from review.extras.pairs.figures import PAIR_EXPORTS, counting, export_pairs, figures_for, refuse_early
+from evaluation.runs.progress import Spending
+from evaluation.wording import numbers
+from evaluation.wording.messages import explain_reason, explain_refusal
+from review.extras.pairs.figures import (
+    PAIR_EXPORTS,
+    PairFigures,
+    Preferred,
+    counting,
+    export_pairs,
+    figures_for,
+    refuse_early,
+)
 from review.extras.pairs.judging import spending_by_judge
 from review.extras.pairs.making import (
     LEAST,
     LONGEST_REASON,
     MOST,
+    Card,
     card_of,
     close_pairs,
     last_rated,
@@ -37,19 +48,14 @@ from review.extras.pairs.making import (
     make_pairs,
     pair_set_for,
     pair_set_for_lead,
+    pair_set_to_rate,
     pair_sets_of,
     prefer,
     reopen_pairs,
 )
-from review.extras.pairs.pages import (
-    NewPairsPage,
-    PairListPage,
-    PairRow,
-    RatePage,
-    pair_set_page,
-    pair_voices,
-)
+from review.extras.pairs.pairwise import METRIC
 from review.models import Pair, PairSet, Preference
+from review.web.pages.judges import cost_of_calls
 
 LONGEST_NAME = 200
 LARGEST = 5000
@@ -119,6 +125,20 @@ class PreferenceForm(forms.Form):
 
 
 PAIRS_ON_A_PAGE = 25
+PREFERRED = {
+    -2.0: _("A much better"),
+    -1.0: _("A better"),
+    0.0: _("No difference"),
+    1.0: _("B better"),
+    2.0: _("B much better"),
+}
+CHOICES = (  # value, key and text of the five preferences, from left to right
+    (-2, "1", _("Left much better")),
+    (-1, "2", _("Left better")),
+    (0, "3", _("No difference")),
+    (1, "4", _("Right better")),
+    (2, "5", _("Right much better")),
+)
 
 
 @signed_in_get
@@ -128,9 +148,9 @@ def pair_list(request: HttpRequest) -> HttpResponse:
     mine = Count("pairs__preferences__pair", distinct=True, filter=Q(pairs__preferences__rater=me))
     sets = pair_sets_of(me).annotate(size=Count("pairs", distinct=True), rated=mine)[:50]
     named = set(PairSet.objects.filter(members__reviewer=me).values_list("pk", flat=True))
-    rows = tuple(PairRow(one, one.size, one.rated, one.pk in named) for one in sets)
+    rows = [(one, one.pk in named) for one in sets]
     leads = access.projects_with(me, Action.MANAGE_REVIEW).exists()
-    return render(request, "review/extras/pairs/list.html", {"page": PairListPage(rows, leads)})
+    return render(request, "review/extras/pairs/list.html", {"rows": rows, "leads": leads})
 
 
 @signed_in_form
@@ -157,7 +177,7 @@ def pair_new(request: HttpRequest) -> HttpResponse:
             form.add_error(None, explain_refusal(refused))
         else:
             return redirect("pairs", made.pk)
-    return render(request, "review/extras/pairs/new.html", {"page": NewPairsPage(run, form)})
+    return render(request, "review/extras/pairs/new.html", {"run": run, "form": form})
 
 
 @signed_in_get
@@ -167,33 +187,50 @@ def pair_set(request: HttpRequest, pk: int) -> HttpResponse:
     found = pair_set_for(me, pk)
     if not leads_pairs(me, found):
         return redirect("pairs-rate", found.pk)
-    member, withheld, figures = found.members.filter(reviewer=me).exists(), "", {}
+    withheld = ""
+    shown: dict[str, Any] = {}
+    figures: dict[str, PairFigures] = {}
     try:
         figures = figures_for(found, me)
     except Refused as refused:
         withheld = explain_refusal(refused)
-    shown = _pairs_shown(found, request.GET.get("page", "")) if figures else {}
-    page = pair_set_page(
-        found, figures, spending_by_judge(found), _people(found), member=member, withheld=withheld, **shown
-    )
-    return render(request, "review/extras/pairs/set.html", {"page": page})
+    if figures:
+        shown = _pairs_shown(found, request.GET.get("page", ""))
+    systems = list(found.pairs.order_by().values_list("system_a", "system_b").distinct()[:2])
+    one, other = systems[0] if len(systems) == 1 else ("", "")
+    first, spent = next(iter(figures.values()), None), spending_by_judge(found)
+    shown |= {
+        "pair_set": found,
+        "system_a": one,
+        "system_b": other,
+        "size": found.pairs.count(),
+        "member": found.members.filter(reviewer=me).exists(),
+        "verdict": _verdict(first.experts, one or gettext("A"), other or gettext("B")) if first else "",
+        "tables": [_table(each, spent) for each in figures.values()],
+        "withheld": withheld,  # why the figures are not told yet
+        "people": _people(found),
+    }
+    return render(request, "review/extras/pairs/set.html", shown)
 
 
-def _people(found: PairSet) -> tuple[tuple[str, int], ...]:
+def _people(found: PairSet) -> list[tuple[str, int]]:
     """Every reviewer, in the order of names, with the number of pairs they have compared."""
     rows = Preference.objects.filter(pair__pair_set=found, rater__isnull=False).order_by().values_list("rater")
     rated = dict(rows.annotate(pairs=Count("pair", distinct=True)))
     people = [member.reviewer for member in found.members.select_related("reviewer")]
-    return tuple((one.known_as, rated.get(one.pk, 0)) for one in sorted(people, key=lambda one: one.known_as))
+    return [(one.known_as, rated.get(one.pk, 0)) for one in sorted(people, key=lambda one: one.known_as)]
 
 
 def _pairs_shown(found: PairSet, wanted: str) -> dict[str, Any]:
-    """A page of the pairs with what was said of them."""
+    """A page of the pairs with the preferences of them that count, people's first, in words; ``several``: they are by
+    more than one metric."""
     pages = Paginator(found.pairs.order_by("position"), PAIRS_ON_A_PAGE)
     here = pages.get_page(wanted)
     pairs = list(here)
+    said = sorted(counting(found).filter(pair__in=pairs), key=lambda row: (row.by_judge, row.metric, row.pk))
     return {
-        "pairs": pair_voices(pairs, list(counting(found).filter(pair__in=pairs))),
+        "pairs": [(pair, [(row, _value(row)) for row in said if row.pair_id == pair.pk]) for pair in pairs],
+        "several": len({row.metric for row in said}) > 1,
         "back": f"?page={here.number - 1}#pairs" if here.has_previous() else "",
         "on": f"?page={here.number + 1}#pairs" if here.has_next() else "",
     }
@@ -220,21 +257,19 @@ def pair_export(request: HttpRequest, pk: int) -> HttpResponseBase:
 def pair_rate(request: HttpRequest, pk: int) -> HttpResponse:
     """The next pair, or one rated before to change one's mind."""
     me = person(request)
-    found = pair_set_for(me, pk)
-    _require_member(found, me)
+    found = pair_set_to_rate(me, pk)
     wanted = request.GET.get("pair", "")
     card = card_of(found, me, whole_number(wanted))
     if card is None and wanted:
         raise Http404
-    return render(request, "review/extras/pairs/rate.html", {"page": RatePage(found, card, last_rated(found, me))})
+    return _rate(request, found, card)
 
 
 @signed_in_post
 def pair_prefer(request: HttpRequest, pk: int) -> HttpResponse:
     """Store a preference and go on with the next pair."""
     me = person(request)
-    found = pair_set_for(me, pk)
-    _require_member(found, me)
+    found = pair_set_to_rate(me, pk)
     form = PreferenceForm(found, request.POST)
     if not form.is_valid():
         return _not_stored(request, found, form, form.messages(), status=400)
@@ -250,13 +285,20 @@ def _not_stored(
     request: HttpRequest, found: PairSet, form: PreferenceForm, problems: Sequence[str], *, status: int
 ) -> HttpResponse:
     """The pair again with what was entered and why it does not count."""
-    me = person(request)
-    card = card_of(found, me, form.pair_id)
+    card = card_of(found, person(request), form.pair_id)
     if card is not None and card.pair.pk == form.pair_id:
         said = form.cleaned_data
-        card = replace(card, chosen=said.get("value", card.chosen), reason=str(form.data.get("reason", "")))
-    page = RatePage(found, card, last_rated(found, me), tuple(problems))
-    return render(request, "review/extras/pairs/rate.html", {"page": page}, status=status)
+        card = card._replace(chosen=said.get("value", card.chosen), reason=str(form.data.get("reason", "")))
+    return _rate(request, found, card, problems, status)
+
+
+def _rate(
+    request: HttpRequest, found: PairSet, card: Card | None, problems: Sequence[str] = (), status: int = 200
+) -> HttpResponse:
+    """A pair to rate; without a card all are rated. It names no system."""
+    last = last_rated(found, person(request))
+    shown = {"pair_set": found, "card": card, "last": last, "problems": problems, "choices": CHOICES}
+    return render(request, "review/extras/pairs/rate.html", shown, status=status)
 
 
 @signed_in_post
@@ -268,6 +310,61 @@ def pair_close(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("pairs", found.pk)
 
 
-def _require_member(found: PairSet, me: User) -> None:
-    if not found.members.filter(reviewer=me).exists():
-        raise PermissionDenied
+def _value(row: Preference) -> str:
+    if row.value is None:
+        return explain_reason(row.failure) or gettext("no value")
+    return str(PREFERRED[row.value]) if row.value in PREFERRED else numbers.signed(row.value)
+
+
+def _verdict(experts: Preferred, a: str, b: str) -> str:
+    if not experts.n:
+        return ""
+    if experts.low is not None and experts.high is not None and (experts.low > 0 or experts.high < 0):
+        better = b if experts.low > 0 else a
+        return gettext("The experts prefer %(system)s on questions like these.") % {"system": better}
+    return gettext("Whom the experts prefer cannot be told yet: the interval holds no difference.")
+
+
+def _table(figures: PairFigures, spent: Mapping[str, Spending]) -> dict[str, Any]:
+    """The sources of one metric, experts first."""
+    experts = [_row(gettext("Experts"), figures.experts)] if figures.experts.n else []
+    alpha = (figures.among_experts or {}).get("krippendorff_alpha_interval")
+    among = "" if alpha is None else gettext("agreement among them: alpha %(alpha)s") % {"alpha": numbers.plain(alpha)}
+    several = len(figures.raters)
+    return {
+        "name": gettext("Preference") if figures.metric == METRIC else figures.metric,
+        "rows": [*experts, *(_of_judge(name, figures, spent.get(name)) for name in figures.judges)],
+        "raters": ngettext("%(count)d person", "%(count)d people", several) % {"count": several},
+        "among": among,
+    }
+
+
+def _row(name: str, said: Preferred) -> dict[str, Any]:
+    """What one source prefers: shares of A, ties and B in percent for the bar, and where that of B begins; rounding may
+    leave a gap."""
+    a, ties, b = (round(100 * count / max(said.n, 1)) for count in (said.a, said.ties, said.b))
+    return {"name": name, "said": said, "a": a, "ties": ties, "b": b, "b_from": 100 - b}
+
+
+def _of_judge(name: str, figures: PairFigures, spent: Spending | None) -> dict[str, Any]:
+    """The same of a judge, with its agreement with the experts and what its calls cost."""
+    agreement, orders = "", ""
+    found, share = figures.agreement[name], figures.disagreeing_orders[name]
+    if found.get("spearman") is not None:
+        told = {"r": numbers.plain(found["spearman"]), "n": found["n"]}
+        agreement = gettext("rank correlation %(r)s over %(n)d pairs") % told
+    if share is not None:
+        orders = gettext("changes sides with the order in %(share)s of the pairs") % {"share": numbers.share(share)}
+    of_judge = {"judge": True, "agreement": agreement, "orders": orders, "cost": cost_of_calls(spent) if spent else ""}
+    return _row(name, figures.judges[name]) | of_judge
+
+
+urlpatterns = [
+    path("pairs/", pair_list, name="pair-list"),
+    path("pairs/new/", pair_new, name="pair-new"),
+    path("pairs/<int:pk>/", pair_set, name="pairs"),
+    path("pairs/<int:pk>/rate/", pair_rate, name="pairs-rate"),
+    path("pairs/<int:pk>/prefer/", pair_prefer, name="pairs-prefer"),
+    path("pairs/<int:pk>/export/", pair_export, name="pairs-export"),
+    path("pairs/<int:pk>/close/", pair_close, name="pairs-close"),
+]

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from evaluation.work.plugins import Extra
 
-EXTRA = Extra(name="practice", urls="review.extras.practice.urls")
+EXTRA = Extra(name="practice", urls="review.extras.practice.views")

@@ -4,10 +4,9 @@ ratings have in common with it."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -64,8 +63,7 @@ def practice_items() -> tuple[PracticeItem, ...]:
 Levels = Mapping[str, int | None]  # metric -> level; ``None`` where the person could not judge
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """One criterion: the person's level (``None``: could not judge) beside the expected one."""
 
     metric: str
@@ -83,8 +81,7 @@ class Told:
         return self.distance == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(NamedTuple):
     """A person's practice on one criterion: ratings given, the same, at most one level apart, and ``higher`` and
     ``lower`` than expected."""
 

@@ -1,7 +1,6 @@
 """Import preferences between pairs of answers."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ class Command(BaseCommand):
             project = project_named(options["project"])
             done = import_pairs(project, path.read_bytes(), path.name, options["name"])
         if options["format"] == "json":
-            self.stdout.write(json.dumps(asdict(done)))
+            self.stdout.write(json.dumps(done._asdict()))
             return
         self.stdout.write(
             f"comparison {done.pair_set}: {done.pairs} new pairs, {done.human} preferences of people, "

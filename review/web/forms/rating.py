@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from django.http import Http404, QueryDict
 from django.utils.translation import get_language
@@ -77,7 +77,7 @@ def read_parts(data: QueryDict, metric: str) -> tuple[PartGiven, ...]:
             offered.append(PartGiven(verdict, number))
         elif kind == f"added-text:{metric}" and verdict.strip():
             added.append((number, PartGiven(data.get(f"added:{metric}:{place}", ""), 0, verdict.strip())))
-    return (*sorted(offered, key=lambda part: part.number), *(part for _, part in sorted(added, key=_first)))
+    return (*sorted(offered, key=lambda part: part.number), *(part for _, part in sorted(added, key=itemgetter(0))))
 
 
 def read_changes(data: QueryDict, metrics: Sequence[QueueMetric], *, keep: bool) -> dict[str, Change]:
@@ -149,24 +149,24 @@ def read_active_ms(data: QueryDict) -> int | None:
     return None if looked is None else min(looked, LONGEST_LOOK)
 
 
-def _first(placed: tuple[int, PartGiven]) -> int:
-    return placed[0]
-
-
 def _given(text: str, *, labelled: bool) -> Given:
     if text == CANNOT_JUDGE:
         return Given(cannot_judge=True)
     if labelled:
         return Given(label=text)
+    return Given(value=finite(text))
+
+
+def finite(text: str) -> float | None:
+    """The number that the text is, ``None`` where it is none."""
     try:
-        value = float(text)
+        number = float(text)
     except ValueError:
-        return Given()
-    return Given(value=value) if math.isfinite(value) else Given()
+        return None
+    return number if math.isfinite(number) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(NamedTuple):
     """The metric, the value or label, and the reason; ``entered`` is the value as it was typed. ``seen`` is the number
     of the newest decision that was in view, -1 where that is not said."""
 
@@ -211,11 +211,6 @@ def _decided(metric: MetricDefinition, entered: str, reason: str, seen: int = -1
 def read_references(data: QueryDict) -> list[str]:
     """The references of an amended question, one field each; empty ones are left out."""
     return [one.strip() for one in data.getlist("reference") if isinstance(one, str) and one.strip()]
-
-
-def read_anchors(data: QueryDict, names: Sequence[str]) -> Mapping[str, str]:
-    """The texts of levels or labels of an amended rubric, by level or label."""
-    return {name: data.get(f"text:{name}", "") for name in names}
 
 
 def _number(entered: str) -> float | None:

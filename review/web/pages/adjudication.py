@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
@@ -13,23 +14,13 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.samples import QuestionSpec
 from evaluation.judging.rubric import RubricMetric
-from evaluation.models import RubricVersion, User
+from evaluation.models import User
 from evaluation.wording import numbers
 from review.decisions.cases import Case, CaseShown, Why
 from review.evidence.answers import REMOVING
 from review.models import ItemEvent, Override, Rating, ReviewItem
 from review.ratings.card import CardMetric
-from review.ratings.reveals import JudgeSaid
-from review.web.pages.item import (
-    WHY_NOT,
-    MetricField,
-    PassageView,
-    metric_field,
-    numbered_html,
-    passages,
-    said,
-    value_text,
-)
+from review.web.pages.item import WHY_NOT, MetricField, judge_text, metric_field, numbered_html, value_text
 from review.web.pages.review_card import FLAGS
 
 WHY = {
@@ -43,8 +34,7 @@ EVENTS = {"flag": _("Flag"), "escalate": _("Escalation")}
 Entered = Mapping[str, Mapping[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class CaseRow:
+class CaseRow(NamedTuple):
     """A case in the list. ``apart`` are titles of metrics and how far apart the ratings lie; ``own``: the reader rated
     it."""
 
@@ -54,15 +44,7 @@ class CaseRow:
     own: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AdjudicationPage:
-    """Everything that waits for the lead."""
-
-    cases: tuple[CaseRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Voice:
+class Voice(NamedTuple):
     """What one reviewer said of one metric first. ``who`` is a letter, or after the decision the name."""
 
     who: str
@@ -70,8 +52,7 @@ class Voice:
     comment: str
 
 
-@dataclass(frozen=True, slots=True)
-class MetricCase:
+class MetricCase(NamedTuple):
     """A metric of the case. ``seen`` is the number of the newest decision; ``standing`` what a lead decided, ``None``
     before; ``judge`` is shown after that alone. ``own``: the lead rated it. ``apart``: it is in dispute. ``reason`` is
     what a refused form held."""
@@ -86,8 +67,7 @@ class MetricCase:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(NamedTuple):
     """A flag or an escalation that nobody has ruled on. ``own``: the lead raised it. ``removes``: upheld, it takes the
     answer out of all means."""
 
@@ -105,44 +85,22 @@ class CasePage:
     shown: CaseShown
     question: QuestionSpec
     answer: SafeString
-    contexts: tuple[PassageView, ...] | None
     why: tuple[str, ...]
     metrics: tuple[MetricCase, ...]
     raised: tuple[Raised, ...]
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class AmendQuestionPage:
-    """A question with its references, one of them blank; or what a refused form held."""
-
-    item: ReviewItem
-    question: str
-    references: tuple[str, ...]
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AmendRubricPage:
-    """A metric's question and levels (name and text) in a version of a rubric; or what a refused form held."""
-
-    item: ReviewItem
-    version: RubricVersion
-    question: str
-    lines: tuple[tuple[str, str], ...]
-    error: str = ""
-
-
-def case_rows(cases: Sequence[Case], reader: User) -> tuple[CaseRow, ...]:
+def case_rows(cases: Sequence[Case], reader: User) -> list[CaseRow]:
     """The lines of a list for this person."""
     language = get_language() or "en"
-    return tuple(_row(case, any(row.reviewer_id == reader.pk for row in case.ratings), language) for case in cases)
-
-
-def _row(case: Case, own: bool, language: str) -> CaseRow:
-    titles = {row.metric_id: str(row.metric.title.get(language) or row.metric.name) for row in case.ratings}
-    apart = tuple((titles[metric], _distance(apart)) for metric, apart in case.apart.items())
-    return CaseRow(case.item, _why(case), apart, own)
+    rows = []
+    for case in cases:
+        titles = {row.metric_id: str(row.metric.title.get(language) or row.metric.name) for row in case.ratings}
+        apart = tuple((titles[metric], _distance(apart)) for metric, apart in case.apart.items())
+        own = any(row.reviewer_id == reader.pk for row in case.ratings)
+        rows.append(CaseRow(case.item, _why(case), apart, own))
+    return rows
 
 
 def _why(case: Case) -> tuple[str, ...]:
@@ -160,7 +118,6 @@ def case_page(item: ReviewItem, shown: CaseShown, reader: User, entered: Entered
         shown=shown,
         question=item.answer.question.read(),
         answer=numbered_html(item.answer.text, shown.claims),
-        contexts=passages(shown.passages),
         why=_why(shown.case),
         metrics=tuple(
             _metric(metric_id, metric, shown, reader, entered.get(metric.name, {}))
@@ -175,7 +132,7 @@ def _metric(
     metric_id: int, metric: CardMetric, shown: CaseShown, reader: User, entered: Mapping[str, str]
 ) -> MetricCase:
     rows = [row for row in shown.case.ratings if row.metric_id == metric_id]
-    names = _letters(shown.case.ratings)
+    names, judge = _letters(shown.case.ratings), shown.said.get(metric_id)
     decisions = shown.decisions.get(metric_id, ())
     asked = replace(metric, verdicts=(), parts=())  # a lead gives the figure itself
     return MetricCase(
@@ -183,7 +140,7 @@ def _metric(
         voices=tuple(_voice(row, names, named=shown.over) for row in rows),
         seen=decisions[-1].seq if decisions else 0,
         standing=shown.adjudicated.get(metric_id),
-        judge=_judge(shown.said.get(metric_id)),
+        judge=judge_text(judge.said, judge.metric.read_scale()) if judge else "",
         apart=metric_id in shown.case.apart,
         own=any(row.reviewer_id == reader.pk for row in rows),
         reason=entered.get("reason", ""),
@@ -206,13 +163,6 @@ def _voice(row: Rating, names: Mapping[int, str], *, named: bool) -> Voice:
     return Voice(person, f"{value} ({why})" if why else value, row.comment)
 
 
-def _judge(found: JudgeSaid | None) -> str:
-    if found is None:
-        return ""
-    value = said(found.said)
-    return gettext("no value") if value is None else numbers.on_scale(value, found.metric.read_scale())
-
-
 def _raised(event: ItemEvent, reader: User) -> Raised:
     flags = {kind.value: str(title) for kind, title in FLAGS.items()}
     named = flags.get(event.kind, "") if event.verb == "flag" else ""
@@ -224,17 +174,7 @@ def _raised(event: ItemEvent, reader: User) -> Raised:
     )
 
 
-def rubric_page(
-    item: ReviewItem,
-    version: RubricVersion,
-    metric: RubricMetric,
-    question: str | None = None,
-    texts: Mapping[str, str] | None = None,
-    error: str = "",
-) -> AmendRubricPage:
-    """The form with the rubric as it is, or with what a refused form held."""
-    stored = {f"{level.value:g}": level.text for level in metric.levels}
-    stored |= {label.label: label.text for label in metric.labels}
-    held = {**stored, **(texts or {})}
-    words = metric.question.strip() if question is None else question
-    return AmendRubricPage(item, version, words, tuple((name, held[name]) for name in stored), error)
+def rubric_lines(metric: RubricMetric) -> list[tuple[str, str]]:
+    """The levels and labels of a metric with their texts."""
+    levels = [(f"{level.value:g}", level.text) for level in metric.levels]
+    return [*levels, *((label.label, label.text) for label in metric.labels)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.template.loader import render_to_string
 from django.utils.functional import Promise
@@ -21,7 +21,7 @@ from review.comparisons.trend import headline_statistic, trends_of
 from review.results.run_agreement import By, agreement_if_kept, agreement_of
 from review.statistics.agreement.variance import Missing, Source
 from review.statistics.precision import Spend
-from review.web.pages.agreement_plots import FIRST, STATISTICS, JudgePlots, judge_plots, trend_page
+from review.web.pages.agreement_plots import FIRST, STATISTICS, JudgePlots, judge_plots, trend_lines
 
 SOURCES: Mapping[Source, tuple[str | Promise, str | Promise]] = {
     Source.ANSWERS: (_("answers"), _("how far answers truly differ")),
@@ -49,8 +49,7 @@ ADVICE: Mapping[Spend, str | Promise] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
+class SourceRow(NamedTuple):
     """A source of variance. ``missing`` instead of figures where it cannot be told apart."""
 
     title: str
@@ -60,8 +59,7 @@ class SourceRow:
     missing: str
 
 
-@dataclass(frozen=True, slots=True)
-class VariationCard:
+class VariationCard(NamedTuple):
     """One metric's sources; ``advice`` is empty where nothing is known or nothing varies."""
 
     title: str
@@ -120,8 +118,7 @@ MOST_COLUMNS = 8  # with more scorers the table is turned, one line for each
 Figures = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """A statistic of one scorer: its text and interval, or the reason why there is none."""
 
     text: str
@@ -129,8 +126,7 @@ class Value:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class StatisticRow:
+class StatisticRow(NamedTuple):
     """A statistic with one value per column of the table; ``first`` ones are shown without asking."""
 
     title: str
@@ -139,8 +135,7 @@ class StatisticRow:
     first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A scorer: a judge, the best constant guess, or the experts among themselves. ``n`` counts the answers compared,
     ``detail`` says more about it; ``values`` are its figures of the first rows, for the turned table."""
 
@@ -151,8 +146,7 @@ class Column:
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CeilingRow:
+class CeilingRow(NamedTuple):
     """One judge and statistic: the left-out experts' figure and the judge's, both against the mean of the others;
     ``test`` is the outcome of the alternative-annotator test in words, on the first row of a judge."""
 
@@ -162,8 +156,7 @@ class CeilingRow:
     test: str
 
 
-@dataclass(frozen=True, slots=True)
-class MetricAgreement:
+class MetricAgreement(NamedTuple):
     """One metric: columns and rows (``turned`` where there are too many columns), what the experts themselves reach,
     and plots for each judge."""
 
@@ -284,8 +277,7 @@ def _test(found: Figures | None) -> str:
     return gettext("not passed: shown for %(share)s of the experts") % shown
 
 
-@dataclass(frozen=True, slots=True)
-class MetricPictures:
+class MetricPictures(NamedTuple):
     """The plots of every judge of one metric."""
 
     title: str
@@ -304,4 +296,4 @@ def agreement_pictures(run: Run) -> SafeString:
     shown = tuple(one for one in metrics if one.plots)
     if not shown:
         return SafeString("")
-    return render_to_string("review/report_pictures.html", {"metrics": shown, "page": trend_page(trends_of(run))})
+    return render_to_string("review/report_pictures.html", {"metrics": shown, "lines": trend_lines(trends_of(run))})

@@ -6,9 +6,8 @@ The plots of one judge against the experts, and its agreement over time, each wi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import formats, timezone
 from django.utils.functional import Promise
@@ -62,8 +61,7 @@ FIRST = ("exact", "within_one", "mae", "bias", "cohen_kappa", "cohen_kappa_linea
 Figures = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Twin:
+class Twin(NamedTuple):
     """The table behind a picture: a heading for its first column and for the others; a row is its heading and its
     cells."""
 
@@ -73,8 +71,7 @@ class Twin:
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Confusion:
+class Confusion(NamedTuple):
     """How often experts (rows) and judge (columns) gave which level: a cell is its text and whether both agree.
     ``grid`` is missing where there are too many categories for a picture."""
 
@@ -90,16 +87,14 @@ class Confusion:
         return list(zip(self.grid.cells, self.texts, strict=True)) if self.grid else []
 
 
-@dataclass(frozen=True, slots=True)
-class Plot:
+class Plot(NamedTuple):
     """A picture with the table behind it, whose caption says in words what the picture shows."""
 
     chart: JudgeAgainstExpert | ReliabilityPlot | Differences | Timeline
     twin: Twin
 
 
-@dataclass(frozen=True, slots=True)
-class JudgePlots:
+class JudgePlots(NamedTuple):
     """All plots of one judge; those that its scale does not have are ``None``: the confusion matrix, the judge's values
     beside the experts' means, the reliability curve, judge minus expert overall and by category. ``unfolded``: shown
     without asking."""
@@ -117,21 +112,13 @@ class JudgePlots:
         return any((self.confusion, self.places, self.curve, self.bias))
 
 
-@dataclass(frozen=True, slots=True)
-class TrendLine:
+class TrendLine(NamedTuple):
     """One metric over time, with a mark where the judge changed, its rubric, how its values come about, or the model
     that answers under its name."""
 
     title: str
     statistic: str
     plot: Plot
-
-
-@dataclass(frozen=True, slots=True)
-class TrendPage:
-    """The lines of every metric that has at least two points."""
-
-    lines: tuple[TrendLine, ...]
 
 
 def judge_plots(title: str, of: Figures, *, unfolded: bool) -> JudgePlots:
@@ -222,11 +209,11 @@ def _difference(label: str, of: Figures) -> Difference:
     return Difference(label, of["bias"], low, high, numbers.signed(of["bias"]), numbers.interval(low, high), note=count)
 
 
-def trend_page(trends: Mapping[str, Trend]) -> TrendPage:
-    """The lines, in the order of the metrics."""
+def trend_lines(trends: Mapping[str, Trend]) -> list[TrendLine]:
+    """The lines of every metric that has at least two points, in the order of the metrics."""
     several = {metric: one for metric, one in sorted(trends.items()) if len(one.points) > 1}
     language = get_language() or "en"
-    return TrendPage(tuple(_line(one.title.in_language(language), one) for one in several.values()))
+    return [_line(one.title.in_language(language), one) for one in several.values()]
 
 
 def _line(title: str, trend: Trend) -> TrendLine:

@@ -1,10 +1,11 @@
 """The answer page (question and answer, what every scorer said with reasons, what counts, the whole history), and the
-answers of a run with the preview of one decision about many of them."""
+rows of a run's answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
@@ -18,24 +19,13 @@ from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Answer, Finding, MetricDefinition, Run, Score
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
-from review.decisions.overrides import Effect
 from review.evidence.answers import RunAnswer
-from review.evidence.effective import Effective, RunValues, Source
+from review.evidence.effective import RunValues, Source
 from review.evidence.rating_input import FlagKind, OverrideReason
 from review.ratings.card import CardMetric, Passage, card_metric
-from review.results.answers import Event, EventKind, Selected, Selection, Wanted
+from review.results.answers import Event, EventKind, Selected
 from review.web.forms.rating import Decided
-from review.web.pages.item import (
-    MetricField,
-    PassageView,
-    Piece,
-    Span,
-    metric_field,
-    passages,
-    pieces,
-    said,
-    value_text,
-)
+from review.web.pages.item import MetricField, Piece, Span, metric_field, pieces, said, value_text
 from review.web.pages.reveal import REASONS
 from review.web.pages.review_card import FLAGS
 
@@ -62,8 +52,7 @@ EVENTS: Mapping[EventKind, tuple[str, str | Promise]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreView:
+class ScoreView(NamedTuple):
     """What one scorer said of one metric; ``note`` says how the value came about where the scorer did not say it."""
 
     score: Score
@@ -73,8 +62,7 @@ class ScoreView:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class MetricView:
+class MetricView(NamedTuple):
     """A metric of the answer: the value that counts (with the mark of who gave it), whose it is or why there is none,
     and what was said. ``field`` asks for an override; ``overridden`` tells that a decision stands, which can be taken
     back."""
@@ -89,8 +77,7 @@ class MetricView:
     overridden: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One event of the history. ``mark`` is the shape of who said it; ``run`` is told where there are several."""
 
     event: Event
@@ -103,75 +90,72 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A refused override, so that the form comes back with what was typed."""
-
-    decided: Decided
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerFacts:
-    """Everything read from the database for the page."""
+class AnswerPage:
+    """An answer as seen from a run. ``marked`` is the raw text with what rules found in it; ``contexts`` is ``None``
+    where the system does not retrieve; ``may_view``: the reader may open the run. ``refused`` is what an override held
+    that was refused, for the reason in ``error``."""
 
     answer: Answer
     run: Run
-    values: RunValues
-    scores: Sequence[Score]
-    events: Sequence[Event]
     other_runs: Sequence[Run]
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerPage:
-    """An answer as seen from a run. ``marked`` is the raw text with what rules found in it; ``contexts`` is ``None``
-    where the system does not retrieve; ``may_view``: the reader may open the run."""
-
-    facts: AnswerFacts
     question: QuestionSpec
     marked: tuple[Piece, ...]
-    contexts: tuple[PassageView, ...] | None
+    contexts: tuple[Passage, ...] | None
     metrics: tuple[MetricView, ...]
     history: tuple[Line, ...]
     may_override: bool
     may_view: bool
-    refusal: Refusal | None
+    refused: Decided | None
+    error: str
 
 
 def answer_page(
-    facts: AnswerFacts, *, may_override: bool, may_view: bool = True, refusal: Refusal | None = None
+    answer: Answer,
+    run: Run,
+    other_runs: Sequence[Run],
+    values: RunValues,
+    scores: Sequence[Score],
+    events: Sequence[Event],
+    *,
+    may_override: bool,
+    may_view: bool,
+    refused: Decided | None = None,
+    error: str = "",
 ) -> AnswerPage:
-    """The page of an answer."""
-    answer, language = facts.answer, get_language() or "en"
-    findings = [finding for score in facts.scores for finding in score.findings.all()]
-    runs = {one.pk: str(one) for one in (facts.run, *facts.other_runs)} if facts.other_runs else {}
+    """The page of an answer, from what the run made of it."""
+    language = get_language() or "en"
+    findings = [finding for score in scores for finding in score.findings.all()]
+    runs = {one.pk: str(one) for one in (run, *other_runs)} if other_runs else {}
+    metrics = []
+    for one in values.values.values():
+        metric = values.metrics[one.metric_id]
+        entered = refused.entered if refused and refused.metric == metric else ""
+        told = "" if one.source is Source.NONE else str(SOURCES[one.source])
+        metrics.append(
+            MetricView(
+                metric=metric,
+                mark=MARKS.get(one.source, ""),
+                value=value_text(one, metric.read_scale()),
+                told=told + (explain_reason(one.reason) if said(one) is None and one.reason else ""),
+                unresolved=one.unresolved,
+                scores=tuple(_score(row, metric) for row in scores if row.metric_id == metric.pk),
+                field=metric_field(as_asked(metric, language), entered),
+                overridden=one.source is Source.OVERRIDE,
+            )
+        )
     return AnswerPage(
-        facts=facts,
+        answer=answer,
+        run=run,
+        other_runs=other_runs,
         question=answer.question.read(),
         marked=pieces(answer.text, _spans(findings)) if any(f.start is not None for f in findings) else (),
         contexts=_contexts(answer) if answer.retrieves else None,
-        metrics=tuple(_metric(one, facts, language, refusal) for one in facts.values.values.values()),
-        history=tuple(reversed([_line(event, runs.get(event.run_id or 0, "")) for event in facts.events])),
+        metrics=tuple(metrics),
+        history=tuple(_line(event, runs.get(event.run_id or 0, "")) for event in reversed(events)),
         may_override=may_override,
         may_view=may_view,
-        refusal=refusal,
-    )
-
-
-def _metric(one: Effective, facts: AnswerFacts, language: str, refusal: Refusal | None) -> MetricView:
-    metric = facts.values.metrics[one.metric_id]
-    told = "" if one.source is Source.NONE else str(SOURCES[one.source])
-    return MetricView(
-        metric=metric,
-        mark=MARKS.get(one.source, ""),
-        value=value_text(one, metric.read_scale()),
-        told=told + (explain_reason(one.reason) if said(one) is None and one.reason else ""),
-        unresolved=one.unresolved,
-        scores=tuple(_score(row, metric) for row in facts.scores if row.metric_id == metric.pk),
-        field=metric_field(
-            as_asked(metric, language), refusal.decided.entered if refusal and refusal.decided.metric == metric else ""
-        ),
-        overridden=one.source is Source.OVERRIDE,
+        refused=refused,
+        error=error,
     )
 
 
@@ -220,9 +204,9 @@ def _spans(findings: Iterable[Finding]) -> list[Span]:
     ]
 
 
-def _contexts(answer: Answer) -> tuple[PassageView, ...] | None:
+def _contexts(answer: Answer) -> tuple[Passage, ...]:
     rows = answer.contexts.all()
-    return passages([Passage(row.position + 1, row.source or row.chunk_id, row.text, "") for row in rows])
+    return tuple(Passage(row.position + 1, row.source or row.chunk_id, row.text, "") for row in rows)
 
 
 def _line(event: Event, run: str) -> Line:
@@ -254,96 +238,13 @@ def _who(event: Event) -> str:
     return event.who or str(_("rule"))
 
 
-Fields = tuple[tuple[str, str], ...]  # of a form: name and value
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRow:
+class AnswerRow(NamedTuple):
     """An answer with the value that counts and whose it is."""
 
     answer: RunAnswer
     value: str
     mark: str
     source: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunAnswersPage:
-    """One page of the answers that match. ``choices`` are the values a decision can give, empty where a number between
-    ``low`` and ``high`` is asked for. ``filters`` are what is asked for as hidden fields, ``back`` and ``on`` the pages
-    beside."""
-
-    run: Run
-    found: Selection
-    wanted: Wanted
-    rows: tuple[AnswerRow, ...]
-    sources: tuple[tuple[Source, str | Promise], ...]
-    choices: Fields
-    low: str
-    high: str
-    may_override: bool
-    filters: Fields
-    back: str
-    on: str
-    error: str
-
-    @property
-    def metric_name(self) -> str:
-        """The criterion that is looked at, empty where the run has none."""
-        return self.found.metric.name if self.found.metric else ""
-
-
-@dataclass(frozen=True, slots=True)
-class ManyPage:
-    """What a decision about many answers would do, before it is confirmed. ``mark`` is of the selection that was seen,
-    ``chosen`` the answers that were ticked, none for all that match; ``query`` are the filters, ``filters`` the same as
-    hidden fields."""
-
-    run: Run
-    decided: Decided
-    effect: Effect
-    rows: tuple[AnswerRow, ...]
-    mark: str
-    chosen: tuple[int, ...]
-    query: str
-    filters: Fields
-
-    @property
-    def value(self) -> str:
-        """The value in words."""
-        return value_text(self.decided, self.decided.metric.read_scale())
-
-
-def run_answers_page(
-    run: Run,
-    found: Selection,
-    shown: Sequence[Selected],
-    wanted: Wanted,
-    *,
-    may_override: bool,
-    filters: Fields,
-    back: str = "",
-    on: str = "",
-    error: str = "",
-) -> RunAnswersPage:
-    """The page of a run's answers."""
-    metric = found.metric
-    scale = metric.read_scale() if metric else None
-    return RunAnswersPage(
-        run=run,
-        found=found,
-        wanted=wanted,
-        rows=tuple(answer_row(one, metric) for one in shown),
-        sources=tuple(SOURCES.items()),
-        choices=_choices(metric) if metric else (),
-        low=f"{scale.low:g}" if scale else "",
-        high=f"{scale.high:g}" if scale else "",
-        may_override=may_override and metric is not None,
-        filters=filters,
-        back=back,
-        on=on,
-        error=error,
-    )
 
 
 def answer_row(one: Selected, metric: MetricDefinition | None) -> AnswerRow:
@@ -357,8 +258,9 @@ def answer_row(one: Selected, metric: MetricDefinition | None) -> AnswerRow:
     return AnswerRow(one.answer, value, MARKS.get(source, ""), str(SOURCES[source]))
 
 
-def _choices(metric: MetricDefinition) -> Fields:
+def choices_of(metric: MetricDefinition) -> list[tuple[str, str]]:
+    """The values a decision can give, with their titles; none where a number of the scale is asked for."""
     scale = metric.read_scale()
     if scale.labels:
-        return tuple((label, label) for label in scale.labels)
-    return tuple((f"{level:g}", numbers.on_scale(float(level), scale)) for level in scale.levels)
+        return [(label, label) for label in scale.labels]
+    return [(f"{level:g}", numbers.on_scale(float(level), scale)) for level in scale.levels]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from django.utils.translation import get_language, gettext
 
 from evaluation.core.registry import JUDGED
 from evaluation.profiles.spec import OVERALL, Band
 from evaluation.profiles.spec import Cell as DiagnosisCell
+from evaluation.wording import numbers
 from evaluation.wording.messages import category_name
 from review.charts.forest import Forest, Shape, forest
 from review.reports.entries import Output
@@ -18,35 +19,16 @@ from review.reports.lines import CategoryLine, Coverage, MetricLine
 from review.reports.profile_section import Banded, ClassTable, Diagnosed, PassRate, ProfileSection, Spread
 from review.reports.report import CategoryTable, Report, category_tables
 from review.reports.sections import BY_CATEGORY
-from review.web.pages.figures import Cell, cell, row, said
+from review.web.pages.figures import Cell, row, said
 
 
-@dataclass(frozen=True, slots=True)
-class CategoryCell:
-    """A metric in a category; ``coverage`` is filled where not every answer was scored, ``empty`` where the metric
-    applies to none of them."""
-
-    title: str
-    figure: Cell
-    coverage: str
-    empty: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryRow:
-    """A category with what is said of it and one cell per metric."""
-
-    name: str
-    facts: tuple[Cell, ...]
-    cells: tuple[CategoryCell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryCard:
-    """The table of categories and metrics, a plot of the figure named ``plotted``, and the categories three ways."""
+class CategoryCard(NamedTuple):
+    """The table of categories and metrics, a plot of the figure named ``plotted``, and the categories three ways. A row
+    is a category's name with what is said of it and one cell per metric: its value and, where not every answer was
+    scored, how many were; ``None`` where the metric applies to none of them."""
 
     columns: tuple[str, ...]
-    rows: tuple[CategoryRow, ...]
+    rows: Sequence[tuple[str, Sequence[Cell], Sequence[tuple[str, str] | None]]]
     plotted: str
     chart: Forest | None
     tables: tuple[CategoryTable, ...]
@@ -58,24 +40,24 @@ def category_card(report: Report) -> CategoryCard:
     entries = BY_CATEGORY.entries(Output.PAGE)
     lines = [line for line in report.metrics if line.latency is None and not line.shares]
     rows = [
-        CategoryRow(
+        (
             category_name(category.name),
-            tuple(said(one, one.of(category)) for one in entries),
-            tuple(_cell(category, line, line.title.in_language(language)) for line in lines),
+            [said(one, one.of(category)) for one in entries],
+            [_cell(category, line.name) for line in lines],
         )
         for category in report.categories
     ]
     plotted, chart = _plot(report, lines, language)
     columns = (*(one.page_heading for one in entries), *(line.title.in_language(language) for line in lines))
-    return CategoryCard(columns, tuple(rows), plotted, chart, category_tables(report, language))
+    return CategoryCard(columns, rows, plotted, chart, category_tables(report, language))
 
 
-def _cell(category: CategoryLine, line: MetricLine, title: str) -> CategoryCell:
-    covered = category.coverage.get(line.name)
-    figures = category.metrics.get(line.name)
-    if figures is None or covered is None or not (covered.scored or covered.failed or covered.pending):
-        return CategoryCell(title, Cell("", "", "", ""), "", empty=True)
-    return CategoryCell(title, cell(figures[1]), coverage_text(covered), empty=False)
+def _cell(category: CategoryLine, metric: str) -> tuple[str, str] | None:
+    covered, figures = category.coverage.get(metric), category.metrics.get(metric)
+    if figures is None or covered is None or not (covered.scored + covered.failed + covered.pending):
+        return None
+    value = figures[1].value
+    return "" if value is None else numbers.plain(value), coverage_text(covered)
 
 
 def coverage_text(covered: Coverage) -> str:
@@ -106,8 +88,7 @@ def _forest(figures: list[tuple[CategoryLine, Figure]], low: float, high: float,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PassingView:
+class PassingView(NamedTuple):
     """The pass rate, and the reasons for failing with their counts, the commonest first."""
 
     rate: PassRate
@@ -115,18 +96,16 @@ class PassingView:
     reasons: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CellView:
+class CellView(NamedTuple):
     """A field of a table of high and low with its answers; ``run`` marks the one of the run's means."""
 
     cell: DiagnosisCell
     signs: tuple[str, ...]
-    count: int
+    answers: int
     run: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileCard:
+class ProfileCard(NamedTuple):
     """Everything the card shows, ``empty`` where the profile has nothing to add. Bands and classes come with the titles
     of their figures, bands also with the answers in each, and each table of high and low with its fields."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -15,14 +16,11 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.registry import Scale
 from evaluation.models import Run
 from evaluation.wording import numbers
-from evaluation.wording.markdown import language_of
 from review.charts.forest import Difference, Differences, differences
-from review.comparisons.answers import AnswerPair
 from review.comparisons.difference import MetricDifference, Order, QuestionChange, RunDifference
 from review.comparisons.values import Side, differing_versions
 from review.comparisons.verdict import corrected_sentence, judge_only_sentence
 from review.comparisons.whole import Comparison
-from review.evidence.answers import RunAnswer
 from review.reports.figure import Figure
 from review.reports.profile_section import ClassShare, ClassTable, Spread
 from review.reports.report import Report
@@ -31,16 +29,14 @@ from review.statistics.paired_tests.ranking import Ranked
 from review.web.pages.categories import profile_card
 
 
-@dataclass(frozen=True, slots=True)
-class ClassCell:
+class ClassCell(NamedTuple):
     """How many answers have a label; ``share`` of all answers, ``None`` within one category."""
 
-    count: int
+    answers: int
     share: ClassShare | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClassLine:
+class ClassLine(NamedTuple):
     """A system's answers in a category, which is empty for all of them."""
 
     category: str
@@ -48,8 +44,7 @@ class ClassLine:
     cells: tuple[ClassCell, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ClassesBySystem:
+class ClassesBySystem(NamedTuple):
     """A class metric of all systems, category by category."""
 
     title: str
@@ -57,8 +52,7 @@ class ClassesBySystem:
     lines: tuple[ClassLine, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SystemsCard:
+class SystemsCard(NamedTuple):
     """The tables; ``spread`` are systems with their row, ``empty`` where no profile has classes or scores."""
 
     classes: tuple[ClassesBySystem, ...]
@@ -120,8 +114,7 @@ SURE = 0.05
 MOST_TURNS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A figure of the table; ``p`` is adjusted over the metrics. ``flags`` say what to mind."""
 
     title: str
@@ -138,8 +131,7 @@ class Row:
         return self.p is not None and self.p < SURE
 
 
-@dataclass(frozen=True, slots=True)
-class PairCard:
+class PairCard(NamedTuple):
     """One run beside the baseline. ``verdict`` says in a sentence what the overall difference shows, ``corrected`` what
     the corrected scores say, empty where nobody rated. ``weight`` is that of the common parts, empty where they are
     all. ``worse`` and ``better`` are questions with the address of both answers side by side."""
@@ -155,8 +147,7 @@ class PairCard:
     better: tuple[tuple[QuestionChange, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OrderCard:
+class OrderCard(NamedTuple):
     """The runs in order with their names, how sure it is, and how far it hangs on the weights."""
 
     order: Order
@@ -178,16 +169,6 @@ class ComparePage:
     systems: SystemsCard
 
 
-@dataclass(frozen=True, slots=True)
-class CompareAnswersPage:
-    """The answers of two runs to one question, each pair with the language of its texts; ``first`` is one of them."""
-
-    ours: Run
-    baseline: Run
-    first: RunAnswer
-    pairs: tuple[tuple[AnswerPair, str], ...]
-
-
 def compare_page(found: Comparison, others: Sequence[Run]) -> ComparePage:
     """The page of a comparison; ``others`` are the runs that could be compared."""
     names = _names(found.sides)
@@ -201,12 +182,6 @@ def compare_page(found: Comparison, others: Sequence[Run]) -> ComparePage:
         order=_order_card(found.order, dict(names)) if found.order else None,
         systems=systems_card(reports, dict(names)),
     )
-
-
-def compare_answers_page(ours: Run, baseline: Run, pairs: Sequence[AnswerPair]) -> CompareAnswersPage:
-    """The page of at least one pair of answers."""
-    told = tuple((one, language_of("".join(stretch.text for stretch in one.stretches))) for one in pairs)
-    return CompareAnswersPage(ours, baseline, pairs[0].ours, told)
 
 
 def _names(compared: Sequence[Side]) -> tuple[tuple[int, str], ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple
 
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
@@ -16,8 +16,8 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.registry import Scale, ScaleKind
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.wording import numbers
-from evaluation.wording.markdown import language_of, render
-from review.evidence.rating_input import CITED, MISSING, PRESENT, UNCITED, PartGiven, WhyNot
+from evaluation.wording.markdown import render
+from review.evidence.rating_input import CITED, MISSING, PRESENT, UNCITED, PartGiven, Valued, WhyNot
 from review.ratings.card import CardMetric, Claim, Passage
 
 _FIRST, _MOST = 0xE000, 500  # private characters stand for the ends of claims while Markdown is read
@@ -25,16 +25,14 @@ _PRIVATE = re.compile("[\ue000-\uf8ff]")
 _LINE_START = re.compile(r"[\s\-*+#>|]*(?:\d{1,9}[.)]\s+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A piece of the text; ``note`` is empty for plain pieces, else says what was found there."""
 
     text: str
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A place in a text: character offsets, end exclusive."""
 
     start: int
@@ -57,19 +55,6 @@ def pieces(text: str, spans: Iterable[Span]) -> tuple[Piece, ...]:
     if at < len(text):
         found.append(Piece(text[at:], ""))
     return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class PassageView:
-    """A retrieved passage by its number. ``pieces`` are its text with the words that decide claims marked, where the
-    judge may be seen; ``link`` leads to its document."""
-
-    number: int
-    source: str
-    text: str
-    language: str
-    link: str
-    pieces: tuple[Piece, ...]
 
 
 def numbered_html(text: str, claims: Sequence[Claim]) -> SafeString:
@@ -97,31 +82,17 @@ def raw_pieces(text: str, claims: Iterable[Claim]) -> tuple[Piece, ...]:
     )
 
 
-def passages(found: Sequence[Passage] | None, claims: Sequence[Claim] = ()) -> tuple[PassageView, ...] | None:
-    """The passages, with the words that decide claims where the judge may be seen; ``None`` without retrieval."""
-    if found is None:
-        return None
-    return tuple(
-        PassageView(
-            one.number,
-            one.source,
-            one.text,
-            language_of(one.text),
-            one.link,
-            _quoted(one.text, one.number, claims),
-        )
-        for one in found
-    )
-
-
-def _quoted(text: str, number: int, claims: Iterable[Claim]) -> tuple[Piece, ...]:
+def quoted(passage: Passage, claims: Iterable[Claim]) -> tuple[Piece, ...]:
     """A passage with the words that decide claims marked by the claims' numbers; plain while the judge is hidden."""
     spans = [
         Span(c.judge.quote_start, c.judge.quote_end, str(c.number))
         for c in claims
-        if c.judge and c.judge.passage == number and c.judge.quote_start is not None and c.judge.quote_end is not None
+        if c.judge
+        and c.judge.passage == passage.number
+        and c.judge.quote_start is not None
+        and c.judge.quote_end is not None
     ]
-    return pieces(text, spans)
+    return pieces(passage.text, spans)
 
 
 def _is_placed(claim: Claim, text: str) -> bool:
@@ -164,20 +135,8 @@ def _numbered(html: str, claim: Claim) -> str:
     return html.replace(opened, "").replace(closed, str(number), 1)
 
 
-class Valued(Protocol):
-    """A rating, decision or score: a value or, on a scale of classes, a label."""
-
-    @property
-    def value(self) -> float | None:
-        """The number, where it is one."""
-
-    @property
-    def label(self) -> str | None:
-        """The class, where it is one."""
-
-
 def said(one: Valued | None) -> float | str | None:
-    """What it is, ``None`` where there is neither."""
+    """What a rating, decision or score is, ``None`` where there is neither value nor label."""
     if one is None:
         return None
     return one.label if one.value is None else one.value
@@ -186,6 +145,11 @@ def said(one: Valued | None) -> float | str | None:
 def value_text(one: Valued | None, scale: Scale) -> str:
     """It as its scale is read, a dash without one."""
     return numbers.on_scale(said(one), scale)
+
+
+def judge_text(one: Valued | None, scale: Scale) -> str:
+    """The same of a judge, in words where it gave none."""
+    return gettext("no value") if said(one) is None else value_text(one, scale)
 
 
 WHY_NOT = {
@@ -211,58 +175,49 @@ VERDICTS = {
 MOST_LEVELS = 11  # a scale with more levels is asked for as a number
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """A level: ``value`` as the form sends it, ``key`` the digit that chooses it, ``text`` its anchor."""
 
     value: str
     title: str
     key: str
     text: str
-    chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PartField:
-    """A part to be decided: its field, its number, and the verdicts with the chosen one. An added part has a field for
-    its ``text``, ``passage`` is the number of the passage that it is, ``shown`` that passage where it is read here."""
+class PartField(NamedTuple):
+    """A part to be decided: its number, and the ``verdict`` on it so far. An added part has a field for its ``text``,
+    ``passage`` is the number of the passage that it is, ``shown`` that passage where it is read here."""
 
-    name: str
     number: int
     text: str
-    language: str
-    passage: int | None
-    approximate: bool
-    added: bool
+    verdict: str
+    passage: int | None = None
+    approximate: bool = False
+    added: bool = False
+    shown: Passage | None = None
+
+
+class MetricField(NamedTuple):
+    """A metric on the review screen. Without ``choices`` a number is asked for, or, where the metric has verdicts, one
+    of them on each of ``parts``. ``entered`` is what stands in the field now, ``missing`` that a refused form left it
+    out, ``why`` the code of why it is left unjudged."""
+
+    metric: CardMetric
     choices: tuple[Choice, ...]
-    shown: PassageView | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MetricField:
-    """A metric on the review screen. Without ``choices`` a number between ``low`` and ``high`` is asked for, or, with
-    ``by_parts``, a verdict on each of ``parts``. ``entered`` is what stands in the field now; ``why_not`` are the
-    reasons for which it may be left unjudged, with the chosen one."""
-
-    name: str
-    title: str
-    question: str
-    language: str
-    choices: tuple[Choice, ...]
-    low: str
-    high: str
     entered: str
-    cannot_judge: bool
     missing: bool
-    why_not: tuple[tuple[str, str, bool], ...] = ()
-    by_parts: bool = False
-    parts: tuple[PartField, ...] = ()
-    legend: tuple[Choice, ...] = ()
+    why: str
+    parts: tuple[PartField, ...]
+
+    @property
+    def why_not(self) -> Iterable[tuple[str, str | Promise]]:
+        """The reasons for which it may be left unjudged."""
+        return WHY_NOT.items()
 
     @property
     def filled(self) -> str:
         """What the person entered: without it the field is the same on every card of a queue."""
-        return repr((self.entered, self.missing, [why for why, _, chosen in self.why_not if chosen]))
+        return repr((self.entered, self.missing, self.why))
 
 
 def verdict_title(verdict: str) -> str:
@@ -270,39 +225,23 @@ def verdict_title(verdict: str) -> str:
     return str(VERDICTS.get(verdict, verdict))
 
 
+def scale_of(metric: CardMetric) -> Scale:
+    """The scale of a metric on a card."""
+    return Scale(ScaleKind(metric.kind), metric.low, metric.high, metric.labels)
+
+
 def metric_field(
     metric: CardMetric,
     entered: str,
     *,
     missing: bool = False,
-    why_not: str = "",
+    why: str = "",
     decided: Sequence[PartGiven] = (),
     blank: int = 1,
 ) -> MetricField:
     """The field of a metric with what was entered before; ``blank`` lines are there for parts that were missed."""
-    scale = Scale(ScaleKind(metric.kind), metric.low, metric.high, metric.labels)
-    return MetricField(
-        name=metric.name,
-        title=metric.title,
-        question=metric.question,
-        language=metric.language,
-        choices=_choices(metric, scale, entered),
-        low=f"{scale.low:g}",
-        high=f"{scale.high:g}",
-        entered=entered,
-        cannot_judge=entered == "cannot_judge",
-        missing=missing,
-        why_not=tuple((why.value, str(title), why.value == why_not) for why, title in WHY_NOT.items()),
-        by_parts=bool(metric.verdicts),
-        parts=_parts(metric, decided, blank) if metric.verdicts else (),
-        legend=_verdicts(metric, ""),
-    )
-
-
-def with_passages(field: MetricField, contexts: Sequence[PassageView]) -> MetricField:
-    """The field with each passage to be decided shown where it is decided."""
-    by_number = {one.number: one for one in contexts}
-    return replace(field, parts=tuple(replace(part, shown=by_number.get(part.passage or 0)) for part in field.parts))
+    parts = _parts(metric, decided, blank) if metric.verdicts else ()
+    return MetricField(metric, () if metric.verdicts else _choices(metric), entered, missing, why, parts)
 
 
 def _parts(metric: CardMetric, decided: Sequence[PartGiven], blank: int) -> tuple[PartField, ...]:
@@ -310,62 +249,36 @@ def _parts(metric: CardMetric, decided: Sequence[PartGiven], blank: int) -> tupl
     chosen = {part.number: part.verdict for part in decided if part.number}
     fields = [
         PartField(
-            name=f"part:{metric.name}:{part.number}",
-            number=part.number,
-            text=part.text,
-            language=language_of(part.text),
-            passage=None if part.context is None else part.context + 1,
-            approximate=part.approximate,
-            added=False,
-            choices=_verdicts(metric, chosen.get(part.number, "")),
+            part.number,
+            part.text,
+            chosen.get(part.number, ""),
+            None if part.context is None else part.context + 1,
+            part.approximate,
         )
         for part in metric.parts
     ]
-    more = [part for part in decided if not part.number] if metric.adds else []
-    empty = [PartGiven("")] * (blank if metric.adds else 0)
-    fields += [
-        PartField(
-            name=f"added:{metric.name}:{place}",
-            number=len(metric.parts) + place,
-            text=part.text,
-            language=language_of(part.text),
-            passage=None,
-            approximate=False,
-            added=True,
-            choices=_verdicts(metric, part.verdict),
-        )
-        for place, part in enumerate([*more, *empty], start=1)
-    ]
+    if metric.adds:
+        more = [*(part for part in decided if not part.number), *[PartGiven("")] * blank]
+        fields += [
+            PartField(number, part.text, part.verdict, added=True)
+            for number, part in enumerate(more, start=len(metric.parts) + 1)
+        ]
     return tuple(fields)
 
 
-def _verdicts(metric: CardMetric, chosen: str) -> tuple[Choice, ...]:
-    return tuple(
-        Choice(one.name, verdict_title(one.name), _key(place), one.text, one.name == chosen)
-        for place, one in enumerate(metric.verdicts, start=1)
-    )
-
-
-def _choices(metric: CardMetric, scale: Scale, entered: str) -> tuple[Choice, ...]:
-    if metric.verdicts:
-        return ()
+def _choices(metric: CardMetric) -> tuple[Choice, ...]:
+    scale = scale_of(metric)
     if scale.labels:
         texts_of = dict(zip(scale.labels, metric.label_texts, strict=False))  # metrics without a rubric have none
         named = enumerate(scale.labels, start=1)
-        return tuple(Choice(label, label, _key(i), texts_of.get(label, ""), label == entered) for i, label in named)
+        return tuple(Choice(label, label, _key(place), texts_of.get(label, "")) for place, label in named)
     texts = {level.value: level.text for level in metric.levels}
     values = [float(level) for level in scale.levels] or sorted(texts)  # a real scale is asked for by its anchors
     if not 0 < len(values) <= MOST_LEVELS:
         return ()
     direct = all(value.is_integer() and 0 <= value <= 9 for value in values)  # digits mean themselves where they can
     return tuple(
-        Choice(
-            value=f"{value:g}",
-            title=_title(scale, value),
-            key=_key(int(value) if direct else place),
-            text=texts.get(value, ""),
-            chosen=f"{value:g}" == entered,
-        )
+        Choice(f"{value:g}", _title(scale, value), _key(int(value) if direct else place), texts.get(value, ""))
         for place, value in enumerate(values, start=1)
     )
 

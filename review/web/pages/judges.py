@@ -3,9 +3,8 @@ a run's figures come from: versions, draws, and what calls cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from django.utils.formats import date_format
 from django.utils.functional import Promise
@@ -16,13 +15,12 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.extras.attacks.checking import AttacksCard, attacks_card
 from evaluation.judging.calls import Rung
 from evaluation.judging.criteria.spec import CriterionSpec
-from evaluation.models import CriterionEvent, CriterionVersion
+from evaluation.models import CriterionEvent, CriterionVersion, JudgeVersion
 from evaluation.runs.progress import EMBEDDINGS, PREFLIGHT, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import has
 from review.comparisons.trend import Agreed, JudgeRecord, MetricRecord
-from review.reports.lines import MetricLine
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
 from review.reports.report import Report
 from review.statistics.sampling.member import Strategy
@@ -31,8 +29,7 @@ WEAK = 0.4  # below it, agreement beyond chance is usually called poor to fair
 FEW = 20  # with fewer answers a kappa says little
 
 
-@dataclass(frozen=True, slots=True)
-class TrustRow:
+class TrustRow(NamedTuple):
     """One judge metric. Texts are empty or a dash where there is nothing; ``reason`` says why kappa is missing."""
 
     title: str
@@ -41,19 +38,16 @@ class TrustRow:
     experts: str
     baseline: str
     bias: str
-    exact: str
     n: int
     weak: bool
     few: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TrustCard:
-    """The card of trust. ``judges`` names who is judged; ``baseline`` tells that it is the offline baseline itself,
-    ``compared`` that the baseline's own agreement stands in a column."""
+class TrustCard(NamedTuple):
+    """The card of trust. ``baseline`` tells that the judge is the offline baseline itself, ``compared`` that the
+    baseline's own agreement stands in a column."""
 
     rows: tuple[TrustRow, ...]
-    judges: tuple[str, ...]
     baseline: bool
     compared: bool
 
@@ -63,14 +57,13 @@ def trust_card(report: Report) -> TrustCard:
     used = report.provenance.judges
     primary = [judge for judge in used if judge.primary]
     others = [judge for judge in used if judge.baseline and not judge.primary]
-    language = get_language() or "en"
-    rows = [
-        trust_row(line.title.in_language(language), *found)
-        for line in report.metrics
-        if (found := _figures(report.agreement, line, primary, others)) is not None
-    ]
-    names = dict.fromkeys(judge_title(judge) for judge in primary)
-    return TrustCard(tuple(rows), tuple(names), any(judge.baseline for judge in primary), bool(others))
+    judges, experts = report.agreement.get("judges", {}), report.agreement.get("experts", {})
+    language, rows = get_language() or "en", []
+    for line in report.metrics:
+        if (found := _said_by(primary, judges, line.name)) is not None:
+            title, beside = line.title.in_language(language), _said_by(others, judges, line.name)
+            rows.append(_trust_row(title, found, experts.get(line.name, {}), beside or {}))
+    return TrustCard(tuple(rows), any(judge.baseline for judge in primary), bool(others))
 
 
 def judge_title(judge: JudgeUsed) -> str:
@@ -80,24 +73,13 @@ def judge_title(judge: JudgeUsed) -> str:
     return f"{judge.judge.name} v{judge.judge.version}"
 
 
-def _author(judge: JudgeUsed) -> str:
-    return f"{judge.judge.name}@{judge.judge.version}"
+def _said_by(those: list[JudgeUsed], judges: Mapping[str, Any], metric: str) -> Mapping[str, Any] | None:
+    """The figures of the first of those judges that has any of the metric."""
+    authors = (f"{judge.judge.name}@{judge.judge.version}" for judge in those)
+    return next((judges[author][metric] for author in authors if metric in judges.get(author, {})), None)
 
 
-def _figures(
-    agreement: Mapping[str, Any], line: MetricLine, primary: list[JudgeUsed], others: list[JudgeUsed]
-) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]] | None:
-    judges: Mapping[str, Mapping[str, Any]] = agreement.get("judges", {})
-    found = next((judges[_author(j)][line.name] for j in primary if line.name in judges.get(_author(j), {})), None)
-    if found is None:
-        return None
-    beside: Mapping[str, Any] = next(
-        (judges[_author(j)][line.name] for j in others if line.name in judges.get(_author(j), {})), {}
-    )
-    return found, agreement.get("experts", {}).get(line.name, {}), beside
-
-
-def trust_row(
+def _trust_row(
     title: str, judge: Mapping[str, Any], experts: Mapping[str, Any], baseline: Mapping[str, Any]
 ) -> TrustRow:
     """The row of one metric from the figures of judge, experts and baseline."""
@@ -111,7 +93,6 @@ def trust_row(
         experts=_number(experts.get("cohen_kappa_quadratic")),
         baseline=_number(baseline.get("cohen_kappa_quadratic")),
         bias="–" if judge.get("bias") is None else numbers.signed(judge["bias"]),
-        exact="–" if judge.get("exact") is None else numbers.share(judge["exact"]),
         n=n,
         weak=kappa is not None and kappa < WEAK and n >= FEW,
         few=n < FEW,
@@ -122,8 +103,7 @@ def _number(value: float | None) -> str:
     return "–" if value is None else numbers.plain(value)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeMetric:
+class JudgeMetric(NamedTuple):
     """A metric of a judge. ``newer`` tells of a newer version of its rubric; ``weak``: agreement on enough answers is
     low; ``few``: there are too few to say."""
 
@@ -133,8 +113,7 @@ class JudgeMetric:
     few: bool
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeCard:
+class JudgeCard(NamedTuple):
     """A judge with everything that is at hand. ``price`` is empty where it is not known."""
 
     record: JudgeRecord
@@ -144,8 +123,7 @@ class JudgeCard:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CriterionLine:
+class CriterionLine(NamedTuple):
     """A custom criterion in force, in the reader's language."""
 
     version: CriterionVersion
@@ -154,41 +132,9 @@ class CriterionLine:
     question: str
 
 
-@dataclass(frozen=True, slots=True)
-class JudgesPage:
-    """All judges, the newest first, and the criteria in force."""
-
-    judges: tuple[JudgeCard, ...]
-    criteria: tuple[CriterionLine, ...]
-    newer: str
-    older: str
-
-
-@dataclass(frozen=True, slots=True)
-class JudgePage:
-    """One judge with its parameters and the other versions of its name (id and title); ``attacks`` is there where this
-    installation has them."""
-
-    card: JudgeCard
-    parameters: tuple[tuple[str, str], ...]
-    versions: tuple[tuple[int, str], ...]
-    attacks: AttacksCard | None
-
-
-def judges_page(
-    records: Iterable[JudgeRecord], criteria: Iterable[CriterionEvent], *, newer: str = "", older: str = ""
-) -> JudgesPage:
-    """The list."""
-    return JudgesPage(
-        tuple(judge_card(one) for one in records), tuple(_criterion(event) for event in criteria), newer, older
-    )
-
-
-def judge_page(record: JudgeRecord, versions: Sequence[tuple[int, str]]) -> JudgePage:
-    """One judge's page."""
-    parameters = tuple((str(name), str(value)) for name, value in sorted(record.judge.params.items()))
-    attacks = attacks_card(record.judge) if has("attacks") else None
-    return JudgePage(judge_card(record), parameters, tuple(versions), attacks)
+def attacks_of(judge: JudgeVersion) -> AttacksCard | None:
+    """How a judge stood up to attacks, where this installation has them."""
+    return attacks_card(judge) if has("attacks") else None
 
 
 def judge_card(record: JudgeRecord) -> JudgeCard:
@@ -243,7 +189,8 @@ def _warnings(record: JudgeRecord) -> Iterator[str]:
         yield gettext("It agrees weakly with the experts on some metrics.")
 
 
-def _criterion(event: CriterionEvent) -> CriterionLine:
+def criterion_line(event: CriterionEvent) -> CriterionLine:
+    """The criterion that the event put in force."""
     spec, language = event.version.read(), get_language() or "en"
     title = spec.title_ko if language.startswith("ko") else spec.title_en
     return CriterionLine(event.version, spec, title, spec.texts(language).question)
@@ -289,8 +236,7 @@ def strategy_title(name: str) -> str:
 HASH_SHOWN = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """A term with its text; ``code`` (a hash, a model id) is shown in a fixed-width face."""
 
     term: str

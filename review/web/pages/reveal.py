@@ -6,16 +6,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
+from typing import NamedTuple
 
+from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.registry import ScaleKind
 from evaluation.judging.baseline import DESCRIPTION
-from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_reason
 from review.charts.axis import ScaleLine, scale_line
@@ -25,15 +25,7 @@ from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 from review.ratings.reveals import JudgeSaid
 from review.web.forms.rating import field_text
-from review.web.pages.item import (
-    MetricField,
-    PassageView,
-    metric_field,
-    numbered_html,
-    passages,
-    value_text,
-    verdict_title,
-)
+from review.web.pages.item import MetricField, judge_text, metric_field, numbered_html, value_text
 from review.web.pages.item import said as value_said
 from review.web.pages.review_card import Keys
 
@@ -49,28 +41,19 @@ REASONS = {
     OverrideReason.MANIPULATION: _("Manipulation suspected"),
     OverrideReason.POLICY: _("Policy"),
 }
-Entered = Mapping[str, Mapping[str, str]]
-Decided = Mapping[str, Sequence[PartGiven]]
-Reasons = tuple[tuple[str, str, bool], ...]  # of the closed list: value, title and whether chosen
+Entered = Mapping[str, Mapping[str, str]]  # what a refused form held: metric -> value, reason and comment
+Decided = Mapping[str, Sequence[PartGiven]]  # its verdicts on parts
+NOTHING: Entered = MappingProxyType({})
+NO_PARTS: Decided = MappingProxyType({})
+ReasonTitles = tuple[tuple[OverrideReason, str | Promise], ...]
+Part = tuple[int, str, str, str, int | None]
 
 
-@dataclass(frozen=True, slots=True)
-class PartCompared:
-    """A part with both verdicts; a dash where one of the two did not judge it. ``passage`` is the number of the passage
-    that it is, told by its source rather than by the system's own key."""
-
-    number: int
-    text: str
-    own: str
-    judge: str
-    same: bool
-    passage: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(NamedTuple):
     """One metric: what the expert said first and what the judge said. ``chart`` is ``None`` where the scale has no
-    order or a value is missing. ``field`` holds the levels to change to."""
+    order or a value is missing. ``field`` holds the levels to change to. ``parts`` are those that either of the two
+    judged: number, text (of a passage its source rather than the system's own key), both verdicts, empty where one did
+    not judge it, and the number of the passage that it is."""
 
     found: JudgeSaid
     own: str
@@ -80,8 +63,8 @@ class Comparison:
     why_language: str
     chart: ScaleLine | None
     field: MetricField
-    parts: tuple[PartCompared, ...]
-    reasons: Reasons
+    parts: tuple[Part, ...]
+    reason: str
     comment: str
 
 
@@ -93,40 +76,31 @@ class RevealPage:
     card: Card
     own: OwnProgress
     answer: SafeString
-    contexts: tuple[PassageView, ...] | None
     differences: tuple[Comparison, ...]
     others: tuple[Comparison, ...]
     about_judge: str
     keys: Keys
     error: str
+    reasons: ReasonTitles = tuple(REASONS.items())
 
 
-@dataclass(frozen=True, slots=True)
-class PastRating:
+class PastRating(NamedTuple):
     """A line of the list of own ratings: the values as they stand, whether a lead has decided all of them, and what the
     person may still do: rate again, or override once the queue is closed."""
 
     assignment: Assignment
-    standing: tuple[Rating, ...]
+    standing: Sequence[Rating]
     decided: bool
     may_reopen: bool
     may_override: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MyRatingsPage:
-    """The person's recent ratings, newest first."""
-
-    ratings: tuple[PastRating, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AgainField:
+class AgainField(NamedTuple):
     """A metric to be rated again; ``closed`` where a lead has decided."""
 
     field: MetricField
     standing: Rating
-    reasons: Reasons
+    reason: str
     comment: str
     closed: bool
 
@@ -137,11 +111,11 @@ class AgainPage:
 
     card: Card
     answer: SafeString
-    contexts: tuple[PassageView, ...] | None
     fields: tuple[AgainField, ...]
     form_key: str
     stands: int
     error: str
+    reasons: ReasonTitles = tuple(REASONS.items())
 
 
 def reveal_page(
@@ -150,26 +124,26 @@ def reveal_page(
     own: OwnProgress,
     keys: Keys,
     *,
-    entered: Entered = MappingProxyType({}),
-    decided: Decided = MappingProxyType({}),
+    entered: Entered = NOTHING,
+    decided: Decided = NO_PARTS,
     error: str = "",
 ) -> RevealPage:
-    """The screen; ``entered`` keeps what a refused form held: metric -> ``value``, ``reason``, ``comment``, and
-    ``decided`` its verdicts on parts."""
+    """The screen; ``entered`` and ``decided`` keep what a refused form held."""
     metrics = {metric.name: metric for metric in card.metrics}
-    first = {name: given.parts for name, given in card.given.items()}
+    decided = {name: given.parts for name, given in card.given.items()} | dict(decided)
     sources = {one.number: one.source for one in card.contexts or ()}
-    compare = partial(_comparison, entered=entered, decided={**first, **decided}, sources=sources)
-    furthest = sorted(said, key=lambda one: -one.distance)
-    compared = [compare(one, metrics[one.metric.name]) for one in furthest]
+    compared = [
+        _comparison(one, metrics[one.metric.name], entered, decided, sources)
+        for one in sorted(said, key=lambda one: -one.distance)
+    ]
+    baseline = any(one.said and one.said.baseline for one in said)
     return RevealPage(
         card=card,
         own=own,
         answer=numbered_html(card.answer, card.claims),
-        contexts=passages(card.contexts, card.claims),
         differences=tuple(one for one in compared if one.found.distance > 0),
         others=tuple(one for one in compared if not one.found.distance > 0),
-        about_judge=_about_judge(said),
+        about_judge=DESCRIPTION.in_language(get_language() or "en") if baseline else "",
         keys=keys,
         error=error,
     )
@@ -180,7 +154,7 @@ def past_rating(assignment: Assignment, standing: Sequence[Rating], closed: Coll
     decided = bool(standing) and all(one.metric_id in closed for one in standing)
     is_open = assignment.item.queue.state == ReviewQueue.State.OPEN
     may_reopen = assignment.state == Assignment.State.FINISHED and is_open and not decided
-    return PastRating(assignment, tuple(standing), decided, may_reopen, may_override=not (is_open or decided))
+    return PastRating(assignment, standing, decided, may_reopen, may_override=not (is_open or decided))
 
 
 def again_page(
@@ -188,45 +162,27 @@ def again_page(
     standing: Mapping[str, Rating],
     closed: Collection[int],
     *,
-    entered: Entered = MappingProxyType({}),
-    decided: Decided = MappingProxyType({}),
+    entered: Entered = NOTHING,
+    decided: Decided = NO_PARTS,
     form_key: str = "",
     error: str = "",
 ) -> AgainPage:
     """The form with what stands, or with what a refused form held."""
+    fields = []
+    for metric in card.metrics:
+        stands, held = standing[metric.name], entered.get(metric.name, {})
+        parts = decided.get(metric.name) or parts_given(stands)
+        field = metric_field(metric, held.get("value", "") or _entered_of(stands), decided=parts, blank=0)
+        reason, comment = held.get("reason", ""), held.get("comment", "")
+        fields.append(AgainField(field, stands, reason, comment, stands.metric_id in closed))
     return AgainPage(
         card=card,
         answer=numbered_html(card.answer, card.claims),
-        contexts=passages(card.contexts, card.claims),
-        fields=tuple(
-            _again_field(metric, standing[metric.name], closed, entered.get(metric.name, {}), decided.get(metric.name))
-            for metric in card.metrics
-        ),
+        fields=tuple(fields),
         form_key=form_key or uuid.uuid4().hex,
         stands=max(rating.pk for rating in standing.values()),
         error=error,
     )
-
-
-def _again_field(
-    metric: CardMetric,
-    standing: Rating,
-    closed: Collection[int],
-    held: Mapping[str, str],
-    decided: Sequence[PartGiven] | None,
-) -> AgainField:
-    entered = held.get("value", "") or _entered_of(standing)
-    return AgainField(
-        field=metric_field(metric, entered, decided=decided or parts_given(standing), blank=0),
-        standing=standing,
-        reasons=_reasons(held.get("reason", "")),
-        comment=held.get("comment", ""),
-        closed=standing.metric_id in closed,
-    )
-
-
-def _reasons(chosen: str) -> Reasons:
-    return tuple((reason.value, str(title), reason.value == chosen) for reason, title in REASONS.items())
 
 
 def _entered_of(rating: Rating | None) -> str:
@@ -238,47 +194,35 @@ def _entered_of(rating: Rating | None) -> str:
 
 def _parts(
     one: JudgeSaid, metric: CardMetric, given: Sequence[PartGiven], sources: Mapping[int, str]
-) -> tuple[PartCompared, ...]:
-    """Both verdicts on every part that either of the two judged."""
+) -> tuple[Part, ...]:
     own = {part.number: part.verdict for part in given if part.number}
-    rows = []
+    rows: list[Part] = []
     for part in metric.parts:
         # A nugget's name stands before its alternatives; the judge's row has the name alone.
         judge = next((v for text_, v in one.parts if part.text == text_ or part.text.startswith(f"{text_} / ")), "")
-        mine = own.get(part.number, "")
         passage = None if part.context is None else part.context + 1
-        rows.append((part.number, sources.get(passage or 0) or part.text, mine, judge, passage))
+        rows.append((part.number, sources.get(passage or 0) or part.text, own.get(part.number, ""), judge, passage))
     added = [part for part in given if not part.number]
-    rows += [(number, part.text, part.verdict, "", None) for number, part in enumerate(added, start=len(rows) + 1)]
-    return tuple(
-        PartCompared(
-            number,
-            what,
-            verdict_title(mine) if mine else "–",
-            verdict_title(judge) if judge else "–",
-            mine == judge,
-            passage,
-        )
-        for number, what, mine, judge, passage in rows
-    )
+    return (*rows, *((at, part.text, part.verdict, "", None) for at, part in enumerate(added, start=len(rows) + 1)))
 
 
 def _comparison(
     one: JudgeSaid, metric: CardMetric, entered: Entered, decided: Decided, sources: Mapping[int, str]
 ) -> Comparison:
-    kept, parts = entered.get(metric.name, {}), decided.get(metric.name, ())
-    judge, why = value_said(one.said), _why(one)
+    kept, parts, scale = entered.get(metric.name, {}), decided.get(metric.name, ()), one.metric.read_scale()
+    silent, why = value_said(one.said) is None, _why(one)
+    left_out = one.own is not None and one.own.cannot_judge
     return Comparison(
         found=one,
-        own=_own_text(one),
-        judge=gettext("no value") if judge is None else numbers.on_scale(judge, one.metric.read_scale()),
+        own=gettext("cannot judge") if left_out else value_text(one.own, scale),
+        judge=judge_text(one.said, scale),
         judge_title=_judge_title(one),
         why=why,
-        why_language=(get_language() or "en") if judge is None else language_of(why),
+        why_language=(get_language() or "en") if silent else language_of(why),
         chart=_chart(one),
         field=metric_field(metric, kept.get("value", "") or _entered_of(one.own), decided=parts, blank=0),
         parts=_parts(one, metric, parts, sources) if metric.verdicts else (),
-        reasons=_reasons(kept.get("reason", "")),
+        reason=kept.get("reason", ""),
         comment=kept.get("comment", ""),
     )
 
@@ -292,24 +236,10 @@ def _chart(one: JudgeSaid) -> ScaleLine | None:
     return scale_line(scale, expert=expert, judge=judge)
 
 
-def _own_text(one: JudgeSaid) -> str:
-    if one.own is not None and one.own.cannot_judge:
-        return gettext("cannot judge")
-    return value_text(one.own, one.metric.read_scale())
-
-
 def _judge_title(one: JudgeSaid) -> str:
-    if one.said is None:
-        return gettext("judge")
-    if one.said.baseline:
+    if one.said and one.said.baseline:
         return gettext("offline baseline")
-    return gettext("judge") if one.said.by else gettext("rule")
-
-
-def _about_judge(said: Sequence[JudgeSaid]) -> str:
-    if not any(one.said and one.said.baseline for one in said):
-        return ""
-    return DESCRIPTION.in_language(get_language() or "en")
+    return gettext("rule") if one.said and not one.said.by else gettext("judge")
 
 
 def _why(one: JudgeSaid) -> str:

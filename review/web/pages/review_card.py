@@ -1,14 +1,13 @@
-"""The review screen (a card, the fields to rate it by, the person's own progress and keys, nothing about the judge),
-and the pages between items: nothing to rate now, an item that is finished, an item that was passed on."""
+"""The review screen: a card, the fields to rate it by, the person's own progress and keys, nothing about the judge."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 from django.utils.functional import Promise
@@ -17,26 +16,22 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.registry import Scale, ScaleKind
 from evaluation.models import User
-from evaluation.wording import numbers
-from evaluation.wording.markdown import language_of, render
+from evaluation.wording.markdown import render
 from review.evidence.rating_input import FlagKind, Given
-from review.models import Assignment, ReviewQueue
 from review.queues.progress import OwnProgress
 from review.ratings.card import CLAIM_METRIC, CODES, DEFAULTS, ON_REVEAL, Card, CardMetric, Claim, KeyAction, keys_from
 from review.web.forms.rating import entered, entered_parts, entered_why
 from review.web.pages.item import (
     MetricField,
-    PassageView,
     Piece,
+    judge_text,
     metric_field,
     numbered_html,
-    passages,
     raw_pieces,
     said,
+    scale_of,
     value_text,
-    with_passages,
 )
 
 TITLES = {
@@ -58,8 +53,7 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(NamedTuple):
     """The person's keys: ``labels`` by action as printed on the key, ``card`` and ``reveal`` as JSON for the scripts
     of the two screens (place on the keyboard -> action). ``off``: single keys are switched off."""
 
@@ -70,17 +64,6 @@ class Keys:
     off: bool
 
 
-@dataclass(frozen=True, slots=True)
-class KeysPage:
-    """The page of keys: actions with their titles and the places chosen for them, and the labels of all places on the
-    keyboard."""
-
-    rows: tuple[tuple[KeyAction, str | Promise, str], ...]
-    codes: Mapping[str, str]
-    off: bool
-    error: str
-
-
 def keys_of(user: User) -> Keys:
     """The person's keys, for a page of theirs."""
     return _keys(tuple(keys_from(user.keymap).items()), user.keys_off, get_language())
@@ -88,29 +71,24 @@ def keys_of(user: User) -> Keys:
 
 @lru_cache(maxsize=256)
 def _keys(of: tuple[tuple[KeyAction, str], ...], off: bool, _language: str | None) -> Keys:
-    chosen = dict(of)
+    on_card = [(action, code) for action, code in of if action not in ON_REVEAL]
     return Keys(
-        labels={str(action): CODES[code] for action, code in chosen.items()},
-        lines=tuple((CODES[code], str(TITLES[action])) for action, code in chosen.items() if action not in ON_REVEAL),
-        card=_as_json({code: str(action) for action, code in chosen.items() if action not in ON_REVEAL}),
-        reveal=_as_json({code: str(action) for action, code in chosen.items() if action in ON_REVEAL}),
+        labels={str(action): CODES[code] for action, code in of},
+        lines=tuple((CODES[code], str(TITLES[action])) for action, code in on_card),
+        card=_as_json(on_card),
+        reveal=_as_json((action, code) for action, code in of if action in ON_REVEAL),
         off=off,
     )
 
 
-def keys_page(user: User, *, entered: Mapping[str, str] | None = None, error: str = "") -> KeysPage:
-    """The page with the person's keys, or with what a refused form held."""
-    chosen = {str(action): code for action, code in keys_from(user.keymap).items()} | dict(entered or {})
-    return KeysPage(
-        rows=tuple((action, TITLES[action], chosen[str(action)]) for action in DEFAULTS),
-        codes=CODES,
-        off=user.keys_off,
-        error=error,
-    )
+def _as_json(keys: Iterable[tuple[KeyAction, str]]) -> str:
+    return json.dumps({code: str(action) for action, code in keys}, sort_keys=True)
 
 
-def _as_json(keys: Mapping[str, str]) -> str:
-    return json.dumps(keys, sort_keys=True)
+def chosen_keys(user: User, entered: Mapping[str, str]) -> list[tuple[KeyAction, str | Promise, str]]:
+    """Actions with their titles and the places chosen for them, or with what a refused form held."""
+    chosen = {str(action): code for action, code in keys_from(user.keymap).items()} | dict(entered)
+    return [(action, TITLES[action], chosen[str(action)]) for action in DEFAULTS]
 
 
 FLAGS = {
@@ -123,43 +101,25 @@ FLAGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A block of text with the language it is in; ``html`` is its safe rendering as Markdown."""
-
-    raw: str
-    html: SafeString
-    language: str
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeLine:
-    """What the judge said of a metric, in assisted mode."""
-
-    title: str
-    value: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReviewPage:
-    """Everything on the review screen. ``form_key`` makes two submits of one form one decision; ``undo`` is the
-    assignment that can be taken back, ``None`` where there is none. ``draft_store`` names the browser's own copy of
-    the draft: item and rubric. ``form`` is the hash of what is asked for, the same on all cards of a queue, so that
-    what depends on nothing else is rendered once in a while. ``lease_seconds`` is how long the item stays reserved.
-    The guideline is open on the person's first item of the queue, the expected answer where any criterion is held
-    against it. ``contexts_in_parts``: the passages are read where they are decided, and not listed once more."""
+    """Everything on the review screen. ``judge`` is what it said in assisted mode: title of a metric, value, reason.
+    ``form_key`` makes two submits of one form one decision; ``undo`` is the assignment that can be taken back, ``None``
+    where there is none. ``draft_store`` names the browser's own copy of the draft: item and rubric. ``form`` is the
+    hash of what is asked for, the same on all cards of a queue, so that what depends on nothing else is rendered once
+    in a while. ``lease_seconds`` is how long the item stays reserved. The guideline is open on the person's first item
+    of the queue, the expected answer where any criterion is held against it. ``contexts_in_parts``: the passages are
+    read where they are decided, and not listed once more."""
 
     card: Card
     own: OwnProgress
-    guideline: Text
+    guideline: SafeString
     guideline_open: bool
     answer: SafeString
     raw: tuple[Piece, ...]
     references_open: bool
-    contexts: tuple[PassageView, ...] | None
     contexts_in_parts: bool
     claims: tuple[Claim, ...]
-    judge: tuple[JudgeLine, ...]
+    judge: tuple[tuple[str, str, str], ...]
     fields: tuple[MetricField, ...]
     comment: str
     suggestion: str
@@ -171,38 +131,6 @@ class ReviewPage:
     draft_store: str
     form: str
     lease_seconds: int
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingPage:
-    """Nothing to rate in the queue now. ``reason`` is a refusal, such as a closed queue; then the person's own part is
-    not known."""
-
-    queue: ReviewQueue
-    own: OwnProgress | None = None
-    undo: int | None = None
-    reason: str = ""
-
-    @property
-    def complete(self) -> bool:
-        """Whether the person has been through all of it."""
-        return self.own is not None and self.own.rated + self.own.passed_on >= self.own.items
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedPage:
-    """An item the person has rated, to be looked back at: title, first and, where there is one, final value of each
-    metric."""
-
-    card: Card
-    ratings: tuple[tuple[str, str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PassedOnPage:
-    """An item the person has skipped, which can be taken back, or flagged."""
-
-    assignment: Assignment
 
 
 def review_page(
@@ -220,18 +148,23 @@ def review_page(
     """The screen with what was entered so far; after a refused submit with the error and the same ``form_key``. With
     ``ahead`` it is the one that follows the item in hand."""
     values, parts, why = entered(draft), entered_parts(draft), entered_why(draft)
-    contexts = passages(card.contexts, card.claims)
-    fields = tuple(
+    fields = [
         metric_field(
             metric,
             values.get(metric.name, ""),
             missing=metric.name in missing,
-            why_not=why.get(metric.name, ""),
+            why=why.get(metric.name, ""),
             decided=parts.get(metric.name, ()),
         )
         for metric in card.metrics
-    )
-    in_parts = next((field.name for field in fields if any(part.passage for part in field.parts)), "")
+    ]
+    in_parts = next((at for at, field in enumerate(fields) if any(part.passage for part in field.parts)), None)
+    if in_parts is not None:  # each passage is shown where it is decided
+        shown = {one.number: one for one in card.contexts or ()}
+        field = fields[in_parts]
+        placed = tuple(part._replace(shown=shown.get(part.passage or 0)) for part in field.parts)
+        fields[in_parts] = field._replace(parts=placed)
+    asks_for_claims = any(metric.name == CLAIM_METRIC and metric.verdicts for metric in card.metrics)
     return ReviewPage(
         card=card,
         own=own,
@@ -240,11 +173,10 @@ def review_page(
         answer=numbered_html(card.answer, card.claims),
         raw=raw_pieces(card.answer, card.claims),
         references_open=any(metric.by_reference for metric in card.metrics),
-        contexts=contexts,
-        contexts_in_parts=bool(in_parts),
-        claims=card.claims if card.judge is not None or not _asks_for_claims(card) else (),
+        contexts_in_parts=in_parts is not None,
+        claims=card.claims if card.judge is not None or not asks_for_claims else (),
         judge=_judge_lines(card),
-        fields=tuple(with_passages(field, contexts or ()) if field.name == in_parts else field for field in fields),
+        fields=tuple(fields),
         comment=str(draft.get("comment", "")),
         suggestion=str(draft.get("suggestion", "")),
         form_key=form_key or uuid.uuid4().hex,
@@ -258,50 +190,32 @@ def review_page(
     )
 
 
-def finished_page(card: Card) -> FinishedPage:
-    """The person's own ratings of a finished item."""
-    return FinishedPage(
-        card,
-        tuple(
-            (metric.title, _value(card.given.get(metric.name), metric), _value(card.final.get(metric.name), metric))
-            for metric in card.metrics
-        ),
-    )
+def own_ratings(card: Card) -> list[tuple[str, str, str]]:
+    """The person's ratings of a finished item: title, first and, where there is one, final value of each metric."""
+    given, final = card.given, card.final
+    return [(one.title, _value(given.get(one.name), one), _value(final.get(one.name), one)) for one in card.metrics]
 
 
-def text(raw: str) -> Text:
-    """A text with its rendering and language."""
-    return Text(raw, render(raw), language_of(raw))
-
-
-def _asks_for_claims(card: Card) -> bool:
-    """Whether the claims stand among the criteria already."""
-    return any(metric.name == CLAIM_METRIC and metric.verdicts for metric in card.metrics)
-
-
-def _judge_lines(card: Card) -> tuple[JudgeLine, ...]:
-    """What the judge said of each metric; none while it is hidden."""
+def _judge_lines(card: Card) -> tuple[tuple[str, str, str], ...]:
+    """None while the judge is hidden."""
     titles = {metric.name: metric.title for metric in card.metrics}
-    found = []
-    for one in card.judge or ():
-        value = said(one.said)
-        shown = gettext("no value") if value is None else numbers.on_scale(value, one.metric.read_scale())
-        why = one.said.reason if one.said and value is not None else ""
-        found.append(JudgeLine(titles[one.metric.name], shown, why))
-    return tuple(found)
+    return tuple(
+        (
+            titles[one.metric.name],
+            judge_text(one.said, one.metric.read_scale()),
+            one.said.reason if one.said and said(one.said) is not None else "",
+        )
+        for one in card.judge or ()
+    )
 
 
 def _value(given: Given | None, metric: CardMetric) -> str:
     if given is None:
         return ""
-    if given.cannot_judge:
-        return gettext("cannot judge")
-    return value_text(given, Scale(ScaleKind(metric.kind), metric.low, metric.high, metric.labels))
+    return gettext("cannot judge") if given.cannot_judge else value_text(given, scale_of(metric))
 
 
-@lru_cache(maxsize=64)
-def _guideline(raw: str) -> Text:
-    return text(raw)
+_guideline = lru_cache(maxsize=64)(render)
 
 
 @lru_cache(maxsize=256)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 from django.utils import timezone
 from django.utils.formats import date_format, time_format
 from django.utils.translation import get_language, gettext
 
+from evaluation.core.registry import Scale
 from evaluation.core.roles import Action, Role, allowed
 from evaluation.models import Run
 from evaluation.runs.progress import Calls, Progress, Spending
@@ -20,19 +22,18 @@ from review.evidence.answers import RunAnswer
 from review.plans.ahead import ReviewPlan, guess_note, plan_sentence
 from review.reports.entries import Entry, Output
 from review.reports.exporting import REPORT_EXPORTS
-from review.reports.report import Report, RunHeader
+from review.reports.lines import Disagreement
+from review.reports.report import Report
 from review.reports.sections import ANSWERS, RUN, ToldAnswer
 from review.web.pages.categories import CategoryCard, ProfileCard, category_card, profile_card
 from review.web.pages.figures import (
-    AnswerLink,
-    DisagreementLink,
     MetricTable,
     OverallCard,
-    disagreement_links,
     facts,
+    furthest_apart,
     metric_table,
     overall_card,
-    worst_links,
+    worst_answers,
 )
 from review.web.pages.judges import Fact, TrustCard, judge_title, provenance_facts, saving, trust_card
 from review.web.pages.run_list import StateChip, state_chip
@@ -120,8 +121,7 @@ def _pace(pace: float) -> str:
     return gettext("%(count)s a minute") % {"count": numbers.plain(pace * 60, 0 if pace * 60 >= 10 else 1)}
 
 
-@dataclass(frozen=True, slots=True)
-class RunActions:
+class RunActions(NamedTuple):
     """The buttons that make sense for this person and state."""
 
     start: bool
@@ -134,18 +134,16 @@ class RunActions:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Everything that ``review/run.html`` shows. ``header`` names the run; while it is not complete it has no score to
-    show, and ``reason`` says why. ``advice`` is what a person has to do before it can go on, ``doubts`` what makes its
-    judge less to be trusted, ``removed`` the answers that count nowhere any more."""
+    """Everything that ``review/run.html`` shows. While the run is not complete it has no score to show, and ``reason``
+    says why. ``advice`` is what a person has to do before it can go on, ``doubts`` what makes its judge less to be
+    trusted."""
 
-    header: RunHeader
+    report: Report
     chip: StateChip
     reason: str
     advice: str
     doubts: tuple[str, ...]
-    removed: tuple[RunAnswer, ...]
     judges: tuple[str, ...]
-    reviewed_answers: int
     run_facts: tuple[tuple[str, str], ...]
     actions: RunActions
     progress: ProgressPage | None
@@ -155,8 +153,8 @@ class RunPage:
     metrics: MetricTable
     profile_card: ProfileCard
     worst_columns: tuple[Entry[ToldAnswer], ...]
-    worst: tuple[AnswerLink, ...]
-    disagreements: tuple[DisagreementLink, ...]
+    worst: Sequence[tuple[RunAnswer, Sequence[str]]]
+    disagreements: Sequence[tuple[Disagreement, Scale]]
     facts: tuple[Fact, ...]
     formats: tuple[str, ...]
     plan: str
@@ -165,7 +163,8 @@ class RunPage:
     @property
     def answers_shown(self) -> tuple[int, ...]:
         """The answers of which the page tells what the judge said of them."""
-        return tuple(one.answer_id for one in (*self.worst, *(found.answer for found in self.disagreements)))
+        worst = (answer.answer_id for answer, _said in self.worst)
+        return (*worst, *(found.answer.answer_id for found, _scale in self.disagreements))
 
 
 def run_actions(state: str, roles: Collection[str], *, failed_units: bool) -> RunActions:
@@ -186,35 +185,28 @@ def run_page(
     report: Report, actions: RunActions, progress: ProgressPage | None, plan: ReviewPlan | None = None
 ) -> RunPage:
     """The page of a report; ``progress`` stands on it until the run has ended, ``plan`` says what to review next."""
-    header = report.header
+    header, language = report.header, get_language() or "en"
     primary = [judge for judge in report.provenance.judges if judge.primary]
     return RunPage(
-        header=header,
+        report=report,
         chip=state_chip(header.state),
         reason=explain_reason(header.reason) if header.reason else "",
         advice=advise(header.reason) if header.state == Run.State.PAUSED else "",
         doubts=tuple(explain_doubt(one.code, one.params) for one in report.doubts),
-        removed=report.removed,
         judges=tuple(dict.fromkeys(judge_title(judge) for judge in primary)),
-        reviewed_answers=report.overall.reviewed_answers,
         run_facts=facts(RUN, report),
         actions=actions,
         progress=progress,
-        overall=overall_card(report, _titles(report)),
+        overall=overall_card(report, {line.name: line.title.in_language(language) for line in report.metrics}),
         trust=trust_card(report),
         categories=category_card(report),
         metrics=metric_table(report),
         profile_card=profile_card(report),
         worst_columns=tuple(ANSWERS.entries(Output.PAGE)),
-        worst=worst_links(report),
-        disagreements=disagreement_links(report),
+        worst=worst_answers(report),
+        disagreements=furthest_apart(report),
         facts=provenance_facts(report.provenance),
         formats=tuple(REPORT_EXPORTS.names),
         plan=plan_sentence(plan),
         plan_note=guess_note(plan),
     )
-
-
-def _titles(report: Report) -> dict[str, str]:
-    language = get_language() or "en"
-    return {line.name: line.title.in_language(language) for line in report.metrics}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 from django.http import QueryDict
@@ -16,7 +16,7 @@ from evaluation.models import QuestionSet, Run
 from evaluation.wording import numbers
 from review.charts.axis import Tick
 from review.charts.forest import Drawn, Figure, ForestRow, Shape, forest
-from review.comparisons.summaries import Attention, Headline
+from review.comparisons.summaries import Headline
 
 _LOOK = {
     Run.State.COMPLETED: ("ok", "✓"),
@@ -29,8 +29,7 @@ _LOOK = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StateChip:
+class StateChip(NamedTuple):
     """``look`` is a class of the style sheet, ``sign`` a mark that does not need colour."""
 
     look: str
@@ -49,8 +48,7 @@ LISTED = ("answer_set__question_set", Run.NAMED_BY)  # what rows of runs must co
 KINDS = {"corrected": Shape.CORRECTED, "expert": Shape.EXPERT, "judge": Shape.JUDGE, "plain-mark": Shape.PLAIN}
 
 
-@dataclass(frozen=True, slots=True)
-class RunRow:
+class RunRow(NamedTuple):
     """A run in a list. ``drawn`` is its headline over the list's common axis, ``None`` where there is no figure.
     ``says`` names which score it is."""
 
@@ -66,8 +64,7 @@ class RunRow:
         return self.run.finished_at or self.run.started_at or self.run.created_at
 
 
-@dataclass(frozen=True, slots=True)
-class RunRows:
+class RunRows(NamedTuple):
     """The rows with the ticks of the axis that their headlines share."""
 
     rows: tuple[RunRow, ...]
@@ -130,14 +127,6 @@ def _whole(text: str) -> int:
     return whole_number(text, 11) or 0
 
 
-@dataclass(frozen=True, slots=True)
-class RunListPage:
-    """Runs that match the filters, newest first."""
-
-    runs: RunRows
-    asked: RunFilter
-
-
 def run_rows(runs: Sequence[Run], headlines: Mapping[int, Headline]) -> RunRows:
     """The rows of a list; figures are drawn over 0 to 1, so that rows can be compared by eye."""
     shown = {pk: one for pk, one in headlines.items() if one.value is not None}
@@ -160,27 +149,3 @@ def _says(headline: Headline) -> str:
         "expert": gettext("reviewed"),
         "judge": gettext("judge only"),
     }.get(headline.kind, "")
-
-
-@dataclass(frozen=True, slots=True)
-class HomePage:
-    """The start page. ``runs`` is ``None`` for people who see no runs; ``empty`` where the projects hold nothing yet,
-    ``member`` whether the person has any role at all, ``evaluates`` whether the commands concern them, ``fresh`` where
-    there is no project to bring anything into."""
-
-    needs: Attention
-    runs: RunRows | None
-    member: bool
-    evaluates: bool
-    fresh: bool
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is neither a run nor anything to do."""
-        return not (self.busy or (self.runs and self.runs.rows))
-
-    @property
-    def busy(self) -> bool:
-        """Whether anything needs the person now."""
-        needs = self.needs
-        return bool(needs.queues or needs.others or needs.disputed or needs.drafts or needs.incomplete)

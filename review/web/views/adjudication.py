@@ -21,15 +21,8 @@ from review.decisions.deciding import adjudicate, amend_question, amend_rubric, 
 from review.models import ReviewItem
 from review.queues.access import case_item, cases_for_lead, event_for_lead
 from review.ratings.submitting import metrics_of
-from review.web.forms.rating import Decided, in_words, read_anchors, read_references, read_verdicts
-from review.web.pages.adjudication import (
-    AdjudicationPage,
-    AmendQuestionPage,
-    Entered,
-    case_page,
-    case_rows,
-    rubric_page,
-)
+from review.web.forms.rating import Decided, in_words, read_references, read_verdicts
+from review.web.pages.adjudication import Entered, case_page, case_rows, rubric_lines
 
 NOTHING: Entered = MappingProxyType({})
 
@@ -38,8 +31,7 @@ NOTHING: Entered = MappingProxyType({})
 def adjudication(request: HttpRequest) -> HttpResponse:
     """What waits for a decision, the most pressing first."""
     me = person(request)
-    rows = case_rows(open_cases(cases_for_lead(me)), me)
-    return render(request, "review/adjudication.html", {"page": AdjudicationPage(rows)})
+    return render(request, "review/adjudication.html", {"cases": case_rows(open_cases(cases_for_lead(me)), me)})
 
 
 @signed_in_get
@@ -104,18 +96,19 @@ def question(request: HttpRequest, pk: int) -> HttpResponse:
     """Better words or references for the question, as the next version of its set."""
     item = case_item(request.user, pk)
     asked = item.answer.question
-    if request.method != "POST":
-        stored = asked.read()
-        page = AmendQuestionPage(item, stored.text, (*stored.references, ""))
-        return render(request, "review/amend_question.html", {"page": page})
-    words, references = request.POST.get("question", ""), read_references(request.POST)
-    try:
-        made = amend_question(asked, text=words, references=references, by=person(request))
-    except Refused as refused:
-        page = AmendQuestionPage(item, words, (*references, ""), explain_refusal(refused))
-        return render(request, "review/amend_question.html", {"page": page}, status=409)
-    messages.success(request, explain(made.note))
-    return redirect("adjudication-case", item.pk)
+    stored, error = asked.read(), ""
+    words, references = stored.text, list(stored.references)
+    if request.method == "POST":
+        words, references = request.POST.get("question", ""), read_references(request.POST)
+        try:
+            made = amend_question(asked, text=words, references=references, by=person(request))
+        except Refused as refused:
+            error = explain_refusal(refused)
+        else:
+            messages.success(request, explain(made.note))
+            return redirect("adjudication-case", item.pk)
+    shown = {"item": item, "question": words, "references": [*references, ""], "error": error}
+    return render(request, "review/amend_question.html", shown, status=409 if error else 200)
 
 
 @signed_in_form
@@ -127,19 +120,19 @@ def rubric(request: HttpRequest, pk: int, metric: str) -> HttpResponse:
         raise Http404
     pinned = row.rubric_version
     asked = pinned.rubric.metric(metric)
-    page = rubric_page(item, pinned, asked)
-    if request.method != "POST":
-        return render(request, "review/amend_rubric.html", {"page": page})
-    texts = read_anchors(request.POST, [name for name, _text in page.lines])
-    words = request.POST.get("question", "")
-    try:
-        made = amend_rubric(pinned, metric, question=words, texts=texts, by=person(request))
-    except Refused as refused:
-        page = rubric_page(item, pinned, asked, words, texts, explain_refusal(refused))
-        return render(request, "review/amend_rubric.html", {"page": page}, status=409)
-    if made.created:
-        text = gettext("%(version)s is kept. What was decided before stays as it is.") % {"version": made.version}
-    else:
-        text = gettext("%(version)s has these words already.") % {"version": made.version}
-    messages.success(request, text)
-    return redirect("adjudication-case", item.pk)
+    words, lines, error = asked.question.strip(), rubric_lines(asked), ""
+    if request.method == "POST":
+        words = request.POST.get("question", "")
+        lines = [(name, request.POST.get(f"text:{name}", "")) for name, _text in lines]
+        try:
+            made = amend_rubric(pinned, metric, question=words, texts=dict(lines), by=person(request))
+        except Refused as refused:
+            error = explain_refusal(refused)
+        else:
+            text = gettext("%(version)s has these words already.")
+            if made.created:
+                text = gettext("%(version)s is kept. What was decided before stays as it is.")
+            messages.success(request, text % {"version": made.version})
+            return redirect("adjudication-case", item.pk)
+    shown = {"item": item, "version": pinned, "question": words, "lines": lines, "error": error}
+    return render(request, "review/amend_rubric.html", shown, status=409 if error else 200)

@@ -3,7 +3,7 @@ them, with a preview before it counts."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -27,13 +27,14 @@ from review.evidence.effective import Source, effective_values
 from review.queues.access import answer_to_override
 from review.results.answers import Event, EventKind, Selection, Wanted, history, narrowed, select
 from review.web.forms.queue import ids_of
-from review.web.forms.rating import Decided, read_decision
-from review.web.pages.answer import AnswerFacts, ManyPage, Refusal, answer_page, answer_row, run_answers_page
+from review.web.forms.rating import Decided, finite, read_decision
+from review.web.pages.answer import SOURCES, answer_page, answer_row, choices_of
 from review.web.pages.figures import answer_href
 
 OTHERS_WORDS = {EventKind.INITIAL, EventKind.FINAL, EventKind.FLAG, EventKind.ESCALATE, EventKind.SKIP, EventKind.UNDO}
 LISTED = 50
 EXAMPLES = 10
+NAMES = ("metric", "low", "high", "label", "source", "category", "q")
 
 
 @signed_in_get
@@ -45,29 +46,33 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
 @signed_in_post
 def override_score(request: HttpRequest, pk: int) -> HttpResponse:
     """Put a person's value above everything said before, with a reason."""
-    found = answer_to_override(request.user, pk)
-    decided = read_decision(request.POST)
-    try:
-        override(
-            found, decided.metric, value=decided.value, label=decided.label, reason=decided.reason, by=person(request)
-        )
-    except Refused as refused:
-        return _refused(request, found, decided, refused)
-    messages.success(request, gettext("Your value counts from now on; the others stay in the history."))
-    return redirect(answer_href(found.pk, _run(found, request.POST.get("run", "")).pk))
+
+    def step(found: Answer, one: Decided, by: User) -> None:
+        override(found, one.metric, value=one.value, label=one.label, reason=one.reason, by=by)
+
+    return _decide(request, pk, step, gettext("Your value counts from now on; the others stay in the history."))
 
 
 @signed_in_post
 def revert_score(request: HttpRequest, pk: int) -> HttpResponse:
     """Take back the newest decision that stands."""
-    found = answer_to_override(request.user, pk)
+
+    def step(found: Answer, one: Decided, by: User) -> None:
+        revert(found, one.metric, reason=one.reason, by=by)
+
+    return _decide(request, pk, step, gettext("Taken back; what stood before stands again."))
+
+
+def _decide(request: HttpRequest, pk: int, step: Callable[[Answer, Decided, User], None], done: str) -> HttpResponse:
+    """Do what was decided and go back to the answer, or say on its page why it is refused."""
+    found, run = answer_to_override(request.user, pk), request.POST.get("run", "")
     decided = read_decision(request.POST)
     try:
-        revert(found, decided.metric, reason=decided.reason, by=person(request))
+        step(found, decided, person(request))
     except Refused as refused:
-        return _refused(request, found, decided, refused)
-    messages.success(request, gettext("Taken back; what stood before stands again."))
-    return redirect(answer_href(found.pk, _run(found, request.POST.get("run", "")).pk))
+        return _page(request, found, run, decided, explain_refusal(refused))
+    messages.success(request, done)
+    return redirect(answer_href(found.pk, _run(found, run).pk))
 
 
 def _fetch(request: HttpRequest, pk: int) -> Answer:
@@ -99,21 +104,24 @@ def _over(found: Answer) -> QuerySet[Run]:
 
 
 def _page(
-    request: HttpRequest, found: Answer, wanted: str, refusal: Refusal | None = None, status: int = 200
+    request: HttpRequest, found: Answer, wanted: str, refused: Decided | None = None, error: str = ""
 ) -> HttpResponse:
     me, run = person(request), _run(found, wanted)
     expose(me, found, "answer page")
     may_view = access.may(me, found.answer_set.project_id, Action.VIEW)
-    facts = AnswerFacts(
-        answer=found,
-        run=run,
-        values=effective_values(run, {found.pk}),
-        scores=list(_scores(run, found)),
-        events=_events(me, found, may_view=may_view),
-        other_runs=list(_over(found).exclude(pk=run.pk)[:10]),
+    page = answer_page(
+        found,
+        run,
+        list(_over(found).exclude(pk=run.pk)[:10]),
+        effective_values(run, {found.pk}),
+        list(_scores(run, found)),
+        _events(me, found, may_view=may_view),
+        may_override=may_override(me, found),
+        may_view=may_view,
+        refused=refused,
+        error=error,
     )
-    page = answer_page(facts, may_override=may_override(me, found), may_view=may_view, refusal=refusal)
-    return render(request, "review/answer.html", {"page": page}, status=status)
+    return render(request, "review/answer.html", {"page": page}, status=409 if refused else 200)
 
 
 def _scores(run: Run, found: Answer) -> QuerySet[Score]:
@@ -129,11 +137,6 @@ def _events(me: User, found: Answer, *, may_view: bool) -> list[Event]:
     if may_view:
         return events
     return [event for event in events if event.kind not in OTHERS_WORDS or event.user_id == me.pk]
-
-
-def _refused(request: HttpRequest, found: Answer, decided: Decided, refused: Refused) -> HttpResponse:
-    refusal = Refusal(decided, explain_refusal(refused))
-    return _page(request, found, request.POST.get("run", ""), refusal, status=409)
 
 
 @signed_in_get
@@ -186,40 +189,40 @@ def _preview(request: HttpRequest, run: Run, found: Selection, decided: Decided,
     touched = set(effect.answers)
     examples = [one for one in found.rows if one.answer.answer_id in touched][:EXAMPLES]
     expose_answers(request.user, [one.answer.answer_id for one in examples], "run answers")
-    page = ManyPage(
-        run=run,
-        decided=decided,
-        effect=effect,
-        rows=tuple(answer_row(one, decided.metric) for one in examples),
-        mark=found.mark,
-        chosen=tuple(ticked),
-        query=query_of(request.POST),
-        filters=_filters(request.POST),
-    )
-    return render(request, "review/run_override.html", {"page": page})
+    shown = {
+        "run": run,
+        "decided": decided,
+        "effect": effect,
+        "rows": [answer_row(one, decided.metric) for one in examples],
+        "mark": found.mark,  # of the selection that was seen
+        "chosen": ticked,  # none for all that match
+        "query": query_of(request.POST),
+        "filters": _filters(request.POST),
+    }
+    return render(request, "review/run_override.html", shown)
 
 
 def _list(request: HttpRequest, run: Run, data: QueryDict, error: str = "") -> HttpResponse:
     wanted = wanted_from(data)
     found = select(run, wanted)
-    asked = data.get("page", "1")
-    number = whole_number(asked, 6) or 1
+    number = whole_number(data.get("page", "1"), 6) or 1
     shown = found.rows[(number - 1) * LISTED : number * LISTED]
     more = len(found.rows) > number * LISTED
     expose_answers(request.user, [one.answer.answer_id for one in shown], "run answers")
-    page = run_answers_page(
-        run,
-        found,
-        shown,
-        wanted,
-        may_override=access.may(request.user, run.project_id, Action.OVERRIDE),
-        filters=_filters(data),
-        back=query_of(data, page=str(number - 1)) if number > 1 else "",
-        on=query_of(data, page=str(number + 1)) if more else "",
-        error=error,
-    )
-    status = 409 if error else 200
-    return render(request, "review/run_answers.html", {"page": page}, status=status)
+    page = {
+        "run": run,
+        "found": found,
+        "wanted": wanted,
+        "rows": [answer_row(one, found.metric) for one in shown],
+        "sources": SOURCES.items(),
+        "choices": choices_of(found.metric) if found.metric else (),
+        "may_override": access.may(request.user, run.project_id, Action.OVERRIDE) and found.metric is not None,
+        "filters": _filters(data),
+        "back": query_of(data, page=str(number - 1)) if number > 1 else "",
+        "on": query_of(data, page=str(number + 1)) if more else "",
+        "error": error,
+    }
+    return render(request, "review/run_answers.html", page, status=409 if error else 200)
 
 
 def _filters(data: QueryDict) -> tuple[tuple[str, str], ...]:
@@ -228,16 +231,13 @@ def _filters(data: QueryDict) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in kept.items() if isinstance(value, str) and name != "metric")
 
 
-NAMES = ("metric", "low", "high", "label", "source", "category", "q")
-
-
 def wanted_from(data: QueryDict) -> Wanted:
     """What is asked for; a value that is none is passed over."""
     source = data.get("source", "")
     return Wanted(
         metric=data.get("metric", "")[:100],
-        low=_number(data.get("low", "")),
-        high=_number(data.get("high", "")),
+        low=finite(data.get("low", "")),
+        high=finite(data.get("high", "")),
         label=data.get("label", "")[:200],
         source=source if source in set(Source) else "",
         category=data.get("category", "")[:200],
@@ -251,11 +251,3 @@ def query_of(data: QueryDict, **more: str) -> str:
     kept.update({name: text for name in NAMES if (text := data.get(name, ""))})
     kept.update({name: value for name, value in more.items() if value})
     return f"?{kept.urlencode()}"
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

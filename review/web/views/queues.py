@@ -3,7 +3,9 @@ items one by one, and the questions in doubt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.db.models import Exists, OuterRef, QuerySet
@@ -18,19 +20,19 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, Role
 from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
 from evaluation.runs.exports import download, take_export
+from evaluation.wording import numbers
 from evaluation.wording.messages import explain_refusal
 from review.decisions.cases import open_cases
 from review.evidence.answers import expose_queue
 from review.models import QueueMember, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.models.queues import FIRST_OCCASION
-from review.plans.ahead import Staff, expected_card, goal_rows, goals
+from review.plans.ahead import ExpectedCard, GoalRow, Staff, expected_card, goal_rows, goals
 from review.plans.design import Design, designs, expected_interval, told
 from review.queues.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, queues_of
 from review.queues.directing import extend_all, invite, name_people, reassign, release_all, set_deadline
-from review.queues.making import make_queue, queue_preview
+from review.queues.making import QueuePreview, make_queue, queue_preview
 from review.queues.progress import (
-    OwnProgress,
     doubtful_questions,
     own_progress,
     own_progresses,
@@ -46,22 +48,9 @@ from review.statistics.sampling.member import DrawParams, Strategy
 from review.web.forms.queue import QueueForm, ids_of, moment_of
 from review.web.pages.adjudication import case_rows
 from review.web.pages.judges import strategy_title
-from review.web.pages.queues import (
-    LeadView,
-    NewQueuePage,
-    PreviewCard,
-    QueueItemsPage,
-    QueueListPage,
-    QueuePage,
-    QueuePeoplePage,
-    QueueQuestionsPage,
-    QueueRow,
-    preview_card,
-)
 
 MOST_LISTED = 50
 ITEMS_ON_A_PAGE = 50
-Step = Callable[[ReviewQueue], str]
 
 
 @signed_in_get
@@ -73,18 +62,28 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     members = set(QueueMember.objects.filter(reviewer=me, queue__in=queues).values_list("queue_id", flat=True))
     own = own_progresses([queue for queue in queues if queue.pk in members], me)
     given = ratings_given([queue for queue in queues if queue.project_id in led])
-    rows = [QueueRow(queue, own.get(queue.pk), given.get(queue.pk)) for queue in queues]
-    return render(request, "review/queue_list.html", {"page": QueueListPage(tuple(rows), bool(led))})
+    rows = [
+        (queue, own.get(queue.pk), ratings := given.get(queue.pk), _percent(*ratings or (0, 0))) for queue in queues
+    ]
+    return render(request, "review/queue_list.html", {"rows": rows, "leads": bool(led)})
+
+
+def _percent(given: int, needed: int) -> int:
+    """Ratings given of those needed, 0 to 100."""
+    return min(100, round(100 * given / needed)) if needed else 0
 
 
 @signed_in_get
 def queue(request: HttpRequest, pk: int) -> HttpResponse:
     """A queue: everybody's progress for its leads, the own one for its members."""
-    found = queue_for_reading(request.user, pk)
-    me = person(request)
-    lead = _lead(found, me) if leads(me, found) else None
-    page = QueuePage(found, metrics_of(found), _own(found, me), lead)
-    return render(request, "review/queue.html", {"page": page})
+    found, me = queue_for_reading(request.user, pk), person(request)
+    shown = {
+        "queue": found,
+        "metrics": metrics_of(found),
+        "own": own_progress(found, me) if QueueMember.objects.filter(queue=found, reviewer=me).exists() else None,
+        "lead": _lead(found, me) if leads(me, found) else None,
+    }
+    return render(request, "review/queue.html", shown)
 
 
 @signed_in_post
@@ -101,61 +100,58 @@ def queue_people(request: HttpRequest, pk: int) -> HttpResponse:
     return _people(request, queue_for_lead(request.user, pk))
 
 
-@signed_in_post
-def queue_reassign(request: HttpRequest, pk: int) -> HttpResponse:
+def _step(step: Callable[[HttpRequest, ReviewQueue], str]) -> Callable[[HttpRequest, int], HttpResponse]:
+    """Do a step with a queue and go back to its people, or say on their page why it is refused."""
+
+    @signed_in_post
+    @wraps(step)
+    def done(request: HttpRequest, pk: int) -> HttpResponse:
+        queue = queue_for_lead(request.user, pk)
+        try:
+            said = step(request, queue)
+        except Refused as refused:
+            return _people(request, queue, explain_refusal(refused))
+        messages.success(request, said)
+        return redirect("queue-people", queue.pk)
+
+    return done
+
+
+@_step
+def queue_reassign(request: HttpRequest, queue: ReviewQueue) -> str:
     """Give what a person has not rated yet to another."""
-
-    def step(queue: ReviewQueue) -> str:
-        count = reassign(queue, _named(request, "giver"), _named(request, "taker"), by=person(request)).moved
-        return ngettext("%(count)d answer changed hands.", "%(count)d answers changed hands.", count) % {"count": count}
-
-    return _done(request, pk, step)
+    count = reassign(queue, _named(request, "giver"), _named(request, "taker"), by=person(request)).moved
+    return ngettext("%(count)d answer changed hands.", "%(count)d answers changed hands.", count) % {"count": count}
 
 
-@signed_in_post
-def queue_release(request: HttpRequest, pk: int) -> HttpResponse:
+@_step
+def queue_release(request: HttpRequest, queue: ReviewQueue) -> str:
     """Give back what a person has in hand."""
-
-    def step(queue: ReviewQueue) -> str:
-        count = release_all(queue, _named(request, "giver"), by=person(request))
-        return ngettext("%(count)d answer given back.", "%(count)d answers given back.", count) % {"count": count}
-
-    return _done(request, pk, step)
+    count = release_all(queue, _named(request, "giver"), by=person(request))
+    return ngettext("%(count)d answer given back.", "%(count)d answers given back.", count) % {"count": count}
 
 
-@signed_in_post
-def queue_extend(request: HttpRequest, pk: int) -> HttpResponse:
+@_step
+def queue_extend(request: HttpRequest, queue: ReviewQueue) -> str:
     """Prolong what a person has in hand."""
-
-    def step(queue: ReviewQueue) -> str:
-        count = extend_all(queue, _named(request, "giver"), by=person(request))
-        said = ngettext("%(count)d reservation prolonged.", "%(count)d reservations prolonged.", count)
-        return said % {"count": count}
-
-    return _done(request, pk, step)
+    count = extend_all(queue, _named(request, "giver"), by=person(request))
+    said = ngettext("%(count)d reservation prolonged.", "%(count)d reservations prolonged.", count)
+    return said % {"count": count}
 
 
-@signed_in_post
-def queue_deadline(request: HttpRequest, pk: int) -> HttpResponse:
+@_step
+def queue_deadline(request: HttpRequest, queue: ReviewQueue) -> str:
     """Move the deadline, or take it away."""
-
-    def step(queue: ReviewQueue) -> str:
-        set_deadline(queue, moment_of(request.POST.get("deadline", "")), by=person(request))
-        return gettext("The deadline was changed.")
-
-    return _done(request, pk, step)
+    set_deadline(queue, moment_of(request.POST.get("deadline", "")), by=person(request))
+    return gettext("The deadline was changed.")
 
 
-@signed_in_post
-def queue_invite(request: HttpRequest, pk: int) -> HttpResponse:
+@_step
+def queue_invite(request: HttpRequest, queue: ReviewQueue) -> str:
     """Let more people rate."""
-
-    def step(queue: ReviewQueue) -> str:
-        chosen = list(_newcomers(queue).filter(pk__in=ids_of(request.POST, "people")))
-        invite(queue, chosen, by=person(request))
-        return gettext("They see the queue on their start page from now on.")
-
-    return _done(request, pk, step)
+    chosen = list(_newcomers(queue).filter(pk__in=ids_of(request.POST, "people")))
+    invite(queue, chosen, by=person(request))
+    return gettext("They see the queue on their start page from now on.")
 
 
 @signed_in_form
@@ -180,8 +176,8 @@ def queue_items(request: HttpRequest, pk: int) -> HttpResponse:
 def queue_questions(request: HttpRequest, pk: int) -> HttpResponse:
     """The questions that may be at fault themselves."""
     queue = queue_for_lead(request.user, pk)
-    page = QueueQuestionsPage(queue, doubtful_questions(queue))
-    return render(request, "review/queue/questions.html", {"page": page})
+    shown = {"queue": queue, "rows": doubtful_questions(queue)}
+    return render(request, "review/queue/questions.html", shown)
 
 
 @signed_in_get
@@ -198,35 +194,34 @@ def queue_export(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     return download(made)
 
 
-def _own(found: ReviewQueue, me: User) -> OwnProgress | None:
-    member = QueueMember.objects.filter(queue=found, reviewer=me).exists()
-    return own_progress(found, me) if member else None
-
-
-def _lead(found: ReviewQueue, me: User) -> LeadView:
+def _lead(found: ReviewQueue, me: User) -> dict[str, Any]:
+    """What only leads see of a queue. ``disputes`` wait for a decision; nothing in them tells who said what. ``runs``
+    are key and name of what the answers were drawn from, ``draws`` say how."""
     draws = list(found.draws.select_related(f"run__{Run.NAMED_BY}").order_by("pk"))
-    return LeadView(
-        progress=queue_progress(found),
-        disputes=case_rows(open_cases(cases_for_lead(me).filter(queue=found)), me),
-        runs=tuple(dict.fromkeys((one.run_id, str(one.run)) for one in draws)),
-        draws=tuple(
+    return {
+        "progress": queue_progress(found),
+        "disputes": case_rows(open_cases(cases_for_lead(me).filter(queue=found)), me),
+        "runs": list(dict.fromkeys((one.run_id, str(one.run)) for one in draws)),
+        "draws": [
             gettext("%(strategy)s, seed %(seed)s") % {"strategy": strategy_title(one.strategy), "seed": one.seed}
             for one in draws
-        ),
-    )
+        ],
+    }
 
 
 def _people(request: HttpRequest, queue: ReviewQueue, error: str = "") -> HttpResponse:
+    """The people of a queue in the order of their names and never by a figure: how far and how fast each is (no pace
+    for who has rated nothing), and by name how far they agree."""
     members, pace = queue_progress(queue).reviewers, paces(queue)
     names = {one.reviewer.pk: one.reviewer.known_as for one in members}
-    page = QueuePeoplePage(
-        queue=queue,
-        people=tuple((one, pace.get(one.reviewer.pk)) for one in members),
-        agreement=tuple((names.get(one.reviewer_id, "–"), one) for one in consistency(queue)),
-        newcomers=list(_newcomers(queue)),
-        error=error,
-    )
-    return render(request, "review/queue/people.html", {"page": page}, status=409 if error else 200)
+    shown = {
+        "queue": queue,
+        "people": [(one, pace.get(one.reviewer.pk)) for one in members],
+        "agreement": [(names.get(one.reviewer_id, "–"), one) for one in consistency(queue)],
+        "newcomers": list(_newcomers(queue)),
+        "error": error,
+    }
+    return render(request, "review/queue/people.html", shown, status=409 if error else 200)
 
 
 def _items(request: HttpRequest, queue: ReviewQueue, error: str) -> HttpResponse:
@@ -239,27 +234,16 @@ def _items(request: HttpRequest, queue: ReviewQueue, error: str) -> HttpResponse
     people = rows.prefetch_related("reservations__reviewer", "assignments__reviewer")
     found = list(people[start : start + ITEMS_ON_A_PAGE + 1])
     kept = "&waiting=1" if waiting else ""
-    page = QueueItemsPage(
-        queue=queue,
-        rows=found[:ITEMS_ON_A_PAGE],
-        people=_members(queue),
-        waiting=waiting,
-        back=f"?page={number - 1}{kept}" if number > 1 else "",
-        on=f"?page={number + 1}{kept}" if len(found) > ITEMS_ON_A_PAGE else "",
-        error=error,
-    )
-    return render(request, "review/queue/items.html", {"page": page}, status=409 if error else 200)
-
-
-def _done(request: HttpRequest, pk: int, step: Step) -> HttpResponse:
-    """Do a step and go back to the people, or say on their page why it is refused."""
-    queue = queue_for_lead(request.user, pk)
-    try:
-        said = step(queue)
-    except Refused as refused:
-        return _people(request, queue, explain_refusal(refused))
-    messages.success(request, said)
-    return redirect("queue-people", queue.pk)
+    shown = {
+        "queue": queue,
+        "rows": found[:ITEMS_ON_A_PAGE],
+        "people": _members(queue),
+        "waiting": waiting,  # only those that are for nobody yet
+        "back": f"?page={number - 1}{kept}" if number > 1 else "",
+        "on": f"?page={number + 1}{kept}" if len(found) > ITEMS_ON_A_PAGE else "",
+        "error": error,
+    }
+    return render(request, "review/queue/items.html", shown, status=409 if error else 200)
 
 
 def _members(queue: ReviewQueue) -> list[User]:
@@ -301,7 +285,7 @@ def queue_new(request: HttpRequest) -> HttpResponse:
             messages.success(request, gettext("The queue is open. Its members see it on their start page."))
             return redirect("queue", queue.pk)
     status = 409 if error else (400 if form.errors else 200)
-    return render(request, "review/queue_new.html", {"page": NewQueuePage(run, form, error)}, status=status)
+    return render(request, "review/queue_new.html", {"run": run, "form": form, "error": error}, status=status)
 
 
 @signed_in_get
@@ -309,6 +293,18 @@ def preview(request: HttpRequest) -> HttpResponse:
     """The preview fragment for the form as it stands."""
     run = _run(request)
     return render(request, "review/_queue_preview.html", {"preview": _preview(_form(run, request.GET))})
+
+
+class PreviewCard(NamedTuple):
+    """What the queue would be, in words; ``problem`` instead where it cannot be made like this. ``expected`` is for a
+    single run; ``by_run`` has the half-width for each of several, empty where it cannot be told."""
+
+    problem: str = ""
+    found: QueuePreview | None = None
+    takes: str = ""
+    expected: ExpectedCard | None = None
+    by_run: Sequence[tuple[str, str]] = ()
+    goals: Sequence[GoalRow] = ()
 
 
 def _preview(form: QueueForm) -> PreviewCard:
@@ -328,7 +324,14 @@ def _preview(form: QueueForm) -> PreviewCard:
     ]
     staff = Staff(len(form.people), spec.ratings_each, found.pace)
     alone = goal_rows(goals(planned[form.run.pk], staff, said["width"], said["difference"])) if len(runs) == 1 else ()
-    return preview_card(found, cards, alone)
+    several = len(cards) > 1
+    return PreviewCard(
+        found=found,
+        takes=numbers.about(max(found.seconds_each, 60.0)),
+        expected=None if several else cards[0][1],
+        by_run=[(name, card.half_width if card else "") for name, card in cards] if several else (),
+        goals=alone,
+    )
 
 
 def _told(form: QueueForm, spec: QueueSpec, planned: Mapping[int, Design]) -> dict[int, DrawParams]:

@@ -1,5 +1,5 @@
-"""The reviewer's path: the next item, the item, rating it or putting it down without a rating, and on
-to the next; and the keys of the screen.
+"""The reviewer's path: the next item, the item, rating it or putting it down without a rating, the judge beside it and
+the expert's last word, and on to the next; the person's past ratings, which may be given again; the keys of the screen.
 
 The screen's own script has the next card already; the answer to it tells which one it is and what to say, so that
 nothing is shown that is not held.
@@ -7,7 +7,8 @@ nothing is shown that is not held.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -19,20 +20,42 @@ from django.utils.translation import get_language, gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from evaluation.accounts.access import person, signed_in_form, signed_in_post
+from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.wording.messages import explain_refusal
+from review.evidence.rating_input import Change
 from review.models import Assignment, ReviewQueue
-from review.queues.access import own_assignment, queue_for_rating
+from review.queues.access import own_assignment, own_rated, queue_for_rating
 from review.queues.progress import own_progress, undoable
-from review.ratings.card import DEFAULTS, Card, card, checked_keys
+from review.ratings.card import CODES, DEFAULTS, card, checked_keys
 from review.ratings.leases import assignment_ahead, extend, next_assignment
+from review.ratings.reveals import (
+    adjudicated_metrics,
+    finalise,
+    rate_again,
+    reveal,
+    standing_by_assignment,
+    standing_ratings,
+)
 from review.ratings.submitting import escalate, flag, metrics_of, save_draft, skip, submit, undo
-from review.web.forms.rating import draft_payload, in_words, metrics_in, read_active_ms, read_given
-from review.web.pages.review_card import PassedOnPage, WaitingPage, finished_page, keys_of, keys_page, review_page
-from review.web.views.revealing import show_reveal
+from review.web.forms.rating import (
+    draft_payload,
+    held_fields,
+    in_words,
+    metrics_in,
+    read_active_ms,
+    read_changes,
+    read_given,
+)
+from review.web.pages.reveal import Decided, again_page, past_rating, reveal_page
+from review.web.pages.review_card import chosen_keys, keys_of, own_ratings, review_page
 
 State = Assignment.State
+MOST_LISTED = 50
+SHOWN_IN_PLACE = {
+    *("reason_needed", "unknown_reason", "off_scale", "one_value", "comment_too_long"),
+    *("parts_undecided", "unknown_verdict", "no_parts", "too_many_parts"),
+}
 
 
 @login_required
@@ -45,15 +68,12 @@ def next_item(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         assignment = next_assignment(queue, person(request))
     except Refused as refused:
-        page = WaitingPage(queue, reason=explain_refusal(refused))
-        return render(request, "review/waiting.html", {"page": page})
+        return render(request, "review/waiting.html", {"queue": queue, "reason": explain_refusal(refused)})
     if assignment is not None:
-        shown = card(assignment, get_language() or "en")
-        return _screen(request, shown, queue, draft=dict(shown.draft))
+        return _screen(request, assignment)
     me = person(request)
     own = own_progress(queue, me)
-    page = WaitingPage(queue, own, undo=undoable(queue, me, own))
-    return render(request, "review/waiting.html", {"page": page})
+    return render(request, "review/waiting.html", {"queue": queue, "own": own, "undo": undoable(queue, me, own)})
 
 
 @login_required
@@ -65,9 +85,7 @@ def item_ahead(request: HttpRequest, pk: int) -> HttpResponse:
     following = assignment_ahead(current.item.queue, person(request), current)
     if following is None:
         return HttpResponse(status=204)
-    found = own_assignment(request.user, following.pk, shown=True)
-    shown = card(found, get_language() or "en")
-    return _screen(request, shown, found.item.queue, draft=dict(shown.draft), ahead=True)
+    return _screen(request, own_assignment(request.user, following.pk, shown=True), ahead=True)
 
 
 @login_required
@@ -77,13 +95,13 @@ def item(request: HttpRequest, pk: int) -> HttpResponse:
     """The item as its state asks: to be rated, compared with the judge, or looked back at."""
     assignment = own_assignment(request.user, pk, shown=True)
     if assignment.state in {State.SUBMITTED, State.REVEALED}:
-        return show_reveal(request, assignment)
-    shown = card(assignment, get_language() or "en")
+        return _reveal(request, assignment)
     if assignment.state == State.FINISHED:
-        return render(request, "review/finished.html", {"page": finished_page(shown)})
+        shown = card(assignment, get_language() or "en")
+        return render(request, "review/finished.html", {"card": shown, "ratings": own_ratings(shown)})
     if assignment.state in {State.SKIPPED, State.FLAGGED}:
-        return render(request, "review/passed_on.html", {"page": PassedOnPage(assignment)})
-    return _screen(request, shown, assignment.item.queue, draft=dict(shown.draft))
+        return render(request, "review/passed_on.html", {"assignment": assignment})
+    return _screen(request, assignment)
 
 
 @signed_in_post
@@ -161,18 +179,92 @@ def undo_item(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("review-item", assignment.pk)
 
 
+def _reveal(request: HttpRequest, assignment: Assignment, **held: Any) -> HttpResponse:
+    """The reveal screen, or with what a refused form ``held``; from here on the first rating stands."""
+    me, said = person(request), reveal(assignment)
+    own = own_progress(assignment.item.queue, me)
+    page = reveal_page(card(assignment, get_language() or "en"), said, own, keys_of(me), **held)
+    return render(request, "review/reveal.html", {"page": page}, status=409 if held else 200)
+
+
+@signed_in_post
+def finalise_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Keep or change the rating, then on to the next item."""
+    assignment = own_assignment(request.user, pk)
+    metrics = metrics_of(assignment.item.queue)
+    changes = read_changes(request.POST, metrics, keep=request.POST.get("decision") != "change")
+    try:
+        finalise(assignment, changes, by=person(request), active_ms=read_active_ms(request.POST))
+    except Refused as refused:
+        error = in_words(refused, [row.metric for row in metrics])
+        if refused.code not in SHOWN_IN_PLACE or assignment.revealed_at is None:  # a refusal shows nobody the judge
+            messages.error(request, error)
+            return redirect("review-item", assignment.pk)
+        held = held_fields(request.POST, metrics)
+        return _reveal(request, assignment, entered=held, decided=_parts(changes), error=error)
+    return redirect("review-next", assignment.item.queue_id)
+
+
+@signed_in_get
+def my_ratings(request: HttpRequest) -> HttpResponse:
+    """What I rated last, newest first."""
+    mine = list(own_rated(request.user)[:MOST_LISTED])
+    standing, closed = standing_by_assignment(mine)
+    rows = [
+        past_rating(one, list(standing.get(one.pk, {}).values()), closed.get(one.item.answer_id, ())) for one in mine
+    ]
+    return render(request, "review/my_ratings.html", {"ratings": rows})
+
+
+@signed_in_form
+def rate_item_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """The finished item as a form; what is changed there is stored beside what was said before."""
+    assignment = own_assignment(request.user, pk)
+    if assignment.state != Assignment.State.FINISHED:
+        return redirect("review-item", assignment.pk)
+    if request.method != "POST":
+        return _again(request, assignment)
+    metrics = metrics_of(assignment.item.queue)
+    changes, key = read_changes(request.POST, metrics, keep=False), request.POST.get("form_key", "")
+    looked = read_active_ms(request.POST)
+    try:
+        done = rate_again(assignment, changes, by=person(request), idempotency_key=key, active_ms=looked)
+    except Refused as refused:
+        if refused.code == "queue_closed":
+            messages.error(request, explain_refusal(refused))
+            return redirect("my-ratings")
+        error, entered = in_words(refused, [row.metric for row in metrics]), held_fields(request.POST, metrics)
+        return _again(request, assignment, entered=entered, decided=_parts(changes), form_key=key, error=error)
+    said = gettext("Nothing was changed.")
+    if done.changed:
+        said = gettext("Your new rating counts; the first one is kept.")
+    messages.success(request, said)
+    return redirect("my-ratings")
+
+
+def _again(request: HttpRequest, assignment: Assignment, **held: Any) -> HttpResponse:
+    """The form with what stands, or with what a refused one ``held``."""
+    shown = card(assignment, get_language() or "en")
+    page = again_page(shown, standing_ratings(assignment), adjudicated_metrics(assignment), **held)
+    return render(request, "review/again.html", {"page": page}, status=409 if held else 200)
+
+
+def _parts(changes: Mapping[str, Change]) -> Decided:
+    """The verdicts on parts that a refused form held."""
+    return {name: change.parts for name, change in changes.items() if change.parts}
+
+
 @signed_in_form
 def keys(request: HttpRequest) -> HttpResponse:
     """Choose the keys from a closed list, go back to the usual ones, or switch single keys off."""
     me = person(request)
     if request.method != "POST":
-        return render(request, "review/keys.html", {"page": keys_page(me)})
+        return _keys(request, {})
     wanted = {} if "usual" in request.POST else _chosen(request.POST)
     try:
         me.keymap = checked_keys(wanted)
     except Refused as refused:
-        page = keys_page(me, entered=wanted, error=explain_refusal(refused))
-        return render(request, "review/keys.html", {"page": page}, status=409)
+        return _keys(request, wanted, explain_refusal(refused))
     me.keys_off = "off" in request.POST
     me.save(update_fields=["keymap", "keys_off"])
     messages.success(request, gettext("Your keys are kept."))
@@ -188,6 +280,12 @@ def switch_keys(request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=204)
 
 
+def _keys(request: HttpRequest, entered: dict[str, str], error: str = "") -> HttpResponse:
+    me = person(request)
+    shown = {"rows": chosen_keys(me, entered), "codes": CODES, "off": me.keys_off, "error": error}
+    return render(request, "review/keys.html", shown, status=409 if error else 200)
+
+
 def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> HttpResponse:
     """The screen again with the reason beside the fields and everything that was entered."""
     if refused.code in {"already_rated", "not_held"}:
@@ -196,8 +294,7 @@ def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> 
     metrics = metrics_of(assignment.item.queue)
     return _screen(
         request,
-        card(assignment, get_language() or "en"),
-        assignment.item.queue,
+        assignment,
         draft=draft_payload(request.POST, metrics),
         error=in_words(refused, [row.metric for row in metrics]),
         form_key=request.POST.get("form_key", ""),
@@ -208,22 +305,22 @@ def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> 
 
 def _screen(
     request: HttpRequest,
-    shown: Card,
-    queue: ReviewQueue,
+    assignment: Assignment,
     *,
-    draft: dict[str, object],
+    draft: dict[str, Any] | None = None,
     error: str = "",
     form_key: str = "",
     missing: Collection[str] = (),
     status: int = 200,
     ahead: bool = False,
 ) -> HttpResponse:
-    me = person(request)
+    """The screen of an item, with its stored draft unless another one is given."""
+    me, queue, shown = person(request), assignment.item.queue, card(assignment, get_language() or "en")
     own = own_progress(queue, me)
     page = review_page(
         shown,
         own,
-        draft=draft,
+        draft=shown.draft if draft is None else draft,
         keys=keys_of(me),
         undo=undoable(queue, me, own),
         error=error,

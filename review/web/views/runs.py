@@ -15,6 +15,7 @@ from evaluation.criteria.services import active_in
 from evaluation.models import JudgeVersion, Project, Run
 from evaluation.runs.exports import download, take_export
 from evaluation.runs.progress import calls_of, progress
+from evaluation.wording.markdown import language_of
 from review.comparisons.answers import answer_pairs
 from review.comparisons.summaries import attention, headlines
 from review.comparisons.trend import judge_records, trends_of
@@ -27,11 +28,11 @@ from review.reports.gathering import gather
 from review.reports.report import report_of
 from review.results.run_agreement import By, agreement_if_kept, agreement_of, kept_agreement
 from review.web.pages.agreement import agreement_page, agreement_pictures
-from review.web.pages.agreement_plots import trend_page
-from review.web.pages.comparison import compare_answers_page, compare_page
-from review.web.pages.judges import judge_page, judges_page
+from review.web.pages.agreement_plots import trend_lines
+from review.web.pages.comparison import compare_page
+from review.web.pages.judges import attacks_of, criterion_line, judge_card
 from review.web.pages.run import progress_page, run_actions, run_page
-from review.web.pages.run_list import LISTED, HomePage, RunFilter, RunListPage, run_rows
+from review.web.pages.run_list import LISTED, RunFilter, run_rows
 
 NEWEST = 6
 
@@ -46,9 +47,16 @@ def home(request: HttpRequest) -> HttpResponse:
         rows = access.visible(Run.objects.select_related(*LISTED), me).order_by("-pk")[:NEWEST]
         runs = run_rows(list(rows), headlines(list(rows)))
     fresh = me.is_superuser and not (runs and runs.rows) and not Project.objects.exists()
-    evaluates = allowed(roles, Action.EVALUATE)
-    page = HomePage(attention(me), runs, member=bool(roles), evaluates=evaluates, fresh=fresh)
-    return render(request, "review/home.html", {"page": page})
+    needs = attention(me)
+    shown = {
+        "needs": needs,
+        "busy": bool(needs.queues or needs.others or needs.disputed or needs.drafts or needs.incomplete),
+        "runs": runs,  # none for people who see no runs
+        "member": bool(roles),
+        "evaluates": allowed(roles, Action.EVALUATE),  # whether the commands concern the person
+        "fresh": fresh,  # there is no project to bring anything into
+    }
+    return render(request, "review/home.html", shown)
 
 
 MOST_COMPARED = 10
@@ -60,8 +68,8 @@ def run_list(request: HttpRequest) -> HttpResponse:
     """The runs of the person's projects, filtered."""
     visible = access.visible(Run.objects.select_related(*LISTED), request.user)
     asked = RunFilter(request.GET, visible)
-    page = RunListPage(run_rows(asked.rows, headlines(asked.rows)), asked)
-    return render(request, "review/run_list.html", {"page": page})
+    shown = {"runs": run_rows(asked.rows, headlines(asked.rows)), "asked": asked}
+    return render(request, "review/run_list.html", shown)
 
 
 @signed_in_get
@@ -124,7 +132,7 @@ def run_agreement_intervals(request: HttpRequest, pk: int) -> HttpResponse:
 def run_agreement_over_time(request: HttpRequest, pk: int) -> HttpResponse:
     """The agreement of earlier runs over the same question set."""
     found = access.fetch(Run.objects.select_related("answer_set__question_set"), request.user, Action.VIEW, pk)
-    return render(request, "review/agreement/_over_time.html", {"page": trend_page(trends_of(found))})
+    return render(request, "review/agreement/_over_time.html", {"lines": trend_lines(trends_of(found))})
 
 
 @signed_in_get
@@ -148,7 +156,9 @@ def run_compare_answers(request: HttpRequest) -> HttpResponse:
     if not pairs:
         raise Http404
     expose_answers(request.user, [one.answer_id for pair in pairs for one in (pair.ours, pair.baseline)], "comparison")
-    return render(request, "review/compare_answers.html", {"page": compare_answers_page(ours, baseline, pairs)})
+    told = [(pair, language_of("".join(stretch.text for stretch in pair.stretches))) for pair in pairs]
+    shown = {"ours": ours, "baseline": baseline, "first": pairs[0].ours, "pairs": told}
+    return render(request, "review/compare_answers.html", shown)
 
 
 def _compared(request: HttpRequest) -> list[Run]:
@@ -184,8 +194,13 @@ def judge_list(request: HttpRequest) -> HttpResponse:
     found = list(rows[at * PER_PAGE : (at + 1) * PER_PAGE + 1])
     newer = f"?page={at - 1}" if at else ""
     older = f"?page={at + 1}" if len(found) > PER_PAGE else ""
-    page = judges_page(judge_records(found[:PER_PAGE]), active_in(projects), newer=newer, older=older)
-    return render(request, "review/judges.html", {"page": page})
+    shown = {
+        "judges": [judge_card(one) for one in judge_records(found[:PER_PAGE])],
+        "criteria": [criterion_line(event) for event in active_in(projects)],
+        "newer": newer,
+        "older": older,
+    }
+    return render(request, "review/judges.html", shown)
 
 
 @signed_in_get
@@ -196,7 +211,13 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
     others = JudgeVersion.objects.filter(project=found.project_id, name=found.name).exclude(pk=pk).order_by("-version")
     versions = [(other, f"v{version}") for other, version in others.values_list("pk", "version")]
     (record,) = judge_records([found])
-    return render(request, "review/judge.html", {"page": judge_page(record, versions)})
+    shown = {
+        "card": judge_card(record),
+        "parameters": [(name, str(value)) for name, value in sorted(found.params.items())],
+        "versions": versions,
+        "attacks": attacks_of(found),
+    }
+    return render(request, "review/judge.html", shown)
 
 
 def _page(request: HttpRequest) -> int:

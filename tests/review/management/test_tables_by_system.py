@@ -73,12 +73,12 @@ def test_the_page_shows_them_by_category_and_system(runs: list[Run]) -> None:
     with translation.override("en"):
         card = systems_card([make_report(run) for run in runs], {run.pk: str(run) for run in runs})
     (classes,) = card.classes
-    cells = [[cell.count for cell in line.cells] for line in classes.lines]
+    cells = [[cell.answers for cell in line.cells] for line in classes.lines]
     # all questions of either system, then single_hop (2 questions), negative (1), aggregation (1)
     assert cells[:2] == [[2, 1, 1], [1, 3, 0]]
     by_category = {category_name(line.category): 0 for line in classes.lines}
     for line in classes.lines:
-        by_category[category_name(line.category)] += sum(cell.count for cell in line.cells)
+        by_category[category_name(line.category)] += sum(cell.answers for cell in line.cells)
     assert by_category == {"": 8, "one fact": 4, "negative question": 2, "gathered facts": 2}
     assert len({line.system for line in classes.lines}) == 2
     assert [plain(row.mean) for _system, row in card.spread[:2]] == ["50.00", "100.00"]
