@@ -176,7 +176,7 @@ API = {
     ("POST", "api-item-extend"): HOLDS,
     ("GET", "api-pairs-list"): LOGGED_IN,
     ("POST", "api-pairs-list"): LEADS,
-    ("GET", "api-pairs"): SEES_QUEUE,
+    ("GET", "api-pairs-detail"): SEES_QUEUE,
     ("GET", "api-pairs-next"): RATES_PAIRS,
     ("POST", "api-pairs-prefer"): RATES_PAIRS,
     ("GET", "api-pairs-figures"): LEADS_QUEUE,

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.routers import SimpleRouter
 
 from evaluation.accounts import access
 from evaluation.accounts.access import LARGEST_ID
-from evaluation.api.endpoints import Endpoint, StrictSerializer, person
+from evaluation.api.endpoints import StrictSerializer, ViewSet, part, person, verb, written_by
 from evaluation.api.requests import Pages
 from evaluation.core.roles import Action
 from evaluation.models import Run
@@ -33,12 +35,13 @@ from review.extras.pairs.making import (
     make_pairs,
     pair_set_for,
     pair_set_for_lead,
+    pair_set_to_rate,
     pair_sets_of,
     prefer,
     reopen_pairs,
 )
 from review.extras.pairs.views import LARGEST, LONGEST_NAME
-from review.models import Pair, PairSet
+from review.models import PairSet
 from review.statistics.agreement.bootstrap import Resampling
 
 
@@ -118,20 +121,24 @@ class PairCardShown(serializers.Serializer[Any]):
     pairs = serializers.IntegerField()
 
 
-class PairSetListView(Endpoint):
-    """The comparisons the caller leads or is named in."""
+class PairExportQuery(StrictSerializer):
+    """The format of the file."""
 
-    serializer_class = PairSetBody
-    pagination_class: Any = Pages
+    format = serializers.ChoiceField(choices=PAIR_EXPORTS.names, required=False, default="jsonl")
 
-    @extend_schema(responses=PairSetShown(many=True))
-    def get(self, request: Request) -> Response:
+
+class PairSetViewSet(ViewSet):
+    """The comparisons the caller leads or is named in; runs and people only for a lead who does not rate in one."""
+
+    pagination_class = Pages
+
+    @written_by(PairSetShown, paged=True)
+    def list(self, request: Request) -> QuerySet[PairSet]:
         """One page, newest first."""
-        page = self.paginate_queryset(pair_sets_of(request.user))
-        return self.get_paginated_response(PairSetShown(page, many=True).data)
+        return pair_sets_of(request.user)
 
-    @extend_schema(responses={201: LedPairSetShown})
-    def post(self, request: Request) -> Response:
+    @written_by(LedPairSetShown, status=201, body=PairSetBody)
+    def create(self, request: Request) -> PairSet:
         """Draw questions that both runs answered and pair their answers."""
         body = self.body()
         one, other = (
@@ -139,87 +146,43 @@ class PairSetListView(Endpoint):
             for name in ("run_a", "run_b")
         )
         people = people_named(body.pop("reviewers"), one.project_id)
-        made = make_pairs(one, other, reviewers=people, by=person(request), **body)
-        return Response(LedPairSetShown(made).data, status=201)
+        return make_pairs(one, other, reviewers=people, by=person(request), **body)
 
-
-class PairSetView(Endpoint):
-    """A comparison; runs and people only for a lead who does not rate in it."""
-
-    serializer_class = StrictSerializer
-
-    @extend_schema(responses=LedPairSetShown)
-    def get(self, request: Request, pk: int) -> Response:
+    @written_by(LedPairSetShown)
+    def retrieve(self, request: Request, pk: int) -> PairSet | Response:
         """The comparison."""
         found = pair_set_for(request.user, pk)
         rates = found.members.filter(reviewer=person(request)).exists()
-        shown = LedPairSetShown if leads_pairs(request.user, found) and not rates else PairSetShown
-        return Response(shown(found).data)
+        return found if leads_pairs(request.user, found) and not rates else Response(PairSetShown(found).data)
 
-
-class NextPairView(Endpoint):
-    """The pair to compare now."""
-
-    serializer_class = StrictSerializer
-    query = ("pair",)
-
-    @extend_schema(parameters=[PairQuery], responses={200: PairCardShown, 204: None})
-    def get(self, request: Request, pk: int) -> Response:
+    @part(PairCardShown, query=PairQuery, others={204: None})
+    def next(self, request: Request, pk: int) -> Card | None:
         """The card; 204 when the caller has rated all."""
-        found, asked = _to_rate(request, pk), PairQuery(data=request.query_params.dict())
-        asked.is_valid(raise_exception=True)
-        wanted = asked.validated_data["pair"]
+        found, wanted = pair_set_to_rate(request.user, pk), self.asked(request.query_params.dict())["pair"]
         card = card_of(found, person(request), wanted)
         if card is None and wanted:
             raise Http404
-        return Response(status=204) if card is None else Response(PairCardShown(card).data)
+        return card
 
-
-class PreferView(Endpoint):
-    """Say which side is better, or change one's mind."""
-
-    serializer_class = PreferBody
-
-    @extend_schema(responses=PairCardShown)
-    def post(self, request: Request, pk: int) -> Response:
+    @verb(pair_set_to_rate, PairCardShown, body=PreferBody)
+    def prefer(self, found: PairSet, body: dict[str, Any]) -> Card | None:
         """Store the preference: the pair as it stands now. The same one twice is one decision."""
-        found, body, me = _to_rate(request, pk), self.body(), person(request)
-        pair = found.pairs.filter(pk=body["pair"]).first()
+        me, pair = person(self.request), found.pairs.filter(pk=body.pop("pair")).first()
         if pair is None:
             raise Http404
-        prefer(found, pair, me, body["value"], reason=body["reason"], seconds=body["seconds"])
-        return Response(PairCardShown(_card(found, pair, request)).data)
-
-
-class PairFiguresView(Endpoint):
-    """What people and judges prefer, and how far each judge agrees with the people and, over both orders, itself."""
-
-    serializer_class = StrictSerializer
-    query = ("seed", "resamples")
+        prefer(found, pair, me, **body)
+        return card_of(found, me, pair.pk)
 
     @extend_schema(parameters=[PairFiguresQuery], responses={200: OpenApiTypes.OBJECT, 429: TOO_OFTEN})
-    def get(self, request: Request, pk: int) -> Response:
+    @action(detail=True, pagination_class=None, query=("seed", "resamples"))
+    def figures(self, request: Request, pk: int) -> Response:
         """By metric, as the ``pairs`` command prints it. A lead who rates too has to rate all pairs first."""
         found, asked = pair_set_for_lead(request.user, pk), PairFiguresQuery(data=request.query_params.dict())
         asked.is_valid(raise_exception=True)
-        resamples, seed = asked.validated_data["resamples"], asked.validated_data["seed"]
-        resampling = Resampling(resamples=resamples, seed=seed) if resamples else None
+        resampling = Resampling(**asked.validated_data) if asked.validated_data["resamples"] else None
         take_figures(person(request))
         figures = figures_for(found, person(request), resampling=resampling)
         return Response({name: one.to_dict() for name, one in figures.items()})
-
-
-class PairExportQuery(StrictSerializer):
-    """The format of the file."""
-
-    format = serializers.ChoiceField(choices=PAIR_EXPORTS.names, required=False, default="jsonl")
-
-
-class PairExportView(Endpoint):
-    """The preferences of a comparison as a file."""
-
-    serializer_class = StrictSerializer
-    query = ("format",)
 
     @extend_schema(
         parameters=[PairExportQuery],
@@ -229,55 +192,26 @@ class PairExportView(Endpoint):
             429: TOO_OFTEN,
         },
     )
-    def get(self, request: Request, pk: int) -> StreamingHttpResponse:
+    @action(detail=True, pagination_class=None, query=("format",))
+    def export(self, request: Request, pk: int) -> StreamingHttpResponse:
         """One row for each preference that counts. A lead who rates too has to rate all pairs first."""
         found, asked = pair_set_for_lead(request.user, pk), PairExportQuery(data=request.query_params.dict())
         asked.is_valid(raise_exception=True)
         refuse_early(found, person(request))
         take_export(person(request))
-        made = export_pairs(found, asked.validated_data["format"])
-        return download(made)
+        return download(export_pairs(found, asked.validated_data["format"]))
 
-
-class ClosePairsView(Endpoint):
-    """Take no further preferences."""
-
-    serializer_class = StrictSerializer
-
-    @extend_schema(responses={204: None})
-    def post(self, request: Request, pk: int) -> Response:
+    @verb(pair_set_for_lead)
+    def close(self, found: PairSet) -> None:
         """Close."""
-        found, _ = pair_set_for_lead(request.user, pk), self.body()
-        close_pairs(found, by=person(request))
-        return Response(status=204)
+        close_pairs(found, by=person(self.request))
 
-
-class ReopenPairsView(Endpoint):
-    """Take preferences again."""
-
-    serializer_class = StrictSerializer
-
-    @extend_schema(responses={204: None})
-    def post(self, request: Request, pk: int) -> Response:
+    @verb(pair_set_for_lead)
+    def reopen(self, found: PairSet) -> None:
         """Reopen."""
-        found, _ = pair_set_for_lead(request.user, pk), self.body()
-        reopen_pairs(found, by=person(request))
-        return Response(status=204)
+        reopen_pairs(found, by=person(self.request))
 
 
-def _to_rate(request: Request, pk: int) -> PairSet:
-    """A comparison for those named in it.
-
-    :raises PermissionDenied: for a lead who is not.
-    """
-    found = pair_set_for(request.user, pk)
-    if not found.members.filter(reviewer=person(request)).exists():
-        raise PermissionDenied
-    return found
-
-
-def _card(found: PairSet, pair: Pair, request: Request) -> Card:
-    card = card_of(found, person(request), pair.pk)
-    if card is None:
-        raise Http404
-    return card
+router = SimpleRouter(use_regex_path=False)
+router.register("pair-sets", PairSetViewSet, "api-pairs")
+urlpatterns = router.urls

@@ -76,8 +76,8 @@ def _waiting(found: PairSet, left: int) -> Waiting:
 
 EXTRA = Extra(
     name="pairs",
-    urls="review.extras.pairs.urls",
-    api_urls="review.extras.pairs.api_urls",
+    urls="review.extras.pairs.views",
+    api_urls="review.extras.pairs.api",
     calls=calls_about_pairs,
     waiting=pairs_left,
     demo=compare_side_by_side,
