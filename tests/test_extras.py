@@ -96,7 +96,7 @@ def test_without_an_extra_runs_pages_and_monitoring_work(name: str, without: Wit
     assert run.state == Run.State.COMPLETED
     assert (progress(run).failed, calls_of(run).out) == (0, None)
     assert sweep() == []
-    assert all("heartbeat" in problem for problem in examine().problems)
+    assert all("heartbeat" in problem for problem in examine())
     assert b"concord_calls_total" in exposition([run.project_id])
     client, judge = boss(run.project), run.judges.all()[0].judge_version
     pages = [reverse(page) for page in ("home", "run-list", "queue-list", "judge-list")]

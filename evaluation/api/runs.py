@@ -30,9 +30,9 @@ from evaluation.models import Answer, AnswerSet, Context, Finding, Run, Score
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.making import QuestionFilter, Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.progress import progress
-from evaluation.runs.results import answers_in, primary_pairs, with_scores
+from evaluation.runs.results import primary_pairs, with_scores
 from evaluation.wording.messages import explain_reason
-from evaluation.work.lifecycle import retry_failed
+from evaluation.work.lifecycle import answers_in, retry_failed
 
 
 class ContextSerializer(ModelSerializer[Context]):

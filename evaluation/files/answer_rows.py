@@ -12,7 +12,7 @@ from typing import Any
 from evaluation.core.errors import Problem
 from evaluation.core.samples import VALUE_BOUND, AnswerSpec, ContextSpec
 from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
-from evaluation.files.values import Row, expand_cell, read_text, read_texts, rows_of
+from evaluation.files.values import Field, Row, rows_of
 
 TEXT = ("question", "query", "user_input", "input")  # of a question
 QUESTION_ID = ("question_id", "query_id", "qid", "input_id", "test_case_id")
@@ -24,34 +24,24 @@ RETRIEVED_IDS = ("retrieved_context_ids", "retrieved_chunk_ids")
 SYSTEM_FIELDS = (*ANSWER[1:], *CONTEXTS, *RETRIEVED_IDS, "question_id", "latency_seconds", "confidence", "system")
 
 
-def read_contexts(node: Node, field: str, problems: Problems) -> tuple[ContextSpec, ...] | None:
+def _contexts(field: Field) -> tuple[ContextSpec, ...] | None:
     """The passages in their order; ``[]`` means that nothing was retrieved, ``null`` that the system retrieves
     nothing ever."""
-    expanded = expand_cell(node, field, problems)
-    if expanded.kind is Kind.NULL:
-        return None
-    if expanded.kind is not Kind.LIST:
-        problems.add("not_list", node.line, field, found=expanded.kind.value)
-        return None
-    return tuple(_context(item, f"{field}[{i}]", problems) for i, item in enumerate(expanded.elements))
+    found = field.expanded()
+    return None if found.node.kind is Kind.NULL else tuple(_context(one) for one in found.items())
 
 
-def _context(node: Node, field: str, problems: Problems) -> ContextSpec:
-    if node.kind is not Kind.MAP:
-        text = read_text(node, field, problems)
-        if not text.strip():
-            problems.add("context_empty", node.line, field)
-        return ContextSpec(text)
-    row = Row(node, problems)
-    text_node = row.take("text", "content")
-    text = "" if text_node is None else read_text(text_node, field, problems)
+def _context(field: Field) -> ContextSpec:
+    row = Row(field.node, field.problems)  # of nothing, where it is a text
+    inner = row.take("text", "content")
+    text = (field.at(inner.node) if inner else field).text() if inner or field.node.kind is not Kind.MAP else ""
     chunk_id = row.name("id", "chunk_id", "doc_id")
     if not text.strip() and not chunk_id:
-        problems.add("context_empty", node.line, field)
+        field.note("context_empty")
     return ContextSpec(
         text=text,
         chunk_id=chunk_id,
-        score=row.number("score", -VALUE_BOUND, VALUE_BOUND, f"{field}.score"),
+        score=row.number("score", -VALUE_BOUND, VALUE_BOUND, f"{field.name}."),
         source=row.name("source"),
         metadata=row.rest(),
     )
@@ -127,9 +117,8 @@ def _one_system(rows: Sequence[Row], problems: Problems) -> str:
     """A file makes one answer set, so its rows may name one system at most."""
     systems: dict[str, int] = {}
     for row in rows:
-        node = row.peek("system")
-        if node is not None and node.kind in {Kind.TEXT, Kind.CELL}:
-            systems.setdefault(str(node.value).strip(), row.line)
+        if (name := row.peek_text("system")) is not None:
+            systems.setdefault(name, row.line)
     if len(systems) > 1:
         names = list(systems)
         problems.add("several_systems", systems[names[1]], "system", systems=", ".join(names[:5]))
@@ -143,14 +132,14 @@ def _read(row: Row) -> AnswerRow:
     if not id_ and not question:
         id_ = row.name("id")
     if not id_ and not question and len(row.problems.found) == before:
-        row.problems.add("missing", row.line, "question_id", names="question_id, question")
+        row.note("missing", "question_id", names="question_id, question")
     contexts, retrieved = row.take(*CONTEXTS), row.take(*RETRIEVED_IDS)
     error = row.text("error")
     text = _answer_text(row, bool(error), bool(error) or contexts is not None or retrieved is not None)
     spec = AnswerSpec(
         text=text or "",
-        contexts=None if contexts is None else read_contexts(contexts, "contexts", row.problems),
-        retrieved_ids=None if retrieved is None else read_texts(retrieved, "retrieved_context_ids", row.problems),
+        contexts=_contexts(contexts) if contexts else None,
+        retrieved_ids=retrieved.texts() if retrieved else None,
         latency_seconds=row.number("latency_seconds", 0, LONGEST_LATENCY),
     )
     return AnswerRow(
@@ -170,13 +159,12 @@ def _answer_text(row: Row, failed: bool, may_lack: bool) -> str | None:
     """The answer to the letter, ``None`` where there is none. An empty cell in a table's answer column is an empty
     answer, unless the row has an error."""
     empty_cell = row.named_cell(*ANSWER) and not failed
-    node = row.take(*ANSWER)
-    if node is not None:
-        return read_text(node, "answer", row.problems)
+    if field := row.take(*ANSWER):
+        return field.text()
     if empty_cell:
         return ""
     if not may_lack:
-        row.problems.add("answer_missing", row.line, "answer")
+        row.note("answer_missing", "answer")
     return None
 
 

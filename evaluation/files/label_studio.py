@@ -8,16 +8,16 @@ the reason. Formats: Label Studio's export as JSON, and its labelling configurat
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 from typing import Any
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.registry import Scale, ScaleKind
 from evaluation.files.rating_rows import Origin, Phase, Rater, RatingFile, RatingRow, refuse_duplicates, value_on
 from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
-from evaluation.files.values import read_moment, shown
+from evaluation.files.values import Field, shown
 
 CANNOT_JUDGE = "cannot_judge"
 COMMENT = "comment"
@@ -104,13 +104,14 @@ def read_annotations(
     return RatingFile(tuple(rows), (), {}, (), tuple(problems.remarks), tree.format, tree.encoding)
 
 
-@dataclass(frozen=True, slots=True)
-class _About:
-    question_id: str
-    sample: int
-    blind: bool
-    line: int
-    answer_key: str
+_NOTHING = Node(Kind.NULL, None, 0)
+
+
+def _entry(node: Node, *path: str) -> Node:
+    """What stands there, :data:`_NOTHING` where nothing does."""
+    for name in path:
+        node = node.entries.get(name, _NOTHING)
+    return node
 
 
 @dataclass(slots=True)
@@ -121,45 +122,62 @@ class _Reader:
     cancelled: int = 0
 
     def task(self, node: Node, path: str) -> list[RatingRow]:
-        data = node.entries.get("data")
-        named = data.entries.get("question_id") if data else None
-        question_id = _text(named)
+        question_id, sample = _text(_entry(node, "data", "question_id")), _entry(node, "data", "sample")
         if not question_id:
             self.problems.add("task_without_question", node.line, f"{path}.data.question_id")
             return []
-        sample = data.entries.get("sample") if data else None
-        if sample is not None and (sample.kind is not Kind.INTEGER or sample.value < 0):
+        if sample is not _NOTHING and (sample.kind is not Kind.INTEGER or sample.value < 0):
             self.problems.add("not_integer", sample.line, f"{path}.data.sample", value=shown(sample))
             return []
-        predictions = node.entries.get("predictions")
-        blind = predictions is None or not predictions.elements
-        key = _text(data.entries.get("answer_key")) if data else ""
-        about = _About(question_id, int(sample.value) if sample else 0, blind, node.line, key)
-        annotations = node.entries.get("annotations")
-        if annotations is None or annotations.kind is not Kind.LIST:
-            self.problems.add("not_list", node.line, f"{path}.annotations", found=_kind(annotations))
-            return []
-        places = enumerate(annotations.elements)
-        return [row for place, one in places for row in self.annotation(one, f"{path}.annotations[{place}]", about)]
+        row = partial(
+            RatingRow,
+            question_id=question_id,
+            sample=sample.value or 0,
+            parts=(),
+            metadata={},
+            line=node.line,
+            answer_key=_text(_entry(node, "data", "answer_key")),
+        )
+        blind = not _entry(node, "predictions").elements
+        annotations = enumerate(self._list(node, "annotations", path) or ())
+        return [
+            found for i, one in annotations for found in self.annotation(one, f"{path}.annotations[{i}]", blind, row)
+        ]
 
-    def annotation(self, node: Node, path: str, about: _About) -> list[RatingRow]:
-        if (cancelled := node.entries.get("was_cancelled")) and cancelled.value is True:
+    def annotation(self, node: Node, path: str, blind: bool, row: Callable[..., RatingRow]) -> list[RatingRow]:
+        if _entry(node, "was_cancelled").value is True:
             self.cancelled += 1
             return []
-        author = self._author(node.entries.get("completed_by"), path, node.line)
-        results = node.entries.get("result")
-        if results is None or results.kind is not Kind.LIST:
-            self.problems.add("not_list", node.line, f"{path}.result", found=_kind(results))
+        author = self._author(_entry(node, "completed_by"), path, node.line)
+        results = self._list(node, "result", path)
+        if results is None:
             return []
-        created = node.entries.get("created_at")
-        moment = (
-            None if created is None or created.absent else read_moment(created, f"{path}.created_at", self.problems)
-        )
-        given, comments = self._given(results.elements, f"{path}.result")
-        return [
-            self._row(metric, value, comments.get(metric) or comments.get("", ""), about, author, moment)
-            for metric, value in given.items()
-        ]
+        created = _entry(node, "created_at")
+        moment = None if created.absent else Field(created, f"{path}.created_at", self.problems).moment()
+        origin = Origin(Rater.HUMAN, author, Phase.INITIAL, blind, None, moment)
+        given, comments = self._given(results, f"{path}.result")
+        found = []
+        for metric, value in given.items():
+            comment = comments.get(metric) or comments.get("", "")
+            found.append(
+                row(
+                    metric=metric,
+                    value=value if isinstance(value, float) else None,
+                    label=value if isinstance(value, str) else None,
+                    failure=f"{CANNOT_JUDGE}: {comment}" if value is None else "",
+                    reason=comment,
+                    origin=origin,
+                )
+            )
+        return found
+
+    def _list(self, node: Node, name: str, path: str) -> list[Node] | None:
+        found = node.entries.get(name)
+        if found is not None and found.kind is Kind.LIST:
+            return found.elements
+        kind = "nothing" if found is None else found.kind.value
+        self.problems.add("not_list", node.line, f"{path}.{name}", found=kind)
+        return None
 
     def _given(self, results: Sequence[Node], path: str) -> tuple[dict[str, float | str | None], dict[str, str]]:
         """Metric -> what was given (``None``: cannot judge), and metric -> comment, that of the whole under ``""``."""
@@ -167,7 +185,7 @@ class _Reader:
         comments: dict[str, str] = {}
         for place, result in enumerate(results):
             where = f"{path}[{place}]"
-            name = _text(result.entries.get("from_name"))
+            name = _text(_entry(result, "from_name"))
             metric = name.removesuffix(f"_{COMMENT}") if name.endswith(f"_{COMMENT}") else name
             if name == COMMENT or (metric != name and metric in self.scales):
                 comments["" if name == COMMENT else metric] = _comment(result)
@@ -181,12 +199,11 @@ class _Reader:
         return given, comments
 
     def _value(self, result: Node, metric: str, where: str) -> float | str | None:
-        kind, scale = _text(result.entries.get("type")), self.scales[metric]
-        value = result.entries.get("value")
-        told = value.entries.get(kind) if value else None
-        if kind == "choices" and told is not None and len(told.elements) == 1:
+        kind, scale = _text(_entry(result, "type")), self.scales[metric]
+        told = _entry(result, "value", kind)
+        if kind == "choices" and len(told.elements) == 1:
             told = told.elements[0]
-        elif kind not in {"rating", "number"} or told is None:
+        elif kind not in {"rating", "number"} or told is _NOTHING:
             self.problems.add("result_unreadable", result.line, f"{where}.value", type=kind[:40] or "–")
             return None
         if _text(told) == CANNOT_JUDGE:
@@ -199,8 +216,8 @@ class _Reader:
             self.problems.add("off_scale", result.line, path, value=shown(told), scale=str(scale))
         return found
 
-    def _author(self, node: Node | None, path: str, line: int) -> str:
-        who = plain(node) if node is not None else None
+    def _author(self, node: Node, path: str, line: int) -> str:
+        who = plain(node)
         number, address = (who.get("id"), who.get("email")) if isinstance(who, dict) else (who, None)
         if isinstance(number, str) and not address:
             number, address = None, number
@@ -212,36 +229,11 @@ class _Reader:
                 return self.annotators[str(key)]
         return str(address) if address else f"annotator {number}"
 
-    def _row(
-        self, metric: str, value: float | str | None, comment: str, about: _About, author: str, moment: datetime | None
-    ) -> RatingRow:
-        return RatingRow(
-            question_id=about.question_id,
-            sample=about.sample,
-            metric=metric,
-            value=value if isinstance(value, float) else None,
-            label=value if isinstance(value, str) else None,
-            failure=f"{CANNOT_JUDGE}: {comment}" if value is None else "",
-            reason=comment,
-            parts=(),
-            origin=Origin(Rater.HUMAN, author, Phase.INITIAL, about.blind, None, moment),
-            metadata={},
-            line=about.line,
-            answer_key=about.answer_key,
-        )
 
-
-def _text(node: Node | None) -> str:
-    return "" if node is None or node.kind in {Kind.LIST, Kind.MAP, Kind.NULL} else str(node.value).strip()
+def _text(node: Node) -> str:
+    return "" if node.kind in {Kind.LIST, Kind.MAP, Kind.NULL} else str(node.value).strip()
 
 
 def _comment(result: Node) -> str:
-    value = result.entries.get("value")
-    texts = value.entries.get("text") if value else None
-    if texts is None:
-        return ""
-    return "\n".join(_text(one) for one in texts.elements) if texts.kind is Kind.LIST else _text(texts)
-
-
-def _kind(node: Node | None) -> str:
-    return "nothing" if node is None else node.kind.value
+    texts = _entry(result, "value", "text")
+    return "\n".join(map(_text, texts.elements)) if texts.kind is Kind.LIST else _text(texts)

@@ -15,19 +15,7 @@ from evaluation.core.errors import Problem
 from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
 from evaluation.files.answer_rows import SYSTEM_FIELDS, TEXT
 from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
-from evaluation.files.values import (
-    Row,
-    boolean_of,
-    expand_cell,
-    folded,
-    read_integer,
-    read_keywords,
-    read_name,
-    read_text,
-    read_texts,
-    rows_of,
-    splits_at_bars,
-)
+from evaluation.files.values import Field, Row, boolean_of, folded, rows_of, splits_at_bars
 
 ID = ("id", "query_id", "qid", "input_id")
 REFERENCE = (
@@ -61,19 +49,18 @@ def _fields(row: Row) -> dict[str, Any]:
         "aggregation_type": row.name("aggregation_type"),
         "inference_type": row.name("inference_type"),
         "required_info": row.texts("required_info"),
-        "nuggets": _nuggets(row),
+        "nuggets": tuple(map(_nugget, _items(row, "nuggets"))),
         "ground_truth_chunk_ids": row.texts("ground_truth_chunk_ids", "reference_context_ids"),
         "persona": row.text("persona"),
-        "history": _history(row),
+        "history": tuple(map(_turn, _items(row, "history"))),
         "clarification_ok": row.boolean("clarification_ok", False),
         "tags": row.texts("tags"),
     }
     if (keywords := row.take("expected_keywords")) is not None:
-        fields["keywords"] = read_keywords(keywords, "expected_keywords", row.problems)
+        fields["keywords"] = keywords.keywords()
     hops = row.peek("hops")
     if hops is not None and hops.kind is not Kind.LIST:
-        row.take("hops")
-        fields["hops"] = read_integer(hops, "hops", row.problems, 0, MOST_HOPS)
+        fields["hops"] = row.integer("hops", MOST_HOPS)
     return fields
 
 
@@ -82,82 +69,61 @@ def _check_phrases(row: Row) -> CheckPhrases | None:
     taken = row.take("check_phrases")
     if taken is None:
         return None
-    node = expand_cell(taken, "check_phrases", row.problems)
-    if node.kind is not Kind.MAP:
-        phrases = {"any_of": read_texts(node, "check_phrases", row.problems)}
+    found = taken.expanded()
+    if found.node.kind is not Kind.MAP:
+        phrases = {"any_of": found.texts()}
     else:
-        _refuse_unknown(node, "check_phrases", _PHRASE_KEYS, row)
-        phrases = {
-            key: read_texts(child, f"check_phrases.{key}", row.problems)
-            for key, child in node.entries.items()
-            if key in _PHRASE_KEYS and not child.absent
-        }
+        inside = {key: found.at(node, f".{key}") for key, node in found.node.entries.items() if not node.absent}
+        for key, node in found.node.entries.items():
+            if key not in _PHRASE_KEYS:
+                found.at(node).note("unknown_key", key=key, known=", ".join(_PHRASE_KEYS))
+        phrases = {key: field.texts() for key, field in inside.items() if key in _PHRASE_KEYS}
     return CheckPhrases(**phrases) if any(phrases.values()) else None
 
 
-def _refuse_unknown(node: Node, field: str, known: tuple[str, ...], row: Row) -> None:
-    for key, child in node.entries.items():
-        if key not in known:
-            row.problems.add("unknown_key", child.line, field, key=key, known=", ".join(known))
-
-
-def _items(row: Row, name: str) -> list[Node]:
+def _items(row: Row, name: str) -> list[Field]:
     """The elements of a list field; a single text is a list of one."""
     taken = row.take(name)
     if taken is None:
         return []
-    node = expand_cell(taken, name, row.problems)
-    return node.elements if node.kind in {Kind.LIST, Kind.NULL} else [node]
+    found = taken.expanded()
+    return found.items() if found.node.kind in {Kind.LIST, Kind.NULL} else [found.at(found.node, "[0]")]
 
 
-def _nuggets(row: Row) -> tuple[Nugget, ...]:
-    """Each a name, or ``{name, alternatives, vital}``; ``importance: vital | okay`` says the same as ``vital``."""
-    nuggets = []
-    for i, node in enumerate(_items(row, "nuggets")):
-        place = f"nuggets[{i}]"
-        if node.kind is Kind.MAP:
-            nuggets.append(_nugget(node, place, row))
-        else:
-            nuggets.append(Nugget(name=_required(read_text(node, place, row.problems), node, place, row)))
-    return tuple(nuggets)
-
-
-def _nugget(node: Node, place: str, row: Row) -> Nugget:
-    inner = Row(node, row.problems)
-    name = _required(inner.text("name", "text"), node, place, row)
-    vital_node, importance = inner.take("vital"), inner.name("importance").lower()
+def _nugget(field: Field) -> Nugget:
+    """A name, or ``{name, alternatives, vital}``; ``importance: vital | okay`` says the same as ``vital``."""
+    if field.node.kind is not Kind.MAP:
+        return Nugget(name=_required(field.text(), field))
+    inner = Row(field.node, field.problems)
+    name = _required(inner.text("name", "text"), field)
+    given, importance = inner.take("vital"), inner.name("importance").lower()
     vital = importance != "okay"
-    if vital_node is not None:
-        truth = boolean_of(vital_node)
+    if given:
+        truth = boolean_of(given.node)
         if truth is None:
-            row.problems.add("not_boolean", vital_node.line, f"{place}.vital", value=str(plain(vital_node))[:80])
+            field.at(given.node, ".vital").note("not_boolean", value=str(plain(given.node))[:80])
         vital = bool(truth)
     if importance not in {"", "vital", "okay"}:
-        row.problems.add("unknown_choice", node.line, place, value=importance, known="vital, okay")
+        field.note("unknown_choice", value=importance, known="vital, okay")
     alternatives = inner.texts("alternatives")
     for key in inner.rest():
-        row.problems.add("unknown_key", node.line, place, key=key, known="name, alternatives, vital, importance")
+        field.note("unknown_key", key=key, known="name, alternatives, vital, importance")
     return Nugget(name=name, alternatives=alternatives, vital=vital)
 
 
-def _required(text: str, node: Node, place: str, row: Row) -> str:
+def _required(text: str, field: Field) -> str:
     if not text.strip():
-        row.problems.add("empty_item", node.line, place)
+        field.note("empty_item")
     return text.strip()
 
 
-def _history(row: Row) -> tuple[str, ...]:
-    """Earlier turns: texts, or ``{role, content}`` written as ``role: content``."""
-    turns = []
-    for i, node in enumerate(_items(row, "history")):
-        place = f"history[{i}]"
-        if node.kind is Kind.MAP:
-            inner = Row(node, row.problems)
-            role, content = inner.name("role", "speaker"), inner.text("content", "text")
-            turns.append(_required(f"{role}: {content}" if role and content else content, node, place, row))
-        else:
-            turns.append(_required(read_text(node, place, row.problems), node, place, row))
-    return tuple(turns)
+def _turn(field: Field) -> str:
+    """An earlier turn: a text, or ``{role, content}`` written as ``role: content``."""
+    if field.node.kind is not Kind.MAP:
+        return _required(field.text(), field)
+    inner = Row(field.node, field.problems)
+    role, content = inner.name("role", "speaker"), inner.text("content", "text")
+    return _required(f"{role}: {content}" if role and content else content, field)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +281,7 @@ def _read(place: Placed, row: Row, group_by: str) -> _Read | None:
     given = row.name(*ID)
     difficulty = row.name("difficulty")
     if place.difficulty is not None and not difficulty:
-        difficulty = read_name(place.difficulty, "difficulty", row.problems)
+        difficulty = Field(place.difficulty, "difficulty", row.problems).short_text()
     fields = _fields(row)
     _check_rules(category, fields, row)
     if not text:
@@ -337,7 +303,7 @@ def _category(place: Placed, row: Row) -> str:
     if place.category is None:
         return own or row.name("question_type")
     if own and own != place.category:
-        row.problems.add("category_conflict", row.line, "category", section=place.category, category=own)
+        row.note("category_conflict", "category", section=place.category, category=own)
     return place.category
 
 
@@ -351,15 +317,15 @@ def _group(row: Row, group_by: str) -> str:
     aliases = next((names for names in (ID, TEXT, REFERENCE) if group_by in names), ())
     if len(row.has(*aliases)) > 1:
         row.set_aside(group_by)
-    return node.spelling if node.kind is Kind.INTEGER else read_name(node, group_by, row.problems)
+    return node.spelling if node.kind is Kind.INTEGER else Field(node, group_by, row.problems).short_text()
 
 
 def _check_rules(category: str, fields: Mapping[str, Any], row: Row) -> None:
     check = fields["check"]
     if is_negative(category) and not check:
-        row.problems.add("check_missing", row.line, "check")
+        row.note("check_missing", "check")
     if check == "should_correct_premise" and fields["check_phrases"] is None:
-        row.problems.add("check_phrases_missing", row.line, "check_phrases", check=check)
+        row.note("check_phrases_missing", "check_phrases", check=check)
 
 
 def _refuse_duplicates(read: Sequence[_Read], problems: Problems) -> None:

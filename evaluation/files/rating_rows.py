@@ -16,7 +16,7 @@ from evaluation.core.registry import Scale, ScaleKind
 from evaluation.core.samples import Finding
 from evaluation.files.answer_rows import MOST_SAMPLES, QUESTION_ID, TEXT, list_in
 from evaluation.files.tree import FileTree, Kind, Node, Problems
-from evaluation.files.values import Row, boolean_of, expand_cell, number_of, read_moment, read_text, rows_of, shown
+from evaluation.files.values import Field, Row, boolean_of, number_of, rows_of, shown
 
 
 class Rater(StrEnum):
@@ -55,14 +55,14 @@ def read_origin(row: Row) -> Origin:
     phase = _choice(row, ("phase",), tuple(Phase), Phase.INITIAL)
     probability, created = row.number("probability", 0, 1), row.take("created")
     if probability == 0:
-        row.problems.add("out_of_range", row.line, "probability", value="0", low=0, high=1)
+        row.note("out_of_range", "probability", value="0", low=0, high=1)
     return Origin(
         rater=Rater(rater or Rater.HUMAN),
         author=author,
         phase=Phase(phase or Phase.INITIAL),
         blind=row.boolean("blind", True),
         probability=probability,
-        created=None if created is None else read_moment(created, "created", row.problems),
+        created=created.moment() if created else None,
     )
 
 
@@ -70,12 +70,12 @@ def _choice(row: Row, names: tuple[str, ...], known: tuple[str, ...], default: s
     """One of the known words in any case; empty after its problem was noted."""
     if not row.has(*names):
         if not default:
-            row.problems.add("missing", row.line, names[0], names=", ".join(names))
+            row.note("missing", names[0], names=", ".join(names))
         return default
     word = row.name(*names).lower()
     if word in known:
         return word
-    row.problems.add("unknown_choice", row.line, names[0], value=word, known=", ".join(known))
+    row.note("unknown_choice", names[0], value=word, known=", ".join(known))
     return ""
 
 
@@ -83,17 +83,17 @@ def _choice(row: Row, names: tuple[str, ...], known: tuple[str, ...], default: s
 KNOWN_FAILURES = frozenset({"scale", "parse", "truncated", "refused", "filtered", "timeout", "upstream"})
 
 
-def failure_off_scale(node: Node, scale: Scale, row: Row, rater: Rater) -> str:
+def _off_scale(field: Field, scale: Scale, rater: Rater) -> str:
     """A judge's value off the scale is a failure that is kept; a person's refuses the file."""
     if rater is Rater.HUMAN:
-        row.problems.add("off_scale", node.line, "value", value=shown(node), scale=str(scale))
-    return f"scale: {shown(node)}"
+        field.note("off_scale", value=shown(field.node), scale=str(scale))
+    return f"scale: {shown(field.node)}"
 
 
-def failure_without_value(row: Row, rater: Rater, reason: str) -> str:
+def _without_value(row: Row, rater: Rater, reason: str) -> str:
     """Null needs its reason: the judge failed, or the person could not judge."""
     if not reason:
-        row.problems.add("value_missing", row.line, "value")
+        row.note("value_missing", "value")
     if rater is Rater.HUMAN:
         return f"cannot_judge: {reason}"
     return reason if reason.partition(":")[0].strip() in KNOWN_FAILURES else f"reported: {reason}"
@@ -113,37 +113,36 @@ _KEYS = "kind, text, label, context, start, end, reason"
 _FAR = 10_000_000
 
 
-def read_parts(node: Node, problems: Problems) -> tuple[Finding, ...]:
-    """The parts in their order. Labels of entailment (Entailment, Neutral, Contradiction) become ours."""
-    expanded = expand_cell(node, "parts", problems)
-    if expanded.kind not in {Kind.LIST, Kind.NULL}:
-        problems.add("not_list", node.line, "parts", found=expanded.kind.value)
-    parts = []
-    for i, item in enumerate(expanded.elements):
-        if item.kind is Kind.MAP:
-            parts.append(_part(Row(item, problems), f"parts[{i}]"))
-        else:
-            problems.add("not_mapping", item.line, f"parts[{i}]", found=item.kind.value)
-    return tuple(parts)
-
-
-def _part(row: Row, place: str) -> Finding:
+def _part(field: Field) -> Finding:
+    """A part; labels of entailment (Entailment, Neutral, Contradiction) become ours."""
+    row, place = Row(field.node, field.problems), f"{field.name}."
     kind = row.name("kind").lower()
     if kind not in KINDS:
-        row.problems.add("unknown_choice", row.line, f"{place}.kind", value=kind, known=", ".join(KINDS))
+        row.note("unknown_choice", f"{place}kind", value=kind, known=", ".join(KINDS))
     label = row.name("label").lower()
     if label not in LABELS:
-        row.problems.add("unknown_choice", row.line, f"{place}.label", value=label, known=", ".join(LABELS))
+        row.note("unknown_choice", f"{place}label", value=label, known=", ".join(LABELS))
     text = row.text("text")
-    context, start, end = (row.integer(name, _FAR, f"{place}.{name}") for name in ("context", "start", "end"))
+    context, start, end = (row.integer(name, _FAR, place) for name in ("context", "start", "end"))
     if not text and (kind != "context" or context is None):
-        row.problems.add("missing", row.line, f"{place}.text", names="text")
+        row.note("missing", f"{place}text", names="text")
     if (start is None) != (end is None) or (start is not None and end is not None and start > end):
-        row.problems.add("part_range", row.line, place, start=start, end=end)
+        field.note("part_range", start=start, end=end)
     reason = row.text("reason")
     for key in row.rest():
-        row.problems.add("unknown_key", row.line, place, key=key, known=_KEYS)
+        field.note("unknown_key", key=key, known=_KEYS)
     return Finding(kind, text, LABELS.get(label, ""), context, start, end, reason)
+
+
+def _parts(field: Field) -> tuple[Finding, ...]:
+    """The parts in their order."""
+    parts = []
+    for one in field.expanded().items():
+        if one.node.kind is Kind.MAP:
+            parts.append(_part(one))
+        else:
+            one.note("not_mapping", found=one.node.kind.value)
+    return tuple(parts)
 
 
 def value_on(node: Node, scale: Scale) -> float | str | None:
@@ -223,7 +222,7 @@ def read_pair(row: Row) -> PairRow:
     """One pair; what is missing or off the scale is noted."""
     question_id, question = row.name(*QUESTION_ID), row.text(*TEXT)
     if not question and not question_id:
-        row.problems.add("missing", row.line, "question", names="question, question_id")
+        row.note("missing", "question", names="question, question_id")
     origin, reason = read_origin(row), row.text("reason")
     value, failure = _value(row, origin.rater, reason)
     return PairRow(
@@ -243,33 +242,28 @@ def read_pair(row: Row) -> PairRow:
 
 
 def _value(row: Row, rater: Rater, reason: str) -> tuple[float | None, str]:
-    node = row.take("value")
-    if node is None:
-        return None, failure_without_value(row, rater, reason)
-    scale = PREFERENCE if rater is Rater.HUMAN else OF_JUDGES
-    value = value_on(node, scale)
-    if isinstance(value, float):
-        return value, ""
-    return None, failure_off_scale(node, scale, row, rater)
+    field, scale = row.take("value"), PREFERENCE if rater is Rater.HUMAN else OF_JUDGES
+    if field is None:
+        return None, _without_value(row, rater, reason)
+    value = value_on(field.node, scale)
+    return (value, "") if isinstance(value, float) else (None, _off_scale(field, scale, rater))
 
 
 def _side(row: Row, name: str) -> PairSide:
     """``{system, answer}``, or the answer alone."""
     taken = row.take(name)
     if taken is None:
-        row.problems.add("missing", row.line, name, names=name)
+        row.note("missing", name, names=name)
         return PairSide("", "")
-    node = expand_cell(taken, name, row.problems, split=False)
-    if taken.kind is Kind.CELL and node.kind is not Kind.MAP:
-        node = taken
-    if node.kind is not Kind.MAP:
-        return PairSide("", read_text(node, name, row.problems))
-    inner = Row(node, row.problems)
+    found = taken.expanded(split=False)
+    if found.node.kind is not Kind.MAP:
+        return PairSide("", (taken if taken.node.kind is Kind.CELL else found).text())
+    inner = Row(found.node, row.problems)
     answer = inner.take("answer", "text")
     if answer is None:
-        row.problems.add("missing", node.line, f"{name}.answer", names="answer")
+        inner.note("missing", f"{name}.answer", names="answer")
         return PairSide("", "")
-    return PairSide(inner.name("system"), read_text(answer, f"{name}.answer", row.problems))
+    return PairSide(inner.name("system"), found.at(answer.node, ".answer").text())
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,11 +329,8 @@ def _refuse_unknown_metrics(rows: Sequence[Row], scales: Mapping[str, Scale], pr
     unknown: Counter[str] = Counter()
     first: dict[str, int] = {}
     for row in rows:
-        node = row.peek("metric")
-        if node is None or node.kind not in {Kind.TEXT, Kind.CELL}:
-            continue
-        metric = str(node.value).strip()
-        if metric not in scales:
+        metric = row.peek_text("metric")
+        if metric is not None and metric not in scales:
             unknown[metric] += 1
             first.setdefault(metric, row.line)
     for metric, count in unknown.items():
@@ -349,15 +340,15 @@ def _refuse_unknown_metrics(rows: Sequence[Row], scales: Mapping[str, Scale], pr
 def _read(row: Row, scales: Mapping[str, Scale]) -> RatingRow:
     question_id, metric = row.required_name(*QUESTION_ID), row.required_name("metric")
     origin, reason = read_origin(row), row.text("reason")
-    node, parts_node = row.take("value"), row.take("parts")
-    parts = () if parts_node is None else read_parts(parts_node, row.problems)
+    field, several = row.take("value"), row.take("parts")
+    parts = _parts(several) if several else ()
     value: float | str | None = None
     failure = ""
-    if node is None and not parts:
-        failure = failure_without_value(row, origin.rater, reason)
-    elif node is not None and metric in scales:
-        value = value_on(node, scales[metric])
-        failure = failure_off_scale(node, scales[metric], row, origin.rater) if value is None else ""
+    if field is None and not parts:
+        failure = _without_value(row, origin.rater, reason)
+    elif field and metric in scales:
+        value = value_on(field.node, scales[metric])
+        failure = _off_scale(field, scales[metric], origin.rater) if value is None else ""
     return RatingRow(
         question_id=question_id,
         sample=row.integer("sample", MOST_SAMPLES) or 0,

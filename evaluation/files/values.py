@@ -1,5 +1,5 @@
-"""A node to a typed value, and a row of them. What does not fit is noted with its line and field, and the empty value
-returned. A row finds its fields by name and alias, remembers which were used, and keeps the rest.
+"""A value of a tree to what is meant by it, and a row of them, which finds its fields by name and alias, remembers
+which were used, and keeps the rest.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from evaluation.files.text_trees import JSONSyntax, scan_json
 from evaluation.files.tree import SHORT_TEXT, Kind, Limits, Node, Problems, TreeBuilder, plain
@@ -18,45 +18,143 @@ _JSON_LIST = re.compile(r'\[\s*(?:["\[{\]]|null\b)')
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 _WRITTEN = {Kind.TEXT, Kind.CELL}
+_COLLECTIONS = {Kind.LIST, Kind.MAP}
 _YES = {"true", "yes", "y", "1", "on"}
 _NO = {"false", "no", "n", "0", "off"}
 
 
-def read_text(node: Node, field: str, problems: Problems) -> str:
-    """A text as it stands. A number, a boolean or a date is refused: quoted it would be a text without a doubt."""
-    if node.kind in _WRITTEN:
-        return str(node.value)
-    if node.kind in {Kind.LIST, Kind.MAP}:
-        problems.add("not_text", node.line, field, found=node.kind.value)
-    elif node.kind is not Kind.NULL:
-        code = "format_as_text" if problems.file.lower().endswith(".xlsx") else "quote_value"
-        problems.add(code, node.line, field, value=node.spelling)
-    return ""
+class Field(NamedTuple):
+    """A value under the name by which problems speak of it. What does not fit is noted, and the empty value given."""
 
+    node: Node
+    name: str
+    problems: Problems
 
-def read_name(node: Node, field: str, problems: Problems) -> str:
-    """A short text such as an id or a category, without surrounding white space, at most 200 characters."""
-    name = read_text(node, field, problems).strip()
-    if len(name) > SHORT_TEXT:
-        problems.add("too_long", node.line, field, length=len(name), limit=SHORT_TEXT)
-    return name
+    def note(self, code: str, **params: Any) -> None:
+        """Note a problem of it."""
+        self.problems.add(code, self.node.line, self.name, **params)
 
+    def at(self, node: Node, place: str = "") -> Field:
+        """What stands in its place, or inside it at ``place``."""
+        return Field(node, self.name + place, self.problems)
 
-def expand_cell(node: Node, field: str, problems: Problems, *, split: bool = True) -> Node:
-    """A table's cell as the list it stands for, as JSON or with ``|`` between the items; other nodes unchanged.
+    def text(self) -> str:
+        """A text as it stands. A number, a boolean or a date is refused: quoted it would be a text without a doubt."""
+        node = self.node
+        if node.kind in _WRITTEN:
+            return str(node.value)
+        if node.kind in _COLLECTIONS:
+            self.note("not_text", found=node.kind.value)
+        elif node.kind is not Kind.NULL:
+            code = "format_as_text" if self.problems.file.lower().endswith(".xlsx") else "quote_value"
+            self.note(code, value=node.spelling)
+        return ""
 
-    With ``split`` off, and for a cell with several lines (a Markdown table is full of bars), only JSON makes a list.
-    """
-    if node.kind is not Kind.CELL:
-        return node
-    text = str(node.value).strip()
-    if text == "null":
-        return Node(Kind.NULL, None, node.line)
-    if _JSON_LIST.match(text) or text.startswith("{"):
-        return _cell_json(text, node, field, problems)
-    parts = text.split("|") if split and splits_at_bars(node) else [text]
-    items = [Node(Kind.CELL, part.strip(), node.line, part.strip()) for part in parts if part.strip()]
-    return Node(Kind.LIST, items, node.line)
+    def short_text(self) -> str:
+        """A text such as an id or a category, without surrounding white space, at most 200 characters."""
+        text = self.text().strip()
+        if len(text) > SHORT_TEXT:
+            self.note("too_long", length=len(text), limit=SHORT_TEXT)
+        return text
+
+    def expanded(self, *, split: bool = True) -> Field:
+        """A table's cell as the list it stands for, as JSON or with ``|`` between the items; others unchanged.
+
+        With ``split`` off, and for a cell of several lines (a Markdown table is full of bars), only JSON makes a list.
+        """
+        node = self.node
+        if node.kind is not Kind.CELL:
+            return self
+        text = str(node.value).strip()
+        if text == "null":
+            return self.at(Node(Kind.NULL, None, node.line))
+        if _JSON_LIST.match(text) or text.startswith("{"):
+            return self.at(self._json(text))
+        parts = text.split("|") if split and splits_at_bars(node) else [text]
+        items = [Node(Kind.CELL, part.strip(), node.line, part.strip()) for part in parts if part.strip()]
+        return self.at(Node(Kind.LIST, items, node.line))
+
+    def _json(self, text: str) -> Node:
+        builder, line = TreeBuilder(self.problems, Limits()), self.node.line
+        try:
+            # One line, so that every value inside carries the number of the table's row.
+            scan_json(text.replace("\n", " ").replace("\r", " "), line, builder)
+        except JSONSyntax as error:
+            self.note("cell_json", detail=error.detail)
+            return Node(Kind.NULL, None, line)
+        return builder.root or Node(Kind.NULL, None, line)
+
+    def items(self) -> list[Field]:
+        """The elements of a list; null is an empty one."""
+        if self.node.kind not in {Kind.LIST, Kind.NULL}:
+            self.note("not_list", found=self.node.kind.value)
+        return [self.at(item, f"[{place}]") for place, item in enumerate(self.node.elements)]
+
+    def texts(self) -> tuple[str, ...]:
+        """One text or a list of texts, without surrounding white space; empty ones are left out."""
+        found = self.expanded()
+        several = found.items() if found.node.kind is Kind.LIST else [found]
+        return tuple(filter(None, [one.text().strip() for one in several]))
+
+    def keywords(self) -> tuple[tuple[str, ...], ...]:
+        """Keywords, each a text or a list of alternatives. Whole numbers are taken by their text (``200``), unless
+        their spelling is one that a format would turn into another number (``010``)."""
+        found = self.expanded()
+        if found.node.kind is Kind.TEXT:
+            found = self.at(Node(Kind.LIST, [found.node], found.node.line))
+        keywords = []
+        for one in found.items():
+            alternatives = one.node.elements if one.node.kind is Kind.LIST else [one.node]
+            words = tuple(w.spelling if w.kind is Kind.INTEGER else one.at(w).text().strip() for w in alternatives)
+            if not (words and all(words)):
+                one._note_empty()
+            keywords.append(words)
+        return tuple(keywords)
+
+    def _note_empty(self) -> None:
+        """An empty keyword occurs in every answer; what was already noted for this place is not noted twice."""
+        found = self.problems.found
+        if not found or (found[-1].line, found[-1].field) != (self.node.line, self.name):
+            self.note("empty_item")
+
+    def integer(self, low: int, high: int) -> int | None:
+        """A whole number within the limits, both inclusive."""
+        node = self.node
+        spelling = node.spelling if node.kind is Kind.INTEGER else str(node.value).strip()
+        if node.kind not in {Kind.INTEGER, *_WRITTEN} or not _INTEGER.fullmatch(spelling):
+            self.note("not_integer", value=shown(node))
+        elif not low <= int(spelling) <= high:
+            self.note("out_of_range", value=spelling, low=low, high=high)
+        else:
+            return int(spelling)
+        return None
+
+    def number(self, low: float, high: float) -> float | None:
+        """A finite number within the limits, both inclusive."""
+        number = number_of(self.node)
+        if number is None:
+            self.note("not_number", value=shown(self.node))
+        elif not low <= number <= high:
+            self.note("out_of_range", value=shown(self.node), low=low, high=high)
+            return None
+        return number
+
+    def boolean(self) -> bool:
+        """True or false, in the words of :func:`boolean_of`."""
+        truth = boolean_of(self.node)
+        if truth is None:
+            self.note("not_boolean", value=shown(self.node))
+        return bool(truth)
+
+    def moment(self) -> datetime | None:
+        """A date, or date and time, in ISO 8601; without an offset it stays without one."""
+        if self.node.kind in {Kind.AMBIGUOUS, *_WRITTEN}:
+            try:
+                return datetime.fromisoformat(str(self.node.value).strip())
+            except ValueError:
+                pass
+        self.note("not_a_date", value=shown(self.node))
+        return None
 
 
 def splits_at_bars(node: Node) -> bool:
@@ -65,81 +163,6 @@ def splits_at_bars(node: Node) -> bool:
         return False
     text = str(node.value).strip()
     return "|" in text and "\n" not in text and not _JSON_LIST.match(text) and not text.startswith("{")
-
-
-def _cell_json(text: str, node: Node, field: str, problems: Problems) -> Node:
-    builder = TreeBuilder(problems, Limits())
-    try:
-        # One line, so that every value inside carries the number of the table's row.
-        scan_json(text.replace("\n", " ").replace("\r", " "), node.line, builder)
-    except JSONSyntax as error:
-        problems.add("cell_json", node.line, field, detail=error.detail)
-        return Node(Kind.NULL, None, node.line)
-    return builder.root or Node(Kind.NULL, None, node.line)
-
-
-def read_texts(node: Node, field: str, problems: Problems) -> tuple[str, ...]:
-    """One text or a list of texts, without surrounding white space; empty ones are left out."""
-    node = expand_cell(node, field, problems)
-    if node.kind is not Kind.LIST:
-        texts = [read_text(node, field, problems)]
-    else:
-        texts = [read_text(item, f"{field}[{i}]", problems) for i, item in enumerate(node.elements)]
-    return tuple(stripped for text in texts if (stripped := text.strip()))
-
-
-def read_keywords(node: Node, field: str, problems: Problems) -> tuple[tuple[str, ...], ...]:
-    """Keywords, each a text or a list of alternatives. Whole numbers are taken by their text (``200``), unless their
-    spelling is one that a format would turn into another number (``010``)."""
-    node = expand_cell(node, field, problems)
-    if node.kind is Kind.TEXT:
-        node = Node(Kind.LIST, [node], node.line)
-    if node.kind not in {Kind.LIST, Kind.NULL}:
-        problems.add("not_list", node.line, field, found=node.kind.value)
-    keywords = []
-    for i, item in enumerate(node.elements):
-        place = f"{field}[{i}]"
-        alternatives = item.elements if item.kind is Kind.LIST else [item]
-        words = tuple(_keyword(word, place, problems) for word in alternatives)
-        if not words or not all(words):
-            _note_empty(item, place, problems)
-        keywords.append(words)
-    return tuple(keywords)
-
-
-def _keyword(node: Node, field: str, problems: Problems) -> str:
-    if node.kind is Kind.INTEGER:
-        return node.spelling
-    return read_text(node, field, problems).strip()
-
-
-def _note_empty(node: Node, field: str, problems: Problems) -> None:
-    """An empty keyword occurs in every answer; what was already noted for this place is not noted twice."""
-    if not problems.found or (problems.found[-1].line, problems.found[-1].field) != (node.line, field):
-        problems.add("empty_item", node.line, field)
-
-
-def read_integer(node: Node, field: str, problems: Problems, low: int, high: int) -> int | None:
-    """A whole number within the limits, both inclusive."""
-    spelling = node.spelling if node.kind is Kind.INTEGER else str(node.value).strip()
-    if node.kind not in {Kind.INTEGER, *_WRITTEN} or not _INTEGER.fullmatch(spelling):
-        problems.add("not_integer", node.line, field, value=shown(node))
-        return None
-    if not low <= int(spelling) <= high:
-        problems.add("out_of_range", node.line, field, value=spelling, low=low, high=high)
-        return None
-    return int(spelling)
-
-
-def read_number(node: Node, field: str, problems: Problems, low: float, high: float) -> float | None:
-    """A finite number within the limits, both inclusive."""
-    number = number_of(node)
-    if number is None:
-        problems.add("not_number", node.line, field, value=shown(node))
-    elif not low <= number <= high:
-        problems.add("out_of_range", node.line, field, value=shown(node), low=low, high=high)
-        return None
-    return number
 
 
 def number_of(node: Node) -> float | None:
@@ -162,29 +185,9 @@ def boolean_of(node: Node) -> bool | None:
     return True if word in _YES else False if word in _NO else None
 
 
-def read_boolean(node: Node, field: str, problems: Problems) -> bool:
-    """True or false, in the words of :func:`boolean_of`."""
-    truth = boolean_of(node)
-    if truth is None:
-        problems.add("not_boolean", node.line, field, value=shown(node))
-    return bool(truth)
-
-
-def read_moment(node: Node, field: str, problems: Problems) -> datetime | None:
-    """A date, or date and time, in ISO 8601; without an offset it stays without one."""
-    spelling = str(node.value).strip()
-    if node.kind in {Kind.AMBIGUOUS, *_WRITTEN}:
-        try:
-            return datetime.fromisoformat(spelling)
-        except ValueError:
-            pass
-    problems.add("not_a_date", node.line, field, value=shown(node))
-    return None
-
-
 def shown(node: Node) -> str:
     """The value in a message: its spelling, cut short, or what kind of collection it is."""
-    if node.kind in {Kind.LIST, Kind.MAP}:
+    if node.kind in _COLLECTIONS:
         return node.kind.value
     return (node.spelling or str(node.value))[:80]
 
@@ -209,6 +212,10 @@ class Row:
             else:
                 self._entries[folded(key)] = (key, value)
 
+    def note(self, code: str, field: str = "", **params: Any) -> None:
+        """Note a problem of the row."""
+        self.problems.add(code, self.line, field, **params)
+
     def named_cell(self, *names: str) -> bool:
         """Whether the row is a table's and has one of the columns, be its cell empty."""
         return any(self._entries[name][1].kind is Kind.CELL for name in names if name in self._entries)
@@ -222,18 +229,24 @@ class Row:
         entry = self._entries.get(folded(name))
         return None if entry is None or entry[1].absent else entry[1]
 
-    def take(self, *names: str) -> Node | None:
-        """The value of the field, ``None`` where it is absent. Two names with different values are a problem."""
+    def peek_text(self, name: str) -> str | None:
+        """A text under exactly this name, without surrounding white space, which stays unused."""
+        node = self.peek(name)
+        return str(node.value).strip() if node is not None and node.kind in _WRITTEN else None
+
+    def take(self, *names: str) -> Field | None:
+        """The field, under the first of its names; ``None`` where it is absent. Two names with different values are a
+        problem."""
         if self._entries.keys().isdisjoint(names):
             return None
-        present = self.has(*names)
-        values = [self._entries[name][1] for name in present]
-        for other, value in zip(present[1:], values[1:], strict=True):
-            if plain(value) != plain(values[0]):
-                self.problems.add("alias_twice", value.line, present[0], first=present[0], second=other)
+        present = [(name, self._entries[name][1]) for name in self.has(*names)]
+        for other, value in present[1:]:
+            first, node = present[0]
+            if plain(value) != plain(node):
+                self.problems.add("alias_twice", value.line, first, first=first, second=other)
         for name in names:
             self._entries.pop(name, None)
-        return values[0] if values else None
+        return Field(present[0][1], names[0], self.problems) if present else None
 
     def set_aside(self, name: str) -> None:
         """Treat the field as no name of anything: it goes to the rest."""
@@ -243,13 +256,13 @@ class Row:
 
     def text(self, *names: str) -> str:
         """A text without surrounding white space, empty where it is absent."""
-        node = self.take(*names)
-        return "" if node is None else read_text(node, names[0], self.problems).strip()
+        field = self.take(*names)
+        return field.text().strip() if field else ""
 
     def name(self, *names: str) -> str:
         """A short text, empty where it is absent."""
-        node = self.take(*names)
-        return "" if node is None else read_name(node, names[0], self.problems)
+        field = self.take(*names)
+        return field.short_text() if field else ""
 
     def required_text(self, *names: str) -> str:
         """A text; that it is missing or blank is a problem."""
@@ -263,28 +276,28 @@ class Row:
         before = len(self.problems.found)
         text = read(*names)
         if not text and len(self.problems.found) == before:
-            self.problems.add("missing", self.line, names[0], names=", ".join(names))
+            self.note("missing", names[0], names=", ".join(names))
         return text
 
     def texts(self, *names: str) -> tuple[str, ...]:
         """One text or a list, empty where it is absent."""
-        node = self.take(*names)
-        return () if node is None else read_texts(node, names[0], self.problems)
+        field = self.take(*names)
+        return field.texts() if field else ()
 
-    def integer(self, name: str, high: int, field: str = "") -> int | None:
+    def integer(self, name: str, high: int, place: str = "") -> int | None:
         """A whole number from 0, ``None`` where it is absent."""
-        node = self.take(name)
-        return None if node is None else read_integer(node, field or name, self.problems, 0, high)
+        field = self.take(name)
+        return field._replace(name=place + name).integer(0, high) if field else None
 
-    def number(self, name: str, low: float, high: float, field: str = "") -> float | None:
+    def number(self, name: str, low: float, high: float, place: str = "") -> float | None:
         """A finite number, ``None`` where it is absent."""
-        node = self.take(name)
-        return None if node is None else read_number(node, field or name, self.problems, low, high)
+        field = self.take(name)
+        return field._replace(name=place + name).number(low, high) if field else None
 
     def boolean(self, name: str, default: bool) -> bool:
         """True or false."""
-        node = self.take(name)
-        return default if node is None else read_boolean(node, name, self.problems)
+        field = self.take(name)
+        return field.boolean() if field else default
 
     def rest(self) -> dict[str, Any]:
         """Everything not taken, as plain values without a table's empty cells; a map named ``metadata`` is merged in,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -79,14 +80,11 @@ def difference(old: Sequence[QuestionSpec], new: Sequence[QuestionSpec]) -> Diff
     """Compare two versions by question id. Spellings that differ in Unicode composition only are equal."""
     before = {composed(q.id): q for q in old}
     after = {composed(q.id): q for q in new}
-    changed = []
-    for id_, question in after.items():
-        if id_ in before and (fields := _changes(before[id_], question)):
-            changed.append(Change(question.id, fields))
+    both = {id_: _changes(before[id_], question) for id_, question in after.items() if id_ in before}
     return Difference(
         added=tuple(q.id for id_, q in after.items() if id_ not in before),
         removed=tuple(q.id for id_, q in before.items() if id_ not in after),
-        changed=tuple(changed),
+        changed=tuple(Change(after[id_].id, fields) for id_, fields in both.items() if fields),
     )
 
 
@@ -252,9 +250,6 @@ class Preview:
 
 def preview_file(project: Project, name: str, file: QuestionFile) -> Preview:
     """What importing the file under the name would do; changes nothing."""
-    categories: dict[str, int] = {}
-    for question in file.questions:
-        categories[question.category] = categories.get(question.category, 0) + 1
     newest, selects = newest_version(project, name), version_with(project, name, questions_hash(file.questions))
     changes = None
     if newest and not selects:
@@ -262,7 +257,7 @@ def preview_file(project: Project, name: str, file: QuestionFile) -> Preview:
     return Preview(
         name=name,
         questions=len(file.questions),
-        categories=tuple(categories.items()),
+        categories=tuple(Counter(question.category for question in file.questions).items()),
         metadata_keys=file.metadata_keys,
         remarks=file.remarks,
         first=file.questions[:SHOWN],

@@ -51,15 +51,6 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchedFile:
-    """The rows in the file's order, the ids of questions without any row, and what a person should be told."""
-
-    rows: tuple[Answered, ...]
-    missing: tuple[str, ...]
-    remarks: tuple[Problem, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _Known:
     """The questions of the set, to be found by id and by text, both composed (NFC)."""
 
@@ -77,8 +68,11 @@ class _Known:
         return cls(by_id, by_text)
 
 
-def match_answers(question_set: QuestionSet, file: AnswerFile, file_name: str) -> MatchedFile:
-    """Find the question of every row, by its id, else by its text where only one question has it.
+def _matched(
+    question_set: QuestionSet, file: AnswerFile, file_name: str
+) -> tuple[list[Answered], tuple[str, ...], list[Problem]]:
+    """Find the question of every row, by its id, else by its text where only one question has it: the rows in the
+    file's order, the ids of questions without any, and what a person should be told.
 
     :raises InvalidFile: with every row that names no question, several, or one that another row answered already.
     """
@@ -102,7 +96,7 @@ def match_answers(question_set: QuestionSet, file: AnswerFile, file_name: str) -
         raise InvalidFile(problems)
     there = {found.external_id for found in rows}
     missing = tuple(id_ for _, id_, _ in known.by_id.values() if id_ not in there)
-    return MatchedFile(tuple(rows), missing, tuple(_remarks(rows, missing, known, file_name)))
+    return rows, missing, _remarks(rows, missing, known, file_name)
 
 
 def _resolve(row: AnswerRow, known: _Known, hint: bool) -> Answered | Problem:
@@ -196,28 +190,28 @@ def import_answers(
     :raises InvalidFile: ``question_unknown``, ``question_ambiguous``, ``duplicate_answer``, with their lines.
     """
     shown = display_name(file_name)
-    answered = match_answers(question_set, file, shown)
+    rows, missing, told = _matched(question_set, file, shown)
     with transaction.atomic():
         lock_project(question_set.project_id)
         profile = profile_row(question_set.project, DEFAULT_PROFILE)
         version = recorded_version(question_set.project, clean_name(system or file.system), by)
-        answers = _existing(question_set, version, answered.rows, k)
+        answers = _existing(question_set, version, rows, k)
         created = answers is None
         if answers is None:
             sha256 = hashlib.sha256(data).hexdigest()
             source = {"source": shown, "file_sha256": sha256}
-            answers = _store(question_set, version, answered.rows, k=k, created_by=by, **source)
+            answers = _store(question_set, version, rows, k=k, created_by=by, **source)
             audit.record(by, "answer_set.imported", answers, hash=answers.content_hash, sha256=sha256)
         run = None if created else _rules_run(answers, profile)
         if run is None:
             run = prepare_run(answers, profile, judge=None, name=name, by=by)
         start(run, by)
-    remarks = [*file.remarks, *answered.remarks]
+    remarks = [*file.remarks, *told]
     if file.system and composed(file.system) != version.system.name:  # allowed, but said
         remarks.append(Problem("system_differs", params={"given": version.system.name, "file_says": file.system}))
     if not created:
         remarks.append(Problem("answers_unchanged", shown, params={"answers": answers.pk, "run": run.pk}))
-    return ImportedAnswers(run, created, answered.missing, tuple(remarks))
+    return ImportedAnswers(run, created, missing, tuple(remarks))
 
 
 def recorded_version(project: Project, system: str, by: User | None) -> SystemVersion:

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from evaluation.accounts import audit
@@ -181,15 +182,14 @@ def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run
     if time.monotonic() < deadline and retry_on_db_error(partial(_has_embeddings, run)):
         _embed(run, deadline)
     retry_on_db_error(lambda: settle(run))
-    if run.state == Run.State.RUNNING and retry_on_db_error(lambda: claimable_now(run_id)):
+    if run.state == Run.State.RUNNING and retry_on_db_error(lambda: _claimable(run).exclude(units.resting()).exists()):
         retry_on_db_error(lambda: dispatch.ring(run_id))
     return run
 
 
-def claimable_now(run_id: int) -> bool:
-    """Whether a running run has a unit that could be claimed and worked on at this moment."""
-    mine = WorkUnit.objects.filter(units.claimable(), run_id=run_id, run__state=Run.State.RUNNING)
-    return mine.exclude(units.resting()).exists()
+def _claimable(run: Run, **which: Any) -> QuerySet[WorkUnit]:
+    """The units of a running run that could be claimed, those of a resting endpoint included."""
+    return WorkUnit.objects.filter(units.claimable(), run_id=run.pk, run__state=Run.State.RUNNING, **which)
 
 
 def _rules_once(run: Run) -> int:
@@ -213,17 +213,14 @@ def _judges(run: Run, *, by_model: bool) -> list[list[RunJudge]]:
 
 
 def _has_work(run: Run, judges: Sequence[RunJudge]) -> bool:
-    mine = WorkUnit.objects.filter(units.claimable(), run_id=run.pk, run_judge__in=judges, run__state=Run.State.RUNNING)
-    if mine.exclude(units.resting()).exists():
+    if _claimable(run, run_judge__in=judges).exclude(units.resting()).exists():
         return True
     batches = batch_hooks()
     return batches is not None and batches.has_due(run, judges[0].judge_version)
 
 
 def _has_embeddings(run: Run) -> bool:
-    return WorkUnit.objects.filter(
-        units.claimable(), run_id=run.pk, kind=WorkUnit.Kind.EMBED, run__state=Run.State.RUNNING
-    ).exists()
+    return _claimable(run, kind=WorkUnit.Kind.EMBED).exists()
 
 
 def _embed(run: Run, deadline: float) -> None:

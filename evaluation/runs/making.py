@@ -39,37 +39,21 @@ from evaluation.work.plugins import require
 FULL_RAG = "full_rag"
 
 
-def metrics_of(profile: ProfileVersion, also: Collection[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The rule metrics and the built-in judge metrics of the profile and of the names beside it."""
-    rules = {m.spec.name for m in RULE_METRICS}
-    judged = {s.name for s in judge_metrics()}
-    names = tuple(dict.fromkeys([*ProfileSpec.model_validate(profile.spec).metrics, *also]))
-    return tuple(n for n in names if n in rules), tuple(n for n in names if n in judged)
-
-
-def embedding_metrics_of(profile: ProfileVersion, also: Collection[str] = ()) -> tuple[str, ...]:
-    """The metrics of the profile and of the names beside it that need embeddings and no judge."""
-    names = dict.fromkeys([*ProfileSpec.model_validate(profile.spec).metrics, *also])
-    return tuple(name for name in names if name in EMBEDDING_NAMES)
-
-
-def criteria_of(profile: ProfileVersion, also: Collection[str] = ()) -> tuple[CriterionEvent, ...]:
-    """The custom criteria of the profile and of the names beside it, in the versions that are in force.
+def _criteria(project_id: int, spec: ProfileSpec, names: Collection[str]) -> list[CriterionEvent]:
+    """The custom criteria among the names, in the versions that are in force.
 
     :raises Refused: ``criterion_not_active`` where one is not in force, ``criterion_not_weighable`` where the profile
         gives a weight to classes or to a criterion of which less is better.
     """
-    spec = ProfileSpec.model_validate(profile.spec)
-    names = dict.fromkeys([*spec.metrics, *also])
-    if idle := idle_names(profile.project_id, names):
+    if idle := idle_names(project_id, names):
         raise Refused("criterion_not_active", names=idle)
-    found = active_by_name(profile.project_id, names)
+    found = active_by_name(project_id, names)
     weighed = {name for part in spec.parts for name in (part.metric, part.otherwise)}
     weighed |= {spec.whole_score.metric} if spec.whole_score else set()
     odd = sorted(n for n in weighed & found.keys() if found[n].version.read().direction is not Direction.HIGHER)
     if odd:
         raise Refused("criterion_not_weighable", names=odd)
-    return tuple(found[name] for name in names if name in found)
+    return [found[name] for name in names if name in found]
 
 
 def prepare_run(
@@ -98,23 +82,25 @@ def prepare_run(
     the name of an endpoint, ``local`` or ``none``; empty leaves the choice to :func:`chosen_embedding`. ``batch``: the
     calls of judges whose endpoints take batches are handed over in such.
 
-    :raises Refused: see :func:`criteria_of`; ``no_batches`` and ``feature_off`` where there can be none.
+    :raises Refused: see :func:`_criteria`; ``no_batches`` and ``feature_off`` where there can be none.
     :raises UnknownName: for a name in ``also`` that nothing computes.
     """
-    rules, judged = metrics_of(profile, also)
-    criteria = criteria_of(profile, also)
-    _check_known(also, profile.project_id)
-    judge = judge if answer_set.evaluation_type == FULL_RAG else None
-    families = sorted({judge_metric(n).rubric_family for n in judged}) if judge else []
+    spec = ProfileSpec.model_validate(profile.spec)
+    names = dict.fromkeys([*spec.metrics, *also])
+    criteria = _criteria(profile.project_id, spec, names)
+    rules, judged = {m.spec.name for m in RULE_METRICS}, {s.name for s in judge_metrics()}
+    _check_known(also, [*rules, *judged, *EMBEDDING_NAMES], profile.project_id)
+    generated = answer_set.evaluation_type == FULL_RAG
+    judge = judge if generated else None
+    families = sorted({judge_metric(name).rubric_family for name in names if name in judged}) if judge else []
     decided = {metric.spec.name for family in families for metric in family_named(family).decides}
-    embeddings = embedding_metrics_of(profile, also) if answer_set.evaluation_type == FULL_RAG else ()
-    embeds = bool(embeddings) or asked_back.NAME in families
+    embeddings = tuple(name for name in names if name in EMBEDDING_NAMES) if generated else ()
     config = RunConfig(
         evaluation_type=answer_set.evaluation_type,
         k=answer_set.k,
-        rules=tuple(name for name in rules if name not in decided),
+        rules=tuple(name for name in names if name in rules and name not in decided),
         embeddings=embeddings,
-        embedding=chosen_embedding(judge, embeddings_of) if embeds else None,
+        embedding=chosen_embedding(judge, embeddings_of) if embeddings or asked_back.NAME in families else None,
         tokens=chosen_tokens() if BERT_SCORE.name in embeddings else None,
         repeat=repeat,
         max_concurrency=max_concurrency,
@@ -124,10 +110,8 @@ def prepare_run(
     )
     if batch:
         _check_batches([one for one in (judge, *beside) if one])
-    judges: list[tuple[JudgeVersion, RubricVersion, bool]] = []
-    if judge:
-        judges = [(judge, rubric, True) for rubric in _rubrics(judge, families, criteria)]
-        judges += [(other, rubric, False) for other in beside for rubric in _rubrics(other, families, criteria)]
+    bench = enumerate((judge, *beside) if judge else ())
+    judges = [(one, rubric, place == 0) for place, one in bench for rubric in _rubrics(one, families, criteria)]
     return make_run(
         answer_set, profile, config, judges=judges, name=name, by=by, budget=budget, start_token=start_token
     )
@@ -138,19 +122,17 @@ def _rubrics(judge: JudgeVersion, families: Sequence[str], criteria: Sequence[Cr
     return shipped + [event.rubric(judge.language) for event in criteria]
 
 
+def _check_known(names: Collection[str], metrics: Sequence[str], project_id: int) -> None:
+    known = [*metrics, *(event.criterion.name for event in active(project_id))]
+    for name in names:
+        if name not in known:
+            raise UnknownName("metric", name, known)
+
+
 def _check_batches(judges: Sequence[JudgeVersion]) -> None:
     require("batches")
     if not any(one.endpoint and one.endpoint.batches for one in judges):
         raise Refused("no_batches")
-
-
-def _check_known(names: Collection[str], project_id: int) -> None:
-    """Every name is that of a metric that a run can compute."""
-    known = [metric.spec.name for metric in RULE_METRICS] + [spec.name for spec in judge_metrics()]
-    known += [*EMBEDDING_NAMES, *(event.criterion.name for event in active(project_id))]
-    for name in names:
-        if name not in known:
-            raise UnknownName("metric", name, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +236,8 @@ class Wanted:
     ``beside`` names judges that are only compared with it, or with the rule of a ``jury`` its other members;
     ``baseline`` sets the offline baseline beside them.
 
-    ``batch`` hands calls over in batches, cheaper and later. ``embeddings`` is the name of an endpoint, ``local`` or
-    ``none``, empty for what there is; ``metrics`` are computed beside the profile's. ``start_token`` makes asking twice
-    one run. ``budget`` is in US dollars.
+    ``embeddings`` and ``metrics`` are ``embeddings_of`` and ``also`` of :func:`prepare_run`. ``start_token`` makes
+    asking twice one run. ``budget`` is in US dollars.
     """
 
     profile: str = DEFAULT_PROFILE
@@ -290,32 +271,29 @@ def ask_for_run(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
             if existing.answer_set_id != answers.pk:
                 raise Refused("start_token_used")
             return existing
-        run = _prepared(answers, wanted, by)
+        bench = None
+        if wanted.judge is not None:
+            names = [wanted.judge, *wanted.beside]
+            bench = bench_of(answers.project, names, wanted.jury, baseline=wanted.baseline)
+        run = prepare_run(
+            answers,
+            profile_row(answers.project, wanted.profile),
+            judge=bench.primary if bench else None,
+            beside=bench.beside if bench else (),
+            name=wanted.name,
+            by=by,
+            budget=wanted.budget,
+            repeat=wanted.repeat,
+            max_concurrency=wanted.max_concurrency,
+            use_cache=wanted.use_cache,
+            batch=wanted.batch,
+            question_ids=wanted.questions.select(answers.question_set),
+            start_token=wanted.start_token,
+            embeddings_of=wanted.embeddings,
+            also=wanted.metrics,
+        )
         start(run, by)
     return run
-
-
-def _prepared(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
-    project, bench = answers.project, None
-    if wanted.judge is not None:
-        bench = bench_of(project, [wanted.judge, *wanted.beside], wanted.jury, baseline=wanted.baseline)
-    return prepare_run(
-        answers,
-        profile_row(project, wanted.profile),
-        judge=bench.primary if bench else None,
-        beside=bench.beside if bench else (),
-        name=wanted.name,
-        by=by,
-        budget=wanted.budget,
-        repeat=wanted.repeat,
-        max_concurrency=wanted.max_concurrency,
-        use_cache=wanted.use_cache,
-        batch=wanted.batch,
-        question_ids=wanted.questions.select(answers.question_set),
-        start_token=wanted.start_token,
-        embeddings_of=wanted.embeddings,
-        also=wanted.metrics,
-    )
 
 
 def pause_run(run: Run, by: User | None) -> Run:
@@ -323,9 +301,7 @@ def pause_run(run: Run, by: User | None) -> Run:
 
     :raises Refused: ``run_not_running``.
     """
-    if not pause(run, by) and run.state != Run.State.PAUSED:
-        raise Refused("run_not_running", state=run.get_state_display())
-    return run
+    return _steered(run, pause(run, by), [Run.State.PAUSED], "run_not_running")
 
 
 def resume_run(run: Run, by: User | None) -> Run:
@@ -333,9 +309,7 @@ def resume_run(run: Run, by: User | None) -> Run:
 
     :raises Refused: ``run_not_paused``.
     """
-    if not resume(run, by) and run.state not in {Run.State.RUNNING, Run.State.PREFLIGHT}:
-        raise Refused("run_not_paused", state=run.get_state_display())
-    return run
+    return _steered(run, resume(run, by), [Run.State.RUNNING, Run.State.PREFLIGHT], "run_not_paused")
 
 
 def cancel_run(run: Run, by: User | None) -> Run:
@@ -343,6 +317,10 @@ def cancel_run(run: Run, by: User | None) -> Run:
 
     :raises Refused: ``run_ended``.
     """
-    if not cancel(run, by) and run.state != Run.State.CANCELLED:
-        raise Refused("run_ended", state=run.get_state_display())
+    return _steered(run, cancel(run, by), [Run.State.CANCELLED], "run_ended")
+
+
+def _steered(run: Run, moved: bool, there: Sequence[str], refusal: str) -> Run:
+    if not moved and run.state not in there:
+        raise Refused(refusal, state=run.get_state_display())
     return run

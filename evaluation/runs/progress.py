@@ -5,10 +5,9 @@ rubric and by answer, what the cache saved, and what open ones will cost.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import reduce
 from typing import Any
 
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
@@ -47,6 +46,9 @@ class Spending:
     saved: Decimal = Decimal(0)
     unpriced_hits: int = 0
 
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(**{name: getattr(self, name) + getattr(other, name) for name in _NAMES})
+
     @property
     def at_least(self) -> bool:
         """Whether the known cost is only a lower bound."""
@@ -78,7 +80,7 @@ def spending_of(attempts: QuerySet[Any]) -> Spending:
 
 def altogether(parts: Iterable[Spending]) -> Spending:
     """The sum of what disjoint calls cost; of none, nothing."""
-    return reduce(_added, parts, Spending())
+    return sum(parts, Spending())
 
 
 def spending_by_rubric(run: Run) -> dict[str, Spending]:
@@ -89,7 +91,7 @@ def spending_by_rubric(run: Run) -> dict[str, Spending]:
     for row in names.order_by().annotate(**_SUMS):
         judged = row["unit__kind"] == WorkUnit.Kind.JUDGE
         name = row["unit__run_judge__rubric_version__family"] if judged else EMBEDDINGS
-        found[name] = altogether([found.get(name, Spending()), _spending(row)])
+        found[name] = found.get(name, Spending()) + _spending(row)
     return {name: part for name, part in sorted(found.items()) if part.calls or part.hits}
 
 
@@ -158,7 +160,7 @@ def _preflights(runs: Collection[int]) -> dict[int, Spending]:
     """What the small calls before the runs cost, by run. One query."""
     found: dict[int, Spending] = {}
     for row in Preflight.objects.filter(run__in=runs):
-        found[row.run_id] = altogether([found.get(row.run_id, Spending()), spending_before(row)])
+        found[row.run_id] = found.get(row.run_id, Spending()) + spending_before(row)
     return found
 
 
@@ -179,14 +181,7 @@ def _probe(call: Mapping[str, Any]) -> Spending:
 
 
 def _spending(row: Mapping[str, Any]) -> Spending:
-    return Spending(**{name: row[name] or getattr(_NOTHING, name) for name in _NAMES})
-
-
-def _added(one: Spending, other: Spending) -> Spending:
-    return Spending(**{name: getattr(one, name) + getattr(other, name) for name in _NAMES})
-
-
-_NOTHING = Spending()
+    return Spending(**{name: row[name] for name in _NAMES if row[name]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +200,18 @@ class Progress:
     failed: int
     skipped: int
     spent: Spending
-    pace: float | None
-    seconds_left: float | None
+    pace: float | None = None
+    seconds_left: float | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Units that are not finished."""
+        return self.blocked + self.todo + self.leased + self.batched
 
     @property
     def total(self) -> int:
         """All units of the run."""
-        waiting = self.blocked + self.todo + self.leased + self.batched
-        return waiting + self.ended
+        return self.waiting + self.ended
 
     @property
     def ended(self) -> int:
@@ -241,19 +240,14 @@ def progress_by_run(runs: Collection[Run]) -> dict[int, Progress]:
 
 
 def _progress(run: Run, row: Mapping[str, Any], spent: Spending) -> Progress:
-    units, last = {state: int(row.get(state, 0)) for state in WorkUnit.State.values}, row.get("last")
-    ended = units["done"] + units["failed"] + units["skipped"]
-    waiting = units["blocked"] + units["todo"] + units["leased"] + units["batched"]
-    pace = None
-    if run.started_at and ended:
-        until = timezone.now() if waiting else (last or run.finished_at or timezone.now())
-        pace = ended / max((until - run.started_at).total_seconds(), 0.001)
-    return Progress(
-        **units,
-        spent=spent,
-        pace=pace,
-        seconds_left=waiting / pace if pace and waiting and not units["batched"] else None,
-    )
+    found = Progress(**{state: int(row.get(state, 0)) for state in WorkUnit.State.values}, spent=spent)
+    if not run.started_at or not found.ended:
+        return found
+    now = timezone.now()
+    until = now if found.waiting else (row.get("last") or run.finished_at or now)
+    pace = found.ended / max((until - run.started_at).total_seconds(), 0.001)
+    left = found.waiting / pace if found.waiting and not found.batched else None
+    return replace(found, pace=pace, seconds_left=left)
 
 
 RECENT_SECONDS = 30

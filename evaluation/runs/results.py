@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from django.db.models import Avg, Exists, Max, OuterRef, Prefetch, QuerySet
+from django.db.models import Avg, Max, Prefetch, QuerySet
 
 from evaluation.models import Answer, JudgeVersion, ProfileVersion, QuestionSet, RubricVersion, Run, Score, WorkUnit
 from evaluation.scoring.writing import counting, coverage, current
-from evaluation.work.lifecycle import RunConfig
 
 #: Names of source 002 for the means of a run, and for the values of one answer.
 FAITHFULNESS, RELEVANCY = "generation_faithfulness", "answer_relevancy"
@@ -57,19 +56,6 @@ def _means_over_answers(rows: QuerySet[Score]) -> dict[str, float | None]:
     for metric, _, mean in per_answer:
         values[metric].append(mean)
     return {metric: statistics.fmean(means) for metric, means in values.items()}
-
-
-def answers_in(run: Run) -> QuerySet[Answer]:
-    """The newest answer to each question and sample that the run is about."""
-    newer = Answer.objects.filter(
-        answer_set_id=OuterRef("answer_set_id"),
-        question_id=OuterRef("question_id"),
-        sample=OuterRef("sample"),
-        round__gt=OuterRef("round"),
-    )
-    answers = Answer.objects.filter(~Exists(newer), answer_set_id=run.answer_set_id).select_related("question")
-    wanted = RunConfig.model_validate(run.config).question_ids
-    return answers.filter(question__external_id__in=wanted) if wanted else answers
 
 
 def with_scores(answers: QuerySet[Answer], run: Run) -> QuerySet[Answer]:

@@ -46,99 +46,6 @@ from evaluation.work.shares import SingleCalls
 # One text may be at fault, so the others of its batch are asked for without it.
 _SEPARATED = frozenset({Outcome.BAD_REQUEST, Outcome.TOO_LARGE, Outcome.WRONG_CONTENT})
 _TOKENS_PER_CHARACTER = 0.5
-Fetched = tuple[dict[str, Vector], dict[str, str]]
-
-
-@dataclass
-class Fetching:
-    """Fetches the vectors that some units need, until ``deadline`` (monotonic seconds)."""
-
-    run: Run
-    embedder: Embedder
-    deadline: float
-    calls: SingleCalls | None = None  # of the endpoint's; a local model has none
-    rng: random.Random = field(default_factory=random.Random)
-    _numbers: dict[int, int] = field(default_factory=dict)
-    _stopped: bool = False
-
-    def fetch(self, wanted: Mapping[WorkUnit, Sequence[str]]) -> Fetched | None:
-        """The vectors by text, and for texts that got none the reason code; ``None`` where the units were given back,
-        because the server wants to be left alone, a person is needed, or time is up."""
-        texts = list(dict.fromkeys(text for several in wanted.values() for text in several))
-        known = retry_on_db_error(lambda: kept_vectors(self.embedder.space, texts))
-        failures: dict[str, str] = {}
-        for batch in batches(text for text in texts if text not in known):
-            self._batch(batch, wanted, known, failures)
-            if self._stopped:
-                return None
-            retry_on_db_error(lambda: units.extend(list(wanted)))
-        return known, failures
-
-    def _batch(
-        self,
-        batch: Sequence[str],
-        wanted: Mapping[WorkUnit, Sequence[str]],
-        known: dict[str, Vector],
-        failures: dict[str, str],
-    ) -> None:
-        earlier: list[Outcome] = []
-        while not self._stopped:
-            unit = next(unit for unit, texts in wanted.items() if not set(batch).isdisjoint(texts))
-            if self.calls is not None and (seconds := self.calls.wait(self.deadline, _tokens(batch))):
-                self._give_back(wanted, seconds)
-                return
-            embedded = self._call(unit, batch)
-            outcome = embedded.outcome
-            if outcome is Outcome.OK:
-                found = dict(zip(batch, embedded.vectors, strict=True))
-                retry_on_db_error(partial(keep_vectors, self.embedder.space, found))
-                known |= found
-                return
-            decision = decide(outcome, len(earlier) + 1, embedded.retry_after, self.rng, earlier=earlier)
-            earlier.append(outcome)
-            if isinstance(decision, NeedsPerson):
-                self._give_back(wanted, 0.0)
-                retry_on_db_error(partial(pause, self.run, reason=decision.reason))
-            elif isinstance(decision, GiveUp) and outcome in _SEPARATED and len(batch) > 1:
-                for text in batch:
-                    self._batch([text], wanted, known, failures)
-                return
-            elif isinstance(decision, GiveUp):
-                failures |= dict.fromkeys(batch, decision.reason)
-                return
-            elif isinstance(decision, Defer) or time.monotonic() + decision.seconds > self.deadline:
-                self._give_back(wanted, decision.seconds)
-            else:
-                time.sleep(decision.seconds)
-
-    def _give_back(self, wanted: Mapping[WorkUnit, Sequence[str]], seconds: float) -> None:
-        self._stopped = True
-        for unit in wanted:
-            retry_on_db_error(partial(units.give_back, unit, after_seconds=seconds))
-
-    def _call(self, unit: WorkUnit, batch: Sequence[str]) -> Embedded:
-        """One call, in the name of the first unit that needs it; what costs nothing leaves no trace in the ledger."""
-        if self.embedder.provenance.get("kind") == "local":
-            return self.embedder.embed(batch)
-        number = self._numbers[unit.pk] = self._numbers.get(unit.pk, 0) + 1
-        attempt, _ = retry_on_db_error(
-            lambda: Attempt.objects.get_or_create(
-                unit=unit, fence=unit.fence, number=number, defaults={"round": unit.round}
-            )
-        )
-        if self.calls is None:
-            embedded = self.embedder.embed(batch)
-        else:
-            embedded = self.calls.make(lambda: self.embedder.embed(batch))
-            self.calls.heard(embedded.retry_after)
-        row = _fetched_reply(attempt, self.embedder, batch, embedded)
-        retry_on_db_error(lambda: Reply.objects.bulk_create([row], ignore_conflicts=True))
-        return embedded
-
-
-def _tokens(batch: Sequence[str]) -> float:
-    """About how many tokens the texts are."""
-    return sum(map(len, batch)) * _TOKENS_PER_CHARACTER
 
 
 def _fetched_reply(attempt: Attempt, embedder: Embedder, batch: Sequence[str], embedded: Embedded) -> Reply:
@@ -203,6 +110,11 @@ class EmbeddingSession:
         self.metrics = definitions([*self.config.embeddings, asked_back.METRIC])
         self._prolonged_at = time.monotonic()
         self._claimed: list[WorkUnit] = []
+        self._wanted: dict[WorkUnit, tuple[str, ...]] = {}  # texts of those among them that need vectors
+        self._vectors: dict[str, Vector] = {}
+        self._failures: dict[str, str] = {}  # reason codes, by text
+        self._numbers: dict[int, int] = {}  # of the calls in a unit's name
+        self._rng = random.Random()
         self._calls = self._shared()
 
     def _shared(self) -> SingleCalls | None:
@@ -231,19 +143,15 @@ class EmbeddingSession:
 
     def _do(self, claimed: list[WorkUnit]) -> int:
         self._prolonged_at, self._claimed = time.monotonic(), claimed
+        self._vectors, self._failures, self._numbers = {}, {}, {}
         tasks = []
         for unit in claimed:
             tasks.append(self._task(unit))
             self._prolong(claimed)
-        vectors: dict[str, Vector] = {}
-        failures: dict[str, str] = {}
-        if self.embedder is not None and any(task.wanted for task in tasks):
-            fetching = Fetching(self.run, self.embedder, self.deadline, self._calls)
-            fetched = fetching.fetch({task.unit: task.texts for task in tasks if task.wanted})
-            if fetched is None:
-                return 0  # the units were given back
-            vectors, failures = fetched
-        outcomes = [self._outcome(task, vectors, failures) for task in tasks]
+        self._wanted = {task.unit: task.texts for task in tasks if task.wanted}
+        if self._wanted and self.embedder and not self._fetch(self.embedder):
+            return 0  # the units were given back
+        outcomes = [self._outcome(task) for task in tasks]
         retry_on_db_error(lambda: writing.write(outcomes))
         return len(outcomes)
 
@@ -252,6 +160,70 @@ class EmbeddingSession:
         if time.monotonic() - self._prolonged_at > settings.CONCORD_LEASE_SECONDS / HEARTBEAT_SHARE:
             retry_on_db_error(lambda: units.extend(claimed))
             self._prolonged_at = time.monotonic()
+
+    def _fetch(self, embedder: Embedder) -> bool:
+        """The vectors of the wanted texts, or why they got none; false where the units were given back, because the
+        server wants to be left alone, a person is needed, or time is up."""
+        texts = list(dict.fromkeys(text for several in self._wanted.values() for text in several))
+        self._vectors = retry_on_db_error(lambda: kept_vectors(embedder.space, texts))
+        for batch in batches(text for text in texts if text not in self._vectors):
+            if not self._fetch_batch(embedder, batch):
+                return False
+            retry_on_db_error(lambda: units.extend(list(self._wanted)))
+        return True
+
+    def _fetch_batch(self, embedder: Embedder, batch: Sequence[str]) -> bool:
+        earlier: list[Outcome] = []
+        while True:
+            unit = next(unit for unit, texts in self._wanted.items() if not set(batch).isdisjoint(texts))
+            tokens = sum(map(len, batch)) * _TOKENS_PER_CHARACTER
+            if self._calls is not None and (seconds := self._calls.wait(self.deadline, tokens)):
+                return self._give_back(seconds)
+            embedded = self._call(embedder, unit, batch)
+            outcome = embedded.outcome
+            if outcome is Outcome.OK:
+                found = dict(zip(batch, embedded.vectors, strict=True))
+                retry_on_db_error(partial(keep_vectors, embedder.space, found))
+                self._vectors |= found
+                return True
+            decision = decide(outcome, len(earlier) + 1, embedded.retry_after, self._rng, earlier=earlier)
+            earlier.append(outcome)
+            if isinstance(decision, NeedsPerson):
+                self._give_back(0.0)
+                retry_on_db_error(partial(pause, self.run, reason=decision.reason))
+                return False
+            if isinstance(decision, GiveUp):
+                if outcome in _SEPARATED and len(batch) > 1:
+                    return all(self._fetch_batch(embedder, [text]) for text in batch)
+                self._failures |= dict.fromkeys(batch, decision.reason)
+                return True
+            if isinstance(decision, Defer) or time.monotonic() + decision.seconds > self.deadline:
+                return self._give_back(decision.seconds)
+            time.sleep(decision.seconds)
+
+    def _give_back(self, seconds: float) -> bool:
+        for unit in self._wanted:
+            retry_on_db_error(partial(units.give_back, unit, after_seconds=seconds))
+        return False
+
+    def _call(self, embedder: Embedder, unit: WorkUnit, batch: Sequence[str]) -> Embedded:
+        """One call, in the name of the first unit that needs it; what costs nothing leaves no trace in the ledger."""
+        if embedder.provenance.get("kind") == "local":
+            return embedder.embed(batch)
+        number = self._numbers[unit.pk] = self._numbers.get(unit.pk, 0) + 1
+        attempt, _ = retry_on_db_error(
+            lambda: Attempt.objects.get_or_create(
+                unit=unit, fence=unit.fence, number=number, defaults={"round": unit.round}
+            )
+        )
+        if self._calls is None:
+            embedded = embedder.embed(batch)
+        else:
+            embedded = self._calls.make(lambda: embedder.embed(batch))
+            self._calls.heard(embedded.retry_after)
+        row = _fetched_reply(attempt, embedder, batch, embedded)
+        retry_on_db_error(lambda: Reply.objects.bulk_create([row], ignore_conflicts=True))
+        return embedded
 
     def _task(self, unit: WorkUnit) -> Task:
         task = Task(unit)
@@ -310,12 +282,12 @@ class EmbeddingSession:
 
         self._want(task, asked_back.METRIC, (question, *written.questions), finish)
 
-    def _outcome(self, task: Task, vectors: Mapping[str, Vector], failures: Mapping[str, str]) -> writing.Outcome:
+    def _outcome(self, task: Task) -> writing.Outcome:
         results = dict(task.results)
         for name, (texts, finish) in task.wanted.items():
-            reason = next((failures[text] for text in texts if text in failures), "")
+            reason = next((self._failures[text] for text in texts if text in self._failures), "")
             try:
-                results[name] = Result.failed(reason) if reason else finish(vectors)
+                results[name] = Result.failed(reason) if reason else finish(self._vectors)
             except ValueError:  # the server gave vectors that cannot be compared, such as of two lengths
                 results[name] = Result.failed("embedding_space")
         return writing.Outcome(task.unit, {self.metrics[name]: result for name, result in results.items()})

@@ -7,7 +7,7 @@ the ledger has a reply to already, and the results at the end.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from django.db import transaction
@@ -82,14 +82,13 @@ class Conversation:
         self._left_out = dict(parts.not_applicable)
         if self._setting.judge.is_baseline:
             self._left_out |= unanswerable(self._setting.rubric, parts.metrics)
-        specs = tuple(spec for spec in parts.specs if spec.name not in self._left_out)
-        if answer.status != "failed":
-            self._left_out |= ruled(self._setting.family, specs, question, said, self._setting.judge.language)
-            specs = tuple(spec for spec in specs if spec.name not in self._left_out)
         if answer.status == "failed":
             self.reason = "upstream: " + answer.reason
             self._left_out |= {name: Result.failed(self.reason) for name in parts.metrics}
-        elif specs:
+            return
+        specs = tuple(spec for spec in parts.specs if spec.name not in self._left_out)
+        self._left_out |= ruled(self._setting.family, specs, question, said, self._setting.judge.language)
+        if specs := tuple(spec for spec in specs if spec.name not in self._left_out):
             expects = self._setting.judge.expects
             self._case = Case(self._setting.rubric, question, said, specs, self._setting.settings, expects)
             self._talk = Talk(self._setting.family.judge(self._case))
@@ -116,20 +115,14 @@ class Conversation:
             self._talk.hear(hear(reply, call.ask, call.rung))
 
 
-def claimed_again(units: Iterable[WorkUnit]) -> list[WorkUnit]:
-    """Those of the units that may have replies from earlier claims."""
-    return [unit for unit in units if unit.fence > 1]
-
-
-def earlier_replies(units: Iterable[WorkUnit]) -> dict[int, dict[str, JudgeReply]]:
+def earlier_replies(units: Collection[WorkUnit]) -> dict[int, dict[str, JudgeReply]]:
     """Good replies of the units' present rounds, by unit: a conversation that was broken off goes on where it was.
     No query where there are no units."""
-    again = list(units)
-    if not again:
+    if not units:
         return {}
-    rounds = {unit.pk: unit.round for unit in again}
+    rounds = {unit.pk: unit.round for unit in units}
     found: dict[int, dict[str, JudgeReply]] = {}
-    rows = Reply.objects.filter(attempt__unit__in=again, outcome__in=[Outcome.OK, Outcome.CACHED]).order_by("id")
+    rows = Reply.objects.filter(attempt__unit__in=units, outcome__in=[Outcome.OK, Outcome.CACHED]).order_by("id")
     columns = ("attempt__unit_id", "attempt__round", "request_hash", "raw", "chances")
     for pk, number, digest, raw, chances in rows.values_list(*columns):
         if number == rounds[pk]:
@@ -148,8 +141,7 @@ class UnitFlight(Flight):
     @property
     def outcome(self) -> writing.Outcome:
         """What the conversation has come to."""
-        results = {self.metrics[name]: result for name, result in self.talk.results.items()}
-        return writing.Outcome(self.unit, results, self.talk.reason)
+        return _outcome(self.unit, self.talk, self.metrics)
 
     @property
     def about(self) -> dict[str, int]:
@@ -199,7 +191,7 @@ class JudgeSession(CallSession[UnitFlight]):
             claimed = self._claim(1, suspects=True)
         if not claimed:
             return None
-        attempts, heard = units.first_attempts(claimed), earlier_replies(claimed_again(claimed))
+        attempts, heard = units.first_attempts(claimed), earlier_replies([unit for unit in claimed if unit.fence > 1])
         ready: list[UnitFlight] = []
         at_once: list[writing.Outcome] = []
         unsent: list[int] = []
@@ -214,9 +206,7 @@ class JudgeSession(CallSession[UnitFlight]):
             if talk.call is not None:
                 ready.append(self.flight(unit, talk, attempts[unit.pk], now))
                 continue
-            metrics = self._metrics[unit.run_judge_id or 0]
-            results = {metrics[name]: result for name, result in talk.results.items()}
-            at_once.append(writing.Outcome(unit, results, talk.reason))
+            at_once.append(_outcome(unit, talk, self._metrics[unit.run_judge_id or 0]))
             unsent.append(attempts[unit.pk])
         if unsent:
             with transaction.atomic():
@@ -294,6 +284,10 @@ class JudgeSession(CallSession[UnitFlight]):
     def stop_for(self, reason: str) -> None:
         """Pause the run."""
         pause(self.run, reason=reason)
+
+
+def _outcome(unit: WorkUnit, talk: Conversation, metrics: Mapping[str, MetricDefinition]) -> writing.Outcome:
+    return writing.Outcome(unit, {metrics[name]: result for name, result in talk.results.items()}, talk.reason)
 
 
 def _is_suspect(unit: WorkUnit) -> bool:

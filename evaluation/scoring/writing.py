@@ -13,6 +13,8 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.db import transaction
@@ -242,14 +244,6 @@ def folded(repeats: Sequence[Repeat]) -> Result:
 BATCH = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The results of one answer by metric, repeats folded, and the category of its question."""
-
-    category: str
-    results: dict[str, Result]
-
-
 def derive(run: Run) -> int:
     """Compute the derived metrics of the run's profile and insert what is new; how many rows that were.
 
@@ -261,37 +255,30 @@ def derive(run: Run) -> int:
     if not (wanted or overall) or not Run.objects.filter(pk=run.pk, state=Run.State.RUNNING).exists():
         return 0
     rows = definitions([*(metric.spec.name for metric in wanted), *([ANSWER_OVERALL.name] if overall else [])])
-    found, scales = _results(run)
+    scales: dict[str, Scale] = {}
     made: dict[tuple[int, str], Result] = {}
-    for answer_id, one in found.items():
+    for answer_id, category, results in list(_results(run, scales)):
         for metric in wanted:
-            made[answer_id, metric.spec.name] = one.results[metric.spec.name] = metric.compute(one.results)
+            made[answer_id, metric.spec.name] = results[metric.spec.name] = metric.compute(results)
             scales[metric.spec.name] = metric.spec.scale
         if overall:
-            made[answer_id, ANSWER_OVERALL.name] = answer_overall(profile, one.results, scales, one.category)
+            made[answer_id, ANSWER_OVERALL.name] = answer_overall(profile, results, scales, category)
     return _insert(run, rows, made)
 
 
-def _results(run: Run) -> tuple[dict[int, _Found], dict[str, Scale]]:
-    """The counting results of the run by answer, and the scales of their metrics. One query."""
-    scales: dict[str, Scale] = {}
-    repeats: dict[int, dict[str, list[Repeat]]] = {}
-    categories: dict[int, str] = {}
+def _results(run: Run, scales: dict[str, Scale]) -> Iterator[tuple[int, str, dict[str, Result]]]:
+    """The counting results of the run, repeats folded, by answer, with the category of its question; puts the scales of
+    their metrics down. One query."""
     rows = counting(run).exclude(metric__kind=Kind.DERIVED).order_by("answer_id", "id")
-    for answer_id, category, name, scale, *row in rows.values_list(
-        *("answer_id", "answer__question__category", "metric__name", "metric__scale"),
-        *("status", "value", "label", "reason"),
-    ).iterator(chunk_size=5000):
-        if name not in scales:
-            scales[name] = Scale.parse(scale)
-        categories[answer_id] = category
-        status, value, label, reason = row
-        repeats.setdefault(answer_id, {}).setdefault(name, []).append((status, value, label, reason))
-    found = {
-        answer_id: _Found(categories[answer_id], {name: folded(several) for name, several in by_name.items()})
-        for answer_id, by_name in repeats.items()
-    }
-    return found, scales
+    columns = ("answer_id", "answer__question__category", "metric__name", "metric__scale")
+    found = rows.values_list(*columns, "status", "value", "label", "reason").iterator(chunk_size=5000)
+    for (answer_id, category), group in groupby(found, key=itemgetter(0, 1)):
+        repeats: dict[str, list[Repeat]] = {}
+        for _, _, name, scale, status, value, label, reason in group:
+            if name not in scales:
+                scales[name] = Scale.parse(scale)
+            repeats.setdefault(name, []).append((status, value, label, reason))
+        yield answer_id, category, {name: folded(several) for name, several in repeats.items()}
 
 
 def _insert(run: Run, metrics: Mapping[str, MetricDefinition], made: Mapping[tuple[int, str], Result]) -> int:

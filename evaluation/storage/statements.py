@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from django.db import connection, models, transaction
 from django.db.models.expressions import Col
@@ -123,11 +122,17 @@ class Statement:
     def _prepare(self) -> _Prepared:
         """The statement for the database that is connected, made once."""
         if (prepared := self._prepared.get(connection.vendor)) is None:
-            parts = [_part(alias, kind) for alias, kind in self.read.items() if not isinstance(kind, str)]
-            texts = {name: kind for name, kind in self.read.items() if isinstance(kind, str)}
-            names = {part.alias: part.columns for part in parts if part.model}
             said = {"NOW": NOW[connection.vendor], "UNHURRIED": UNHURRIED[connection.vendor]}
-            text = self.text.format(**said, **texts, **names)
+            parts: list[_Part] = []
+            for alias, kind in self.read.items():
+                if isinstance(kind, str):
+                    said[alias] = kind
+                    continue
+                part = _part(alias, kind)
+                parts.append(part)
+                if part.model:
+                    said[alias] = ", ".join(f'{alias}."{field.column}"' for field in part.fields)
+            text = self.text.format(**said)
             if self.locks and connection.vendor == "postgresql":
                 text += f" FOR NO KEY UPDATE OF {self.locks}"
             prepared = self._prepared[connection.vendor] = _Prepared(text, parts)
@@ -153,17 +158,12 @@ def _insertion(model: type[models.Model], count: int) -> str:
     return f"INSERT INTO {model._meta.db_table} ({names}) VALUES {rows} RETURNING id"  # noqa: S608 -- names of ours
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """A model or a single field among the columns of a row."""
 
     alias: str
     model: type[models.Model] | None
     fields: Sequence[models.Field[Any, Any]]
-
-    @property
-    def columns(self) -> str:
-        return ", ".join(f'{self.alias}."{field.column}"' for field in self.fields)
 
 
 def _part(alias: str, kind: type[models.Model] | Some | models.Field[Any, Any]) -> _Part:

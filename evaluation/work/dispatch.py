@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
 
@@ -104,18 +103,6 @@ def stalled_runs() -> list[int]:
     return list(runs.values_list("pk", flat=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
-    """What is wrong, in words; healthy when nothing is."""
-
-    problems: tuple[str, ...]
-
-    @property
-    def healthy(self) -> bool:
-        """Whether there is no problem."""
-        return not self.problems
-
-
 def heartbeat_is_fresh(host: str = "") -> bool:
     """Whether a cluster (of the host, if named) executed its canary lately."""
     since = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
@@ -123,8 +110,9 @@ def heartbeat_is_fresh(host: str = "") -> bool:
     return (beats.filter(host=host) if host else beats).exists()
 
 
-def examine(host: str = "") -> Health:
-    """Look at the canary, at runs that stand still, at the database's own rules and whether anything can be written."""
+def examine(host: str = "") -> list[str]:
+    """What is wrong, in words: with the canary, with runs that stand still, with the database's own rules, or with
+    writing anything. Healthy is what has nothing."""
     problems = []
     try:
         try_writing()
@@ -136,7 +124,7 @@ def examine(host: str = "") -> Health:
     problems += [problem for extra in extras() if extra.problems for problem in extra.problems()]
     problems += [f"append-only triggers are missing on {table}" for table in append_only.missing()]
     problems += [f"guard {name} is missing" for name in guards.missing()]
-    return Health(tuple(problems))
+    return problems
 
 
 log = logging.getLogger("concord.serve")

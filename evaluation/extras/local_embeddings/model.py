@@ -10,7 +10,6 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -23,75 +22,6 @@ from evaluation.embedding.similarity import Embedded, Tokens, Vector, is_korean
 from evaluation.judging.calls import Outcome
 
 Array = NDArray[np.float32]
-Weights = Mapping[str, Array]
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What the weights do not say themselves."""
-
-    layers: int
-    heads: int
-    epsilon: float
-
-
-def hidden_states(weights: Weights, shape: Shape, ids: NDArray[np.int64], layer: int) -> Array:
-    """The hidden states behind ``layer`` (from 1; 0 is the embedding layer) for token ids of shape (texts, tokens):
-    an array of shape (texts, tokens, size)."""
-    states = _embedded(weights, shape, ids)
-    for number in range(layer):
-        states = _layer(weights, shape, f"encoder.layer.{number}", states)
-    return states
-
-
-def _embedded(weights: Weights, shape: Shape, ids: NDArray[np.int64]) -> Array:
-    words = weights["embeddings.word_embeddings.weight"][ids]
-    places = weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
-    kind = weights["embeddings.token_type_embeddings.weight"][0]
-    return _normalised(weights, shape, "embeddings.LayerNorm", words + places + kind)
-
-
-def _layer(weights: Weights, shape: Shape, name: str, states: Array) -> Array:
-    attended = _linear(weights, f"{name}.attention.output.dense", _attention(weights, shape, name, states))
-    states = _normalised(weights, shape, f"{name}.attention.output.LayerNorm", states + attended)
-    inner = _gelu(_linear(weights, f"{name}.intermediate.dense", states))
-    behind = _linear(weights, f"{name}.output.dense", inner)
-    return _normalised(weights, shape, f"{name}.output.LayerNorm", states + behind)
-
-
-def _attention(weights: Weights, shape: Shape, name: str, states: Array) -> Array:
-    texts, tokens, size = states.shape
-    split = (texts, tokens, shape.heads, size // shape.heads)
-    query, key, value = (
-        _linear(weights, f"{name}.attention.self.{part}", states).reshape(split).transpose(0, 2, 1, 3)
-        for part in ("query", "key", "value")
-    )
-    scores = query @ key.transpose(0, 1, 3, 2) / np.float32(math.sqrt(split[3]))
-    scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    shares = scores / scores.sum(axis=-1, keepdims=True)
-    made: Array = (shares @ value).transpose(0, 2, 1, 3).reshape(texts, tokens, size)
-    return made
-
-
-def _linear(weights: Weights, name: str, states: Array) -> Array:
-    # One flat product: numpy would multiply text by text, which keeps several cores waiting for each other.
-    flat = states.reshape(-1, states.shape[-1]) @ weights[f"{name}.weight"].T
-    made: Array = (flat + weights[f"{name}.bias"]).reshape(*states.shape[:-1], -1)
-    return made
-
-
-def _normalised(weights: Weights, shape: Shape, name: str, states: Array) -> Array:
-    centred = states - states.mean(axis=-1, keepdims=True)
-    spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(shape.epsilon))
-    made: Array = centred / spread * weights[f"{name}.weight"] + weights[f"{name}.bias"]
-    return made
-
-
-def _gelu(states: Array) -> Array:
-    from scipy.special import erf
-
-    made: Array = (states * 0.5 * (1 + erf(states / np.float32(math.sqrt(2))))).astype(np.float32)
-    return made
 
 
 LANGUAGE = "language"  # the reason code of a text in a language that the model does not know
@@ -104,7 +34,8 @@ _CHUNK = 16  # texts of one length that go through together
 
 
 class LocalModel:
-    """A model from a folder. Use :func:`local_model`, which keeps it.
+    """A model from a folder, and the :class:`~evaluation.embedding.similarity.Embedder` of its sentence embeddings. Use
+    :func:`local_model`, which keeps it.
 
     :raises Refused: ``local_model_unreadable`` when the folder holds no BERT model, or the extra ``semantic`` is not
         installed.
@@ -122,11 +53,17 @@ class LocalModel:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         if config.get("model_type") != "bert" or config.get("hidden_act") != "gelu":
             raise Refused("local_model_unreadable", folder=folder.name, detail=str(config.get("model_type")))
-        self.shape = Shape(
-            int(config["num_hidden_layers"]), int(config["num_attention_heads"]), float(config["layer_norm_eps"])
-        )
+        self._layers, self._heads = int(config["num_hidden_layers"]), int(config["num_attention_heads"])
+        self._epsilon = np.float32(config["layer_norm_eps"])
         self.name = folder.name if folder.name != "model" else folder.parent.name
         self.digest = digest_of(folder)
+        self.space = hashlib.sha256(f"local:{self.digest}:{_SENTENCE_TOKENS}".encode()).hexdigest()
+        self.provenance: Mapping[str, Any] = {
+            "kind": "local",
+            "model": self.name,
+            "sha256": self.digest,
+            "tokens": _SENTENCE_TOKENS,
+        }
         self._weights = _bare(load_file(folder / "model.safetensors"))
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
@@ -143,10 +80,25 @@ class LocalModel:
         """``language`` for Korean text where the model knows none."""
         return LANGUAGE if is_korean(text) and not self.knows_korean else ""
 
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """The vectors of the texts, computed here."""
+        started = time.monotonic()
+        vectors = tuple(self.sentences(texts))
+        took = time.monotonic() - started
+        return Embedded(
+            Outcome.OK, vectors=vectors, model_returned=self.name, tokens_in=0, elapsed_seconds=took, free=True
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *details: Any) -> None:
+        return None
+
     def sentences(self, texts: Sequence[str]) -> list[Vector]:
         """One vector of length 1 per text: the mean of its token embeddings, marks included, as sentence-transformers
         pool. Of longer texts the first 256 tokens count."""
-        pooled = [states.mean(axis=0) for states, _ in self._run(texts, self.shape.layers, _SENTENCE_TOKENS)]
+        pooled = [states.mean(axis=0) for states, _ in self._run(texts, self._layers, _SENTENCE_TOKENS)]
         return [vector / np.float32(np.linalg.norm(vector)) for vector in pooled]
 
     def tokens(self, texts: Sequence[str], layer: int) -> list[Tokens]:
@@ -168,46 +120,56 @@ class LocalModel:
             for start in range(0, len(places), _CHUNK):
                 chunk = places[start : start + _CHUNK]
                 ids = np.array([cut[place] for place in chunk], dtype=np.int64)
-                found |= dict(zip(chunk, hidden_states(self._weights, self.shape, ids, layer), strict=True))
+                found |= dict(zip(chunk, self._hidden_states(ids, layer), strict=True))
         return [(found[place], len(ids) > longest) for place, ids in enumerate(encoded)]
 
+    def _hidden_states(self, ids: NDArray[np.int64], layer: int) -> Array:
+        """The hidden states behind ``layer`` (from 1; 0 is the embedding layer) for token ids of shape (texts, tokens):
+        an array of shape (texts, tokens, size)."""
+        words = self._weights["embeddings.word_embeddings.weight"][ids]
+        places = self._weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
+        kind = self._weights["embeddings.token_type_embeddings.weight"][0]
+        states = self._normalised("embeddings.LayerNorm", words + places + kind)
+        for number in range(layer):
+            name = f"encoder.layer.{number}"
+            attended = self._linear(f"{name}.attention.output.dense", self._attention(name, states))
+            states = self._normalised(f"{name}.attention.output.LayerNorm", states + attended)
+            inner = _gelu(self._linear(f"{name}.intermediate.dense", states))
+            behind = self._linear(f"{name}.output.dense", inner)
+            states = self._normalised(f"{name}.output.LayerNorm", states + behind)
+        return states
 
-class LocalEmbedder:
-    """The sentence embeddings of a local model as an :class:`~evaluation.embedding.similarity.Embedder`."""
-
-    def __init__(self, model: LocalModel) -> None:
-        self._model = model
-        self.space = hashlib.sha256(f"local:{model.digest}:{_SENTENCE_TOKENS}".encode()).hexdigest()
-        self.provenance: Mapping[str, Any] = {
-            "kind": "local",
-            "model": model.name,
-            "sha256": model.digest,
-            "tokens": _SENTENCE_TOKENS,
-        }
-
-    def refuses(self, text: str) -> str:
-        """``language`` for Korean text where the model knows none."""
-        return self._model.refuses(text)
-
-    def embed(self, texts: Sequence[str]) -> Embedded:
-        """The vectors, computed here."""
-        started = time.monotonic()
-        vectors = tuple(self._model.sentences(texts))
-        took = time.monotonic() - started
-        return Embedded(
-            Outcome.OK,
-            vectors=vectors,
-            model_returned=self._model.name,
-            tokens_in=0,
-            elapsed_seconds=took,
-            free=True,
+    def _attention(self, name: str, states: Array) -> Array:
+        texts, tokens, size = states.shape
+        split = (texts, tokens, self._heads, size // self._heads)
+        query, key, value = (
+            self._linear(f"{name}.attention.self.{part}", states).reshape(split).transpose(0, 2, 1, 3)
+            for part in ("query", "key", "value")
         )
+        scores = query @ key.transpose(0, 1, 3, 2) / np.float32(math.sqrt(split[3]))
+        scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        shares = scores / scores.sum(axis=-1, keepdims=True)
+        made: Array = (shares @ value).transpose(0, 2, 1, 3).reshape(texts, tokens, size)
+        return made
 
-    def __enter__(self) -> Self:
-        return self
+    def _linear(self, name: str, states: Array) -> Array:
+        # One flat product: numpy would multiply text by text, which keeps several cores waiting for each other.
+        flat = states.reshape(-1, states.shape[-1]) @ self._weights[f"{name}.weight"].T
+        made: Array = (flat + self._weights[f"{name}.bias"]).reshape(*states.shape[:-1], -1)
+        return made
 
-    def __exit__(self, *details: Any) -> None:
-        return None
+    def _normalised(self, name: str, states: Array) -> Array:
+        centred = states - states.mean(axis=-1, keepdims=True)
+        spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + self._epsilon)
+        made: Array = centred / spread * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        return made
+
+
+def _gelu(states: Array) -> Array:
+    from scipy.special import erf
+
+    made: Array = (states * 0.5 * (1 + erf(states / np.float32(math.sqrt(2))))).astype(np.float32)
+    return made
 
 
 @lru_cache(maxsize=2)

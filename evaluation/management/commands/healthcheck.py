@@ -19,9 +19,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the problems, or that there are none."""
-        health = examine(options["host"])
-        for problem in health.problems:
+        problems = examine(options["host"])
+        for problem in problems:
             self.stdout.write(problem)
-        if not health.healthy:
+        if problems:
             sys.exit(1)
         self.stdout.write("healthy")

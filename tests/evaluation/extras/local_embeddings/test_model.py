@@ -10,7 +10,7 @@ import pytest
 
 from evaluation.core.errors import Refused
 from evaluation.embedding.similarity import cosine
-from evaluation.extras.local_embeddings.model import LocalEmbedder, LocalModel, digest_of, layers_of, local_model
+from evaluation.extras.local_embeddings.model import LocalModel, digest_of, layers_of, local_model
 from tests.evaluation.embedding.tiny import LAYERS, SIZE, WORDS, tiny_model
 
 TEXTS = ["The fund tracks an index.", "price falls", "price falls today"]
@@ -50,7 +50,7 @@ def test_weights_may_carry_a_prefix(tmp_path: Path, prefix: str) -> None:
 
 def test_an_embedder_says_which_model_it_is_and_calls_nobody(folder: Path) -> None:
     model = local_model(str(folder))
-    with LocalEmbedder(model) as embedder:
+    with model as embedder:
         made = embedder.embed(TEXTS)
         assert (made.outcome, len(made.vectors), made.free) == ("ok", 3, True)
         assert dict(embedder.provenance) == {"kind": "local", "model": "tiny", "sha256": model.digest, "tokens": 256}
@@ -58,8 +58,8 @@ def test_an_embedder_says_which_model_it_is_and_calls_nobody(folder: Path) -> No
 
 def test_korean_is_refused_unless_the_vocabulary_holds_it(tmp_path: Path) -> None:
     syllables = [chr(ord("가") + n) for n in range(600)]
-    english = LocalEmbedder(local_model(str(tiny_model(tmp_path / "en"))))
-    korean = LocalEmbedder(local_model(str(tiny_model(tmp_path / "ko", words=[*WORDS, *syllables]))))
+    english = local_model(str(tiny_model(tmp_path / "en")))
+    korean = local_model(str(tiny_model(tmp_path / "ko", words=[*WORDS, *syllables])))
     assert english.refuses("원금은 보장되지 않습니다") == "language"
     assert korean.refuses("원금은 보장되지 않습니다") == ""
     assert english.refuses("The fund tracks the KOSPI 200 index of large companies (코스피).") == ""
