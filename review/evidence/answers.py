@@ -62,12 +62,7 @@ def run_answers(run: Run, answer_ids: Collection[int] | None = None) -> list[Run
     newest = {(row[1], row[7]): row for row in rows}
     return [
         RunAnswer(
-            answer_id=pk,
-            question_pk=question_pk,
-            question_id=external_id,
-            question=text,
-            category=category,
-            difficulty=difficulty,
+            *(pk, question_pk, external_id, text, category, difficulty),
             group=f"group:{group}" if group else f"question:{external_id}",
             sample=sample,
             failed=status == "failed",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Protocol, TypeVar
 
 from evaluation.core.registry import Kind, ScaleKind
@@ -213,37 +214,18 @@ def effective(
     scored: Judged | None,
 ) -> Effective:
     """The one value that counts, from everything that was said of an answer."""
-    answer_id, metric_id = key
+    made = partial(Effective, *key, raters=len(ratings), judged=scored)
     if decision is not None:
-        return Effective(
-            answer_id,
-            metric_id,
-            Source.OVERRIDE,
-            Status.SCORED,
-            decision.value,
-            decision.label,
-            raters=len(ratings),
-            judged=scored,
-        )
+        return made(Source.OVERRIDE, Status.SCORED, decision.value, decision.label)
     value, label = together(metric, ratings)
     if value is not None or label is not None:
-        return Effective(
-            answer_id, metric_id, Source.REVIEW, Status.SCORED, value, label, raters=len(ratings), judged=scored
-        )
+        return made(Source.REVIEW, Status.SCORED, value, label)
     said = scored or _UNSCORED
-    machine = Source.RULE if metric.kind in {Kind.RULE, Kind.EMBEDDING} else Source.JUDGE
-    return Effective(
-        answer_id,
-        metric_id,
-        machine if said.status is Status.SCORED else Source.NONE,
-        said.status if scored else None,
-        said.value,
-        said.label,
-        reason="" if said.status is Status.SCORED else said.reason,
-        raters=len(ratings),
-        unresolved=bool(ratings),
-        judged=scored,
-    )
+    if said.status is Status.SCORED:
+        source = Source.RULE if metric.kind in {Kind.RULE, Kind.EMBEDDING} else Source.JUDGE
+        return made(source, said.status, said.value, said.label, unresolved=bool(ratings))
+    status = said.status if scored else None
+    return made(Source.NONE, status, said.value, said.label, said.reason, unresolved=bool(ratings))
 
 
 def together(metric: MetricDefinition, ratings: Sequence[ExpertRating]) -> tuple[float | None, str | None]:

@@ -163,7 +163,10 @@ def goals(found: Design, staff: Staff, width: float | None = None, difference: f
     asked = _asked(strata, certain, width, difference)
     usual = [labels_for_width(strata, one, certain=certain) for one in WANTED]
     by_items = {plan.labels: (plan, False) for plan in usual} | {plan.labels: (plan, True) for plan in asked}
-    return tuple(_goal(plan, staff, asked=mark) for _, (plan, mark) in sorted(by_items.items()))
+    return tuple(
+        Goal(items, staff.minutes_each(items), plan.half_width, plan.difference, mark)
+        for items, (plan, mark) in sorted(by_items.items())
+    )
 
 
 def size_for(found: Design, width: float | None, difference: float | None) -> int | None:
@@ -176,10 +179,6 @@ def size_for(found: Design, width: float | None, difference: float | None) -> in
 def _asked(strata: list[PlannedStratum], certain: int, width: float | None, difference: float | None) -> list[Plan]:
     found = [labels_for_width(strata, width, certain=certain)] if width is not None else []
     return found + ([labels_for_difference(strata, difference, certain=certain)] if difference is not None else [])
-
-
-def _goal(plan: Plan, staff: Staff, *, asked: bool) -> Goal:
-    return Goal(plan.labels, staff.minutes_each(plan.labels), plan.half_width, plan.difference, asked)
 
 
 FINE = 0.02  # half-widths below it are told to three decimals
@@ -225,45 +224,35 @@ def plan_sentence(plan: ReviewPlan | None) -> str:
         return ""
     facts = {"count": plan.items, "time": numbers.about(plan.minutes * 60.0), "width": _up(plan.half_width)}
     if plan.whole:
-        return (
-            ngettext(
-                "Review the %(count)d answer that is left, about %(time)s, and the score is exact for this run.",
-                "Review the %(count)d answers that are left, about %(time)s, and the score is exact for this run.",
-                plan.items,
-            )
-            % facts
+        said = ngettext(
+            "Review the %(count)d answer that is left, about %(time)s, and the score is exact for this run.",
+            "Review the %(count)d answers that are left, about %(time)s, and the score is exact for this run.",
+            plan.items,
         )
-    if plan.waiting:
-        return (
-            ngettext(
-                "Review the %(count)d answer that is drawn already, about %(time)s, for an interval of about %(width)s "
-                "either way.",
-                "Review the %(count)d answers that are drawn already, about %(time)s, for an interval of about "
-                "%(width)s either way.",
-                plan.items,
-            )
-            % facts
+    elif plan.waiting:
+        said = ngettext(
+            "Review the %(count)d answer that is drawn already, about %(time)s, for an interval of about %(width)s "
+            "either way.",
+            "Review the %(count)d answers that are drawn already, about %(time)s, for an interval of about %(width)s "
+            "either way.",
+            plan.items,
         )
-    if plan.now is not None:
+    elif plan.now is not None:
         facts["now"] = _up(plan.now)
-        return (
-            ngettext(
-                "Review %(count)d more answer, about %(time)s, to narrow the interval from %(now)s to about %(width)s "
-                "either way.",
-                "Review %(count)d more answers, about %(time)s, to narrow the interval from %(now)s to about %(width)s "
-                "either way.",
-                plan.items,
-            )
-            % facts
+        said = ngettext(
+            "Review %(count)d more answer, about %(time)s, to narrow the interval from %(now)s to about %(width)s "
+            "either way.",
+            "Review %(count)d more answers, about %(time)s, to narrow the interval from %(now)s to about %(width)s "
+            "either way.",
+            plan.items,
         )
-    return (
-        ngettext(
+    else:
+        said = ngettext(
             "Review %(count)d answer, about %(time)s, for an interval of about %(width)s either way.",
             "Review %(count)d answers, about %(time)s, for an interval of about %(width)s either way.",
             plan.items,
         )
-        % facts
-    )
+    return said % facts
 
 
 def plan_json(plan: ReviewPlan | None) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,7 @@ from review.queues.making import shares
 from review.reports.gathering import Gathered, gather
 from review.statistics.correction.corrected import Fitted, fitted
 from review.statistics.correction.frame import Component
-from review.statistics.precision import PlannedStratum, expected_half_width, pilot_deviations
+from review.statistics.precision import PlannedStratum, deviation, expected_half_width, pilot_deviations
 from review.statistics.sampling.draw import CERTAIN
 from review.statistics.sampling.member import Drawn, DrawParams, Member, stratify
 
@@ -52,10 +52,9 @@ def errors_of(basis: Gathered, names: Collection[str] | None = None, guess: floa
     by_answer = _residuals(chosen)
     guessed = len(by_answer) < LEAST_PILOT
     width = sum(abs(one.weight) * one.width for one in chosen)
-    deviation = guess * width if guessed else max(_deviation(list(by_answer.values())), FLOOR * width)
-    return Errors(
-        tuple(one.name for one in chosen), by_answer, deviation, FLOOR * width, guessed, _waiting(basis, chosen)
-    )
+    apart = guess * width if guessed else max(deviation(list(by_answer.values())), FLOOR * width)
+    parts = tuple(one.name for one in chosen)
+    return Errors(parts, by_answer, apart, FLOOR * width, guessed, _waiting(basis, chosen))
 
 
 def _usual(basis: Gathered, components: Sequence[Component]) -> set[str]:
@@ -92,11 +91,6 @@ def _waiting(basis: Gathered, components: Sequence[Component]) -> frozenset[int]
             frame = {int(str(answer.key)) for answer in one.answers}
             waiting |= frame & basis.samples.waiting_for(of_name[one.name], basis.said.ratings)
     return frozenset(waiting)
-
-
-def _deviation(values: Sequence[float]) -> float:
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +139,9 @@ def design(basis: Gathered, metrics: Sequence[MetricDefinition], size: int, gues
     if errors is None or errors.guessed or not rest:
         return Design(params, errors, members)
     strata = stratify(rest, params.merge_below, most=max(1, size // params.per_stratum))
-    return Design(replace(params, pilot_sd=_by_stratum(errors, members, strata, sizes_of(strata))), errors, members)
+    return Design(
+        replace(params, pilot_sd=_by_stratum(errors, members, strata, Counter(strata.values()))), errors, members
+    )
 
 
 def expected_interval(found: Design, drawn: Sequence[Drawn]) -> Expected | None:
@@ -154,14 +150,9 @@ def expected_interval(found: Design, drawn: Sequence[Drawn]) -> Expected | None:
     errors = found.errors
     if errors is None:
         return None
-    sizes: dict[str, int] = {}
-    counts: dict[str, int] = {}
-    for one in drawn:
-        if one.probability is None:
-            return None
-        sizes[one.stratum] = sizes.get(one.stratum, 0) + 1
-        counts[one.stratum] = counts.get(one.stratum, 0) + one.sampled
-    if not sizes or any(count == 0 for count in counts.values()):
+    sizes = Counter(one.stratum for one in drawn)
+    counts = Counter(one.stratum for one in drawn if one.sampled)
+    if not sizes or len(counts) < len(sizes) or any(one.probability is None for one in drawn):
         return None
     new = {one.key: one.stratum for one in drawn if one.stratum != CERTAIN}
     deviations = _by_stratum(errors, found.members, new, sizes)
@@ -178,17 +169,9 @@ def strata_ahead(found: Design) -> tuple[list[PlannedStratum], int]:
     if found.errors is None or not rest:
         return [], len(certain)
     strata = stratify(rest, found.params.merge_below)
-    sizes = sizes_of(strata)
+    sizes = Counter(strata.values())
     deviations = _by_stratum(found.errors, found.members, strata, sizes)
     return [PlannedStratum(name, size, deviations[name]) for name, size in sorted(sizes.items())], len(certain)
-
-
-def sizes_of(strata: Mapping[int, str]) -> dict[str, int]:
-    """How many answers each stratum has."""
-    sizes: dict[str, int] = {}
-    for name in strata.values():
-        sizes[name] = sizes.get(name, 0) + 1
-    return sizes
 
 
 def _by_stratum(

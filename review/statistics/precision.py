@@ -26,16 +26,17 @@ def pilot_deviations(
     a tenth of its width) keeps a stratum in which the pilot saw no difference from being given up.
     """
     every = [value for values in residuals.values() for value in values]
-    together = _deviation(every) if len(every) >= 2 else floor
+    together = deviation(every) if len(every) >= 2 else floor
     return {
         str(name): max(
-            floor, _deviation(residuals[str(name)]) if len(residuals.get(str(name), ())) >= PILOT_LABELS else together
+            floor, deviation(residuals[str(name)]) if len(residuals.get(str(name), ())) >= PILOT_LABELS else together
         )
         for name in sizes
     }
 
 
-def _deviation(values: Sequence[float]) -> float:
+def deviation(values: Sequence[float]) -> float:
+    """The sample standard deviation of at least two values."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 

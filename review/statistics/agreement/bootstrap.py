@@ -10,7 +10,7 @@ import numpy as np
 from evaluation.core.registry import Scale
 from review.statistics.agreement.catalogue import PROPORTIONS, figures
 from review.statistics.agreement.layout import Layout
-from review.statistics.agreement.statistic import Array, Figures, Indices, Undefined
+from review.statistics.agreement.statistic import Array, Figures, Indices, Undefined, numbered
 
 
 def clopper_pearson(share: float, size: float, confidence: float = 0.95) -> tuple[float, float]:
@@ -90,8 +90,7 @@ def resampler(items: int, resampling: Resampling, kept: Indices) -> Resampler:
     strata = list(resampling.strata) if resampling.strata is not None else [0] * items
     if len(groups) != items or len(strata) != items:
         raise ValueError("groups and strata must be aligned with the items")
-    number: dict[Hashable, int] = {}
-    group = np.array([number.setdefault(groups[position], len(number)) for position in kept], dtype=np.int64)
+    group = numbered(groups[position] for position in kept)
     return Resampler(group, _merged_strata(group, [strata[position] for position in kept]))
 
 
@@ -107,8 +106,7 @@ def _merged_strata(group: Indices, strata: Sequence[Hashable]) -> Indices:
     first: dict[int, Hashable] = {}
     for member, stratum in zip(group.tolist(), strata, strict=True):
         parent[root(stratum)] = root(first.setdefault(member, stratum))
-    number: dict[Hashable, int] = {}
-    return np.array([number.setdefault(root(first[member]), len(number)) for member in sorted(first)], dtype=np.int64)
+    return numbered(root(first[member]) for member in sorted(first))
 
 
 def resampled_weights(

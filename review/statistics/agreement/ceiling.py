@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -203,22 +203,9 @@ class AlternativeAnnotatorTest:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as JSON values."""
-        return {
-            "winning_rate": self.winning_rate,
-            "advantage": self.advantage,
-            "passed": self.passed,
-            "reason": self.reason,
-            "experts": {
-                rater: {
-                    "items": one.items,
-                    "judge_wins": one.judge_wins,
-                    "expert_wins": one.expert_wins,
-                    "p_value": one.p_value,
-                    "rejected": one.rejected,
-                }
-                for rater, one in self.experts.items()
-            },
-        }
+        found = asdict(self)
+        experts = found.pop("experts")
+        return found | {"experts": experts}
 
 
 def alternative_annotator_test(

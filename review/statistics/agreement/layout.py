@@ -30,6 +30,12 @@ class Pairs:
         """The sum of the weights, with the batch's shape."""
         return np.asarray(self.weight.sum(axis=-1))
 
+    @property
+    def share(self) -> Array:
+        """The weights scaled to sum to 1 in each member of the batch; 0 where they sum to 0."""
+        total = self.total
+        return np.asarray(self.weight / np.where(total > 0, total, 1.0)[..., None])
+
     def mean(self, values: Array) -> Array:
         """The weighted mean of ``values``, one for each distinct pair; 0 where the weights sum to 0."""
         total = self.total

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +15,7 @@ from evaluation.core.registry import Scale, ScaleKind
 from review.statistics.agreement.bootstrap import FEW_GROUPS, Interval, Resampling, bootstrap_intervals, resampler
 from review.statistics.agreement.catalogue import NAMES, figures, inapplicable, undefined_reason
 from review.statistics.agreement.layout import Layout, lay_out
-from review.statistics.agreement.statistic import Array, Statistic, rounded_half_up
+from review.statistics.agreement.statistic import Array, Statistic, numbered, rounded_half_up
 
 FEW_GROUPS_WARNING = "few_groups"
 
@@ -180,7 +180,7 @@ class CurvePoint:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as JSON values."""
-        return {"judge": self.judge, "expert": self.expert, "low": self.low, "high": self.high, "n": self.n}
+        return asdict(self)
 
 
 def reliability_curve(
@@ -226,9 +226,8 @@ def _point(
 ) -> CurvePoint:
     share = weight[chosen] / weight[chosen].sum()
     mean = float(share @ theirs[chosen])
-    number: dict[Hashable, int] = {}
-    place = [number.setdefault(group[at], len(number)) for at in np.flatnonzero(chosen).tolist()]
-    count = len(number)
+    place = numbered(group[at] for at in np.flatnonzero(chosen).tolist())
+    count = int(place.max()) + 1
     low = high = None
     if count > 1:
         off = np.bincount(place, weights=share * (theirs[chosen] - mean), minlength=count)

@@ -35,10 +35,13 @@ def within_one(table: Confusion) -> Figures:
     return ratio(np.asarray((table.cells * near).sum(axis=(-2, -1))), table.total)
 
 
+# The tables of the following five have two categories, the second being acceptable.
+
+
 def true_positive_rate(table: Confusion) -> Figures:
     """Of the answers acceptable to the experts, the share the judge accepts: ``TP / (TP + FN)``, 0 to 1.
 
-    Undefined where the experts accepted none. The table has two categories, the second being acceptable.
+    Undefined where the experts accepted none.
     """
     return ratio(table.cells[..., 1, 1], table.expert_totals[..., 1])
 
@@ -46,7 +49,7 @@ def true_positive_rate(table: Confusion) -> Figures:
 def true_negative_rate(table: Confusion) -> Figures:
     """Of the answers the experts rejected, the share the judge rejects: ``TN / (TN + FP)``, 0 to 1.
 
-    Undefined where the experts rejected none. The table has two categories, the second being acceptable.
+    Undefined where the experts rejected none.
     """
     return ratio(table.cells[..., 0, 0], table.expert_totals[..., 0])
 
@@ -54,20 +57,20 @@ def true_negative_rate(table: Confusion) -> Figures:
 def precision(table: Confusion) -> Figures:
     """Of the answers the judge accepts, the share acceptable to the experts: ``TP / (TP + FP)``, 0 to 1.
 
-    Undefined where the judge accepted none. The table has two categories, the second being acceptable.
+    Undefined where the judge accepted none.
     """
     return ratio(table.cells[..., 1, 1], table.judge_totals[..., 1])
 
 
 def f1(table: Confusion) -> Figures:
     """Harmonic mean of precision and recall, 0 to 1: ``2 TP / (2 TP + FP + FN)``; undefined where nobody accepted
-    anything. The table has two categories, the second being acceptable."""
+    anything."""
     return ratio(2.0 * table.cells[..., 1, 1], np.asarray(table.expert_totals[..., 1] + table.judge_totals[..., 1]))
 
 
 def balanced_accuracy(table: Confusion) -> Figures:
     """Mean of the true positive and the true negative rate, 0 to 1, 0.5 as by chance; undefined where the experts
-    used one class only. The table has two categories, the second being acceptable."""
+    used one class only."""
     positive, negative = true_positive_rate(table), true_negative_rate(table)
     return Figures((positive.values + negative.values) / 2.0, positive.defined & negative.defined)
 
@@ -77,9 +80,7 @@ def pearson(pairs: Pairs) -> Figures:
 
     Undefined where either side is constant. Source: K. Pearson (1895), Proc. R. Soc. 58.
     """
-    total = pairs.total
-    share = pairs.weight / np.where(total > 0, total, 1.0)[..., None]
-    return weighted_correlation(_scaled(pairs.judge), _scaled(pairs.expert), share)
+    return weighted_correlation(_scaled(pairs.judge), _scaled(pairs.expert), pairs.share)
 
 
 def weighted_correlation(x: Array, y: Array, share: Array) -> Figures:
@@ -106,8 +107,7 @@ def spearman(pairs: Pairs) -> Figures:
     With weights the rank of a value is the weight below it plus half its own, which for weights of 1 is the middle
     rank less one half. Source: C. Spearman (1904), Am. J. Psychol. 15.
     """
-    total = pairs.total
-    share = pairs.weight / np.where(total > 0, total, 1.0)[..., None]
+    share = pairs.share
     return weighted_correlation(_ranks(pairs.judge, share), _ranks(pairs.expert, share), share)
 
 
@@ -132,8 +132,7 @@ def kendall_tau_b(pairs: Pairs) -> Figures:
     """
     if not len(pairs.judge):
         return ratio(pairs.total, pairs.total)
-    total = pairs.total
-    share = pairs.weight / np.where(total > 0, total, 1.0)[..., None]
+    share = pairs.share
     judge, expert = (np.unique(side, return_inverse=True)[1] for side in (pairs.judge, pairs.expert))
     untied_judge, untied_expert = _untied(judge, share), _untied(expert, share)
     defined = (untied_judge > ROUNDING) & (untied_expert > ROUNDING)

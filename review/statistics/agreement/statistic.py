@@ -70,6 +70,12 @@ class Figures:
         return Statistic(float(self.values)) if bool(self.defined) else Statistic(None, str(reason))
 
 
+def numbered(keys: Iterable[Hashable]) -> Indices:
+    """The keys by number, from 0 in the order they first appear."""
+    number: dict[Hashable, int] = {}
+    return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
+
+
 def ratio(numerator: Array, denominator: Array) -> Figures:
     """``numerator / denominator``, defined where the denominator is positive."""
     numerator, denominator = np.broadcast_arrays(

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from review.statistics.agreement.statistic import Array, Indices
+from review.statistics.agreement.statistic import Array, Indices, numbered
 
 LEAST_ITEMS = 2
 
@@ -128,7 +128,7 @@ def _henderson(ratings: Sequence[Observation], sources: Sequence[Source]) -> dic
         Source.TASTE: [(one.answer, one.reviewer) for one in ratings],
     }
     each: Indices = np.arange(len(ratings), dtype=np.int64)
-    groups = [_numbered(keys[source]) for source in sources]
+    groups = [numbered(keys[source]) for source in sources]
     partitions = [*groups, each, np.zeros(len(ratings), dtype=np.int64)]
     values = np.array([one.value for one in ratings], dtype=np.float64)
     values = values - values.mean()  # variances do not depend on it, rounding does
@@ -147,7 +147,7 @@ def _expected(partition: Indices, factors: Sequence[Indices]) -> list[float]:
     size = np.bincount(partition).astype(np.float64)
     found = []
     for factor in factors:
-        both = np.bincount(_numbered(list(zip(partition.tolist(), factor.tolist(), strict=True)))).astype(np.float64)
+        both = np.bincount(numbered(zip(partition.tolist(), factor.tolist(), strict=True))).astype(np.float64)
         level = _level_of_cells(partition, factor)
         found.append(float((np.square(both) / size[level]).sum()))
     return [*found, float(len(partition))]
@@ -162,11 +162,6 @@ def _level_of_cells(partition: Indices, factor: Indices) -> Indices:
 def _squares(partition: Indices, values: Array) -> float:
     size = np.bincount(partition).astype(np.float64)
     return float((np.square(np.bincount(partition, weights=values)) / size).sum())
-
-
-def _numbered(keys: Sequence[Hashable]) -> Indices:
-    number: dict[Hashable, int] = {}
-    return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
 
 
 def _judge(

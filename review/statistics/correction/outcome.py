@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from review.statistics.agreement.statistic import Array, Indices
+from review.statistics.agreement.statistic import Array, Indices, numbered
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -167,14 +167,10 @@ def t_quantile(probability: float, freedom: float) -> float:
 def clustered_variance(population: Array, groups: list[Hashable]) -> tuple[float, Indices]:
     """The cluster-robust variance ``G / (G - 1) sum_g (sum_{i in g} psi_i)^2``, and how many answers each of the G
     groups has. An answer without a group (``None``) is its own."""
-    number: dict[Hashable, int] = {}
-    member = [
-        number.setdefault(("alone", position) if group is None else ("group", group), len(number))
-        for position, group in enumerate(groups)
-    ]
-    sums = np.bincount(member, weights=population, minlength=len(number))
-    count = len(number)
-    sizes = np.bincount(member, minlength=len(number))
+    member = numbered(("alone", at) if group is None else ("group", group) for at, group in enumerate(groups))
+    sums = np.bincount(member, weights=population)
+    sizes = np.bincount(member)
+    count = len(sizes)
     return (float(np.square(sums).sum()) * count / (count - 1) if count > 1 else 0.0), sizes
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from review.statistics.agreement.statistic import Array, Indices
+from review.statistics.agreement.statistic import Array, Indices, numbered
 from review.statistics.correction.corrected import corrected_overall
 from review.statistics.correction.frame import Component
 from review.statistics.correction.outcome import Outcome, Target, group_freedom, t_quantile
@@ -125,21 +125,7 @@ class PairedDifference:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as JSON values."""
-        return {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "target": str(self.target),
-            "n": self.n,
-            "groups": self.groups,
-            "wins": self.wins,
-            "losses": self.losses,
-            "ties": self.ties,
-            "p_value": self.p_value,
-            "detectable": self.detectable,
-            "only_ours": self.only_ours,
-            "only_baseline": self.only_baseline,
-        }
+        return asdict(self) | {"target": str(self.target)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +198,10 @@ def _outcome(
     confidence: float,
     seed: int,
 ) -> PairedDifference:
-    number: dict[Hashable, int] = {}
-    member = np.array([number.setdefault(groups[k] if groups else k, len(number)) for k in share], dtype=np.int64)
+    member = numbered(groups[key] if groups else key for key in share)
     adds = np.array(list(share.values()), dtype=np.float64)
     sums = np.bincount(member, weights=adds).astype(np.float64) * len(share)
-    count = len(number)
+    count = int(member.max()) + 1
     error = _standard_error(np.array(list(deviation.values()), dtype=np.float64), member, count)
     freedom = group_freedom(np.bincount(member))
     half = None if error is None else t_quantile(0.5 + confidence / 2.0, freedom) * error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -147,7 +148,7 @@ def _uniform(frame: list[Member], size: int, random: Random, params: DrawParams)
 def _stratified(frame: list[Member], size: int, random: Random, params: DrawParams) -> list[Drawn]:
     _check_size(size)
     strata = stratify(frame, params.merge_below, most=max(1, size // max(1, params.per_stratum)))
-    counts = allocate(_sizes(strata), size, params.per_stratum, params.pilot_sd or None)
+    counts = allocate(Counter(sorted(strata.values())), size, params.per_stratum, params.pilot_sd or None)
     return _by_strata(strata, counts, random)
 
 
@@ -155,7 +156,7 @@ def _fails_plus_share(frame: list[Member], size: int, random: Random, params: Dr
     if params.fail_below is None:
         raise Refused("no_fail_threshold")
     strata = {member.key: _fail_stratum(member, params.fail_below) for member in frame}
-    sizes = _sizes(strata)
+    sizes = Counter(sorted(strata.values()))
     fails = sizes.pop(FAILS, 0)
     if params.share is not None:
         if not 0.0 < params.share <= 1.0:
@@ -203,13 +204,6 @@ def _by_strata(strata: Mapping[int, str], counts: Mapping[str, int], random: Ran
         taken = {keys[position] for position in random.choice(len(keys), size=count, replace=False).tolist()}
         drawn += [Drawn(key, stratum, count / len(keys), key in taken) for key in keys]
     return drawn
-
-
-def _sizes(strata: Mapping[int, str]) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for stratum in sorted(strata.values()):
-        sizes[stratum] = sizes.get(stratum, 0) + 1
-    return sizes
 
 
 def _check_size(size: int) -> None:
