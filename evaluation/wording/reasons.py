@@ -150,6 +150,7 @@ SENTENCES = {
     "non_response": _("More than a tenth of the answers served got no rating."),
     "not_estimable": _("The ratings do not vary, so nothing can be said about the others."),
     "no_probability": _("The rated answers were not drawn with known probabilities."),
+    "partly_corrected": _("Some judged part of the score was rated by nobody, so it is only partly corrected."),
     "small_frame": _("Fewer than 20 answers: rate all of them."),
     "components_withheld": _("A part of the overall score cannot be corrected yet."),
     "few_off_commonest": _("Fewer than five ratings differ from the commonest."),

@@ -84,8 +84,9 @@ class RunDifference:
 
     ``overall`` is of judge-only scores, ``weight`` the share of the profile's weight its parts have, ``parts`` their
     names. ``corrected`` is the difference of the corrected overall scores for questions like these, or why there is
-    none; ``corrected_this_run`` the same for these answers alone. ``passes`` counts questions that pass in one run
-    only, for profiles with a rule for it. ``worse`` and ``better`` are the largest changes.
+    none; ``corrected_this_run`` the same for these answers alone. ``rated_blind`` tells whether anybody rated
+    answers of either. ``passes`` counts questions that pass in one run only, for profiles with a rule for it. ``worse``
+    and ``better`` are the largest changes.
     """
 
     run_id: int
@@ -96,6 +97,7 @@ class RunDifference:
     parts: tuple[str, ...]
     corrected: Figure
     corrected_this_run: Figure
+    rated_blind: bool
     passes: McNemar | None
     metrics: tuple[MetricDifference, ...]
     worse: tuple[QuestionChange, ...]
@@ -122,6 +124,7 @@ def difference(ours: Side, baseline: Side) -> RunDifference:
         parts=tuple(names),
         corrected=_corrected_overall(ours, baseline, Target.QUESTIONS_LIKE_THESE),
         corrected_this_run=_corrected_overall(ours, baseline, Target.THIS_RUN),
+        rated_blind=any(side.basis.correction.rated_blind for side in (ours, baseline)),
         passes=_passes(*passed) if all(passed) else None,
         metrics=_metrics(ours, baseline, groups, differing),
         worse=tuple(one for one in changes[:MOST_CHANGES] if one.change < 0),

@@ -10,7 +10,6 @@ from review.comparisons.difference import RunDifference, difference
 from review.comparisons.values import SERVED, Side, sides
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
 from review.comparisons.whole import Comparison
-from review.reports.estimates import ThreeScores
 from review.reports.figure import Figure
 from review.reports.gate import Check, Gate, GateOn, Rule
 from review.statistics.paired_tests.gate import (
@@ -22,10 +21,12 @@ from review.statistics.paired_tests.gate import (
     settle_by_questions,
 )
 
+PARTLY = "partly_corrected"
+
 
 @dataclass(frozen=True, slots=True)
 class GateAsked:
-    """What is asked of a run. ``on`` empty: the corrected score where it is offered, else judge-only.
+    """What is asked of a run. ``on`` empty: the corrected score where anybody rated blind, else judge-only.
     ``across_models``: a drop of judge-only scores is measured although different models answered."""
 
     fail_under: float | None = None
@@ -85,7 +86,7 @@ def gates_of(found: Comparison, asked: GateAsked) -> dict[int, Gate]:
 
 def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -> Gate:
     """The gate of a run whose figures are at hand; ``compared`` is what it is measured against the baseline."""
-    on = _on(asked, ours.report.overall, compared)
+    on = _on(asked, ours, compared)
     checks = []
     if asked.fail_under is not None:
         checks.append(_least(ours, on, asked.fail_under))
@@ -101,13 +102,13 @@ def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -
     )
 
 
-def _on(asked: GateAsked, overall: ThreeScores, compared: RunDifference | None) -> GateOn:
-    """The corrected score by default where every rule can be asked of it."""
+def _on(asked: GateAsked, ours: Side, compared: RunDifference | None) -> GateOn:
+    """The corrected score by default as soon as there is a blind rating of this run or of what it is compared with:
+    judge-only would then leave out what is known of the judge."""
     if asked.on:
         return GateOn(asked.on)
-    offered = asked.fail_under is None or overall.corrected_over_questions.value is not None
-    offered &= compared is None or compared.corrected.value is not None
-    return GateOn.CORRECTED if offered else GateOn.JUDGE_ONLY
+    rated = ours.basis.correction.rated_blind or (compared is not None and compared.rated_blind)
+    return GateOn.CORRECTED if rated else GateOn.JUDGE_ONLY
 
 
 def _least(side: Side, on: GateOn, limit: float) -> Check:
@@ -118,6 +119,8 @@ def _least(side: Side, on: GateOn, limit: float) -> Check:
         return Check(Rule.FAIL_UNDER, limit, None, None, None, GateVerdict.CANNOT_TELL, figure.withheld, settling)
     if figure.low is None or figure.high is None:
         return Check(Rule.FAIL_UNDER, limit, figure.value, None, None, GateVerdict.CANNOT_TELL, figure.no_interval)
+    if figure.partly_corrected:
+        return Check(Rule.FAIL_UNDER, limit, figure.value, figure.low, figure.high, GateVerdict.CANNOT_TELL, PARTLY)
     verdict = fail_under(figure.low, figure.high, limit)
     settling = None
     if verdict is GateVerdict.CANNOT_TELL:
@@ -147,6 +150,8 @@ def _drop(compared: RunDifference, on: GateOn, drop: float, *, across_models: bo
     if value is None or low is None or high is None:
         settling = labels_missing(compared.corrected) if on is GateOn.CORRECTED and value is None else None
         return Check(rule, drop, value, None, None, GateVerdict.CANNOT_TELL, why, settling)
+    if on is GateOn.CORRECTED and compared.corrected.partly_corrected:
+        return Check(rule, drop, value, low, high, GateVerdict.CANNOT_TELL, PARTLY)
     if on is GateOn.JUDGE_ONLY and SERVED in compared.differs and not across_models:
         return Check(rule, drop, value, low, high, GateVerdict.CANNOT_TELL, SERVED)
     verdict = max_drop(low, high, drop)

@@ -11,10 +11,11 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.models import Run
 from evaluation.wording import numbers
-from review.plans.design import Design, Errors, Expected, errors_of, strata_ahead
+from review.plans.design import FLOOR, Design, Errors, Expected, errors_of, strata_ahead
 from review.queues.making import reading_seconds, usual_seconds
 from review.reports.figure import stratum_in_words
 from review.reports.gathering import Gathered
+from review.statistics.correction.frame import LEAST_LABELS
 from review.statistics.precision import (
     Plan,
     PlannedStratum,
@@ -66,9 +67,17 @@ def next_review(basis: Gathered) -> ReviewPlan | None:
     errors = errors_of(basis)
     if errors is None or basis.run.state not in Run.ENDED:
         return None
-    now = _present(basis)
+    figure = basis.correction.overall(basis.profile, basis.machine)
+    now = None if figure.low is None or figure.high is None else (figure.high - figure.low) / 2.0
+    unrated = errors_of(basis, figure.partly_corrected) if figure.partly_corrected else None
+    reach = unrated.floor / FLOOR / 2.0 if unrated else 0.0  # of what nobody rated, either way
     waiting = len(errors.waiting - errors.by_answer.keys())
-    plan = _finishing(basis, errors, waiting) if waiting else _worthwhile(basis, errors, now)
+    if waiting:
+        plan = _finishing(basis, errors, waiting, reach)
+    elif unrated and now is not None:
+        errors, plan = unrated, _unrated(basis, unrated, now, reach)
+    else:
+        plan = _worthwhile(basis, errors, now)
     if plan is None:
         return None
     items, half_width = plan
@@ -77,12 +86,25 @@ def next_review(basis: Gathered) -> ReviewPlan | None:
     return ReviewPlan(items, seconds / 60.0, half_width, now, errors.guessed, pace is not None, bool(waiting))
 
 
-def _finishing(basis: Gathered, errors: Errors, waiting: int) -> tuple[int, float] | None:
-    """What is drawn comes first: its ratings and those there are count together."""
+def _finishing(basis: Gathered, errors: Errors, waiting: int, reach: float) -> tuple[int, float] | None:
+    """What is drawn comes first: its ratings and those there are count together. ``reach``: what parts that nobody
+    rated add to the interval either way."""
     frame = _frame(basis)
     labels = len(errors.by_answer) + waiting
     stratum = PlannedStratum("", frame, errors.deviation)
-    return waiting, expected_half_width([stratum], {"": min(labels, frame)})
+    return waiting, reach + expected_half_width([stratum], {"": min(labels, frame)})
+
+
+def _unrated(basis: Gathered, errors: Errors, now: float, reach: float) -> tuple[int, float] | None:
+    """The parts nobody rated come before those that could be narrowed: so far they may be anything on their scale. What
+    they give then joins the interval of the rated parts."""
+    frame, stratum = _frame(basis), PlannedStratum("", _frame(basis), errors.deviation)
+    for wanted in WANTED:
+        labels = min(frame, max(LEAST_LABELS, labels_for_width([stratum], wanted).labels))
+        half_width = math.hypot(max(0.0, now - reach), expected_half_width([stratum], {"": labels}))
+        if half_width <= NARROWER * now:
+            return labels, half_width
+    return None
 
 
 def _worthwhile(basis: Gathered, errors: Errors, now: float | None) -> tuple[int, float] | None:
@@ -113,11 +135,6 @@ def _certain(basis: Gathered) -> int:
     if all(rating.imported for rating in basis.said.ratings):
         return 0
     return len(basis.samples.drawn & {key for key, answer in basis.said.answers.items() if not answer.failed})
-
-
-def _present(basis: Gathered) -> float | None:
-    figure = basis.correction.overall(basis.profile, basis.machine)
-    return None if figure.low is None or figure.high is None else (figure.high - figure.low) / 2.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ output that it names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from django.utils.functional import Promise
 
@@ -73,6 +73,10 @@ class Entry(Generic[Row]):
     def page_heading(self) -> str:
         """Its title on pages and in HTML."""
         return str(self.page_title or self.title)
+
+    def called(self, title: str | Promise) -> Self:
+        """The same under another title."""
+        return replace(self, title=title, page_title="")
 
     def absent(self, value: Any) -> bool:
         """Whether it is left out for having no value."""

@@ -65,7 +65,7 @@ class Figure:
     all answers of the run, of which a sample was rated); without an interval ``no_interval`` says why. ``worst`` and
     ``best`` bound the figure had the failed results been at the ends of their scales; ``None`` where nothing failed.
     ``extra`` holds what only corrected figures have: ``labels, effective_labels, lambda, method, warnings,
-    response_bounds, as_it_came, missing``.
+    response_bounds, as_it_came, partly_corrected, missing``.
     """
 
     value: float | None = None
@@ -82,6 +82,11 @@ class Figure:
     def __post_init__(self) -> None:
         if (self.value is None) != bool(self.withheld):
             raise ValueError("a figure has either a value or a reason")
+
+    @property
+    def partly_corrected(self) -> Mapping[str, float]:
+        """Judged parts that nobody rated, with their weight in the score; empty where it is corrected wholly."""
+        return self.extra.get("partly_corrected") or _NOTHING
 
     def text(self, digits: int, to: str) -> str:
         """The value with its interval in brackets where there is one, ``to`` between its ends."""
@@ -125,6 +130,16 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
             "%(share)s of the answers served got no rating; were all of them worst or best: %(worst)s or %(best)s."
         )
         found.append(text % share)
+    if figure.partly_corrected:
+        weights = figure.partly_corrected.items()
+        parts = ", ".join(f"{titles.get(name, name)} ({100 * weight:.0f}%)" for name, weight in weights)
+        found.append(
+            _(
+                "Partly corrected: nobody has rated %(parts)s of the score. The interval reaches as far as experts "
+                "could differ there."
+            )
+            % {"parts": parts}
+        )
     if named := figure.extra.get("as_it_came"):
         names = ", ".join(titles.get(name, name) for name in named)
         found.append(_("Not rated, so taken as it came: %(names)s.") % {"names": names})

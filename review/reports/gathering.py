@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.core.registry import ScaleKind
+from evaluation.core.registry import Kind, ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition, Run
 from evaluation.profiles.arithmetic import on_unit_scale
@@ -113,6 +113,11 @@ class Correction:
     said: Said
     labels: Mapping[int, MetricLabels]
 
+    @property
+    def rated_blind(self) -> bool:
+        """Whether anybody rated any metric blind."""
+        return any(one.any for one in self.labels.values())
+
     def of_metric(
         self, metric: MetricDefinition, category: str | None = None, target: Target = Target.THIS_RUN
     ) -> Figure:
@@ -190,7 +195,7 @@ class Correction:
                 frame.append(labels.frame_answer(answer, unit(said.value), unit(rating)))
         low, high = unit(scale.low) or 0.0, unit(scale.high) or 0.0
         yes_no = scale.kind is ScaleKind.YES_NO
-        return Component(metric.name, frame, low, high, yes_no=yes_no) if frame else None
+        return Component(metric.name, frame, low, high, yes_no=yes_no, judged=not _exact(metric)) if frame else None
 
     def _contribution(
         self, profile: ProfileSpec, name: str, machine: SideScore, answers: Sequence[RunAnswer]
@@ -210,8 +215,12 @@ class Correction:
             else:  # the part does not apply: its contribution is known to be 0, for judge and experts alike
                 judge, rating = 0.0, 0.0 if answer.answer_id in rated else None
             frame.append(labels.frame_answer(answer, _times(weight, judge), _times(weight, rating)))
-        top = max(score.weights_used.get(name, 0.0) for score in machine.answers)
-        return Component(name, frame, 0.0, top) if top else None
+        weights = [score.weights_used.get(name, 0.0) for score in machine.answers]
+        top = max(weights)
+        if not top:
+            return None
+        reach = [0.0 if name in score.zeroed else w for w, score in zip(weights, machine.answers, strict=True)]
+        return Component(name, frame, 0.0, top, judged=not _exact(metric), most=sum(reach) / len(reach))
 
     def _rated(self, name: str) -> bool:
         metric = self._metric(name)
@@ -219,6 +228,11 @@ class Correction:
 
     def _metric(self, name: str) -> MetricDefinition | None:
         return next((self.said.metrics[pk] for pk in self.said.computed if self.said.metrics[pk].name == name), None)
+
+
+def _exact(metric: MetricDefinition) -> bool:
+    """Whether the metric is what its definition computes, so that no expert could correct it."""
+    return metric.kind in {Kind.RULE, Kind.EMBEDDING}
 
 
 def _unit_scale(profile: ProfileSpec, metric: MetricDefinition) -> Callable[[float | None], float | None]:

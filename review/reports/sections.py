@@ -289,9 +289,11 @@ REPORT: Section[Report, Report] = Section(
 
 
 def figures_of(report: Report, output: Output) -> list[tuple[Entry[Report], Figure]]:
-    """The overall figures of an output, the most trustworthy first, that of some parts only last."""
+    """The overall figures of an output, the most trustworthy first, that of some parts only last. A score with judged
+    parts that nobody rated is called partly corrected."""
     order = (Shape.CORRECTED, Shape.EXPERT, Shape.JUDGE, Shape.PLAIN)
     found = [(one, value) for one in OVERALL.entries(output) if isinstance(value := one.of(report), Figure)]
+    found = [(one.called(_("partly corrected")) if value.partly_corrected else one, value) for one, value in found]
     return sorted(found, key=lambda pair: order.index(pair[0].mark or Shape.PLAIN))
 
 

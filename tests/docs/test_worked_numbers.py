@@ -11,7 +11,7 @@ from evaluation.core.registry import Scale
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.agreement.pair import best_constant_guess, compare, reliability_curve
 from review.statistics.agreement.variance import Observation, variance_split
-from review.statistics.correction.corrected import corrected
+from review.statistics.correction.corrected import corrected, corrected_overall
 from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
 from review.statistics.correction.outcome import Estimate
 from review.statistics.paired_tests.gate import fail_under, settle_by_labels, settle_by_questions
@@ -122,6 +122,37 @@ def test_the_examples_of_correction(language: str, example: str, by_score: bool)
         "mean_of_labels": sum(labels) / len(labels),
     }
     check(figures(text, example), computed)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_example_of_a_partly_corrected_score(language: str) -> None:
+    text = part("correction.md", language)
+    rows = [(judge, expert) for judge, expert, count in table(text, "data: regression") for _ in range(int(count))]
+    answers = [
+        FrameAnswer(at, float(judge), float(expert), ReviewState.RATED, 0.5)
+        if expert.isdigit()
+        else FrameAnswer(at, float(judge), probability=0.5)
+        for at, (judge, expert) in enumerate(rows)
+    ]
+    unrated = [FrameAnswer(at, float(judge)) for at, (judge, _) in enumerate(rows)]
+    rated_part = Component("rated", answers, 0.0, 1.0, weight=0.75, yes_no=True)
+    partly, exact = (
+        corrected_overall([rated_part, Component("unrated", unrated, 0.0, 1.0, weight=0.25, judged=judged)])
+        for judged in (True, False)
+    )
+    assert isinstance(partly, Estimate)
+    assert isinstance(exact, Estimate)
+    assert dict(partly.unrated) == {"unrated": 0.25}
+    computed = {
+        "value": partly.value,
+        "low": partly.low,
+        "high": partly.high,
+        "below": exact.low - partly.low,
+        "above": partly.high - exact.high,
+        "as_if_exact_low": exact.low,
+        "as_if_exact_high": exact.high,
+    }
+    check(figures(text, "partly"), computed)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

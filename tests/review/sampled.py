@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from evaluation.models import Run, User
 from tests.factories import make_user
-from tests.review.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate, score_all
+from tests.review.builders import (
+    answer_rows,
+    assignment_of,
+    draw_into,
+    imported_rating,
+    metric,
+    queue_for,
+    rate,
+    score_all,
+)
 
 OTHERS = {"keyword_hit": 1.0, "keyword_coverage": 1.0, "negative_detection": 1.0, "faithfulness": 5, "completeness": 5}
 
@@ -25,6 +34,14 @@ def rate_half(run: Run, experts: Sequence[float], people: Sequence[User] = ()) -
 def rate_all(run: Run, experts: Sequence[float]) -> None:
     """A census: one person rates every answer."""
     _rate(run, experts, (), 1)
+
+
+def rate_the_others(run: Run) -> None:
+    """Faithfulness and completeness of every answer, as the judge has them: with correctness rated as well no judged
+    part of the overall score is left unrated."""
+    for answer in answer_rows(run):
+        for name in ("faithfulness", "completeness"):
+            imported_rating(answer, metric(name), "e1", int(OTHERS[name]))
 
 
 def _rate(run: Run, experts: Sequence[float], people: Sequence[User], every: int) -> None:

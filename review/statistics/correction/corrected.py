@@ -117,14 +117,19 @@ def fitted(component: Component, confidence: float = 0.95, *, part: bool = False
 
 
 def as_it_came(component: Component) -> Influence | None:
-    """The mean of the scorer's values, uncorrected; ``None`` where it has none."""
+    """The mean of the scorer's values, uncorrected; ``None`` where it has none. A judge's may be anything within its
+    bounds: ``below`` and ``above`` reach there."""
     known = [at for at, answer in enumerate(component.answers) if answer.judge is not None]
     if not known:
         return None
     values = np.array([component.answers[at].judge for at in known], dtype=np.float64)
     population = np.zeros(len(component.answers))
     population[known] = (values - values.mean()) / len(values)
-    return Influence(float(values.mean()), np.zeros(len(population)), population, Method.AS_IT_CAME, None)
+    mean, below, above = float(values.mean()), 0.0, 0.0
+    if component.judged:
+        most = component.high if component.most is None else component.most
+        below, above = mean - component.low, max(0.0, most - mean)
+    return Influence(mean, np.zeros(len(population)), population, Method.AS_IT_CAME, None, below, above)
 
 
 def _parts(component: Component, found: Sequence[Stratum], confidence: float) -> list[Part]:
@@ -231,8 +236,10 @@ def corrected_overall(
     summed per answer, so that components rated on different answers combine.
 
     ``labels`` and ``effective_labels`` count answers. A component nobody rated, or whose frame is small and not
-    complete, enters as it came and is named. It is withheld while any component is, naming those; and where none was
-    rated at all. ``part``: the answers are a part of the drawn frame, such as a category.
+    complete, enters as it came and is named: exact ones in ``named``, a judge's in ``unrated`` with its weight in the
+    score (what it adds at its best). The latter widens the interval by what it could be, and the score is only *partly
+    corrected*. It is withheld while any component is, naming those; and where none was rated at all. ``part``: the
+    answers are a part of the drawn frame, such as a category.
     """
     found = {one.name: _entering(one, confidence, part=part) for one in components}
     keys, groups, labelled = _frame(components)
@@ -249,8 +256,12 @@ def corrected_overall(
     ends = interval(total.influence, groups, labelled, target, bounds, confidence)
     if ends is None:
         return Withheld(WithheldReason.TOO_FEW_GROUPS, target, len(keys), labels, {"groups": 1})
-    named = tuple(name for name, fit in fits.items() if fit.influence.method is Method.AS_IT_CAME)
-    return replace(_estimate(replace(total, labels=labels), ends, target, len(keys), bounds), named=named)
+    came = [one for one in components if fits[one.name].influence.method is Method.AS_IT_CAME]
+    return replace(
+        _estimate(replace(total, labels=labels), ends, target, len(keys), bounds),
+        named=tuple(one.name for one in came if not one.judged),
+        unrated={one.name: abs(one.weight) * one.high for one in came if one.judged},
+    )
 
 
 def _entering(component: Component, confidence: float, *, part: bool) -> Fitted | Obstacle:

@@ -66,6 +66,10 @@ class Component:
     ``low`` and ``high`` bound its values. For per-answer profiles the values are the contributions, weight times
     value (0 where the part does not apply), over all answers and ``weight`` is 1; for run-mean profiles the values
     are the metric's own, over the answers it applies to, and ``weight`` is the profile's.
+
+    ``judged``: a judge gives the values, so that without ratings the mean may be anything from ``low`` to ``most``;
+    values of rules and embeddings are exact by definition. ``most`` is ``high`` but for contributions of a part that
+    does not apply everywhere: there it is the mean of what each answer could get.
     """
 
     name: str
@@ -74,6 +78,8 @@ class Component:
     high: float
     weight: float = 1.0
     yes_no: bool = False
+    judged: bool = False
+    most: float | None = None
 
     def __post_init__(self) -> None:
         if not self.answers:

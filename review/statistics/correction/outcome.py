@@ -65,7 +65,9 @@ class Estimate:
     ``n`` is the size of the frame, ``labels`` the ratings used, ``effective_labels`` how many labels of a uniform
     draw without the judge would give the same width, ``slope`` the regression's b (stored as lambda).
     ``non_response`` is the share of reached items without a rating and ``response_bounds`` what the value would be
-    had all of these been worst or best. ``named`` lists components that entered as they came.
+    had all of these been worst or best. ``named`` lists exact components that entered as they came; ``unrated`` those
+    of a judge that nobody rated, each with its weight in the score (0 to 1): with any the figure is *partly
+    corrected*, and its interval reaches as far as they could be.
     """
 
     value: float
@@ -81,6 +83,7 @@ class Estimate:
     non_response: float = 0.0
     response_bounds: tuple[float, float] | None = None
     named: tuple[str, ...] = ()
+    unrated: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
 
     def to_dict(self) -> dict[str, Any]:
         """The stable form of the ``correct`` command, the report and REST."""
@@ -98,6 +101,7 @@ class Estimate:
             "non_response": self.non_response,
             "response_bounds": None if self.response_bounds is None else list(self.response_bounds),
             "as_it_came": list(self.named),
+            "partly_corrected": dict(self.unrated),
         }
 
 

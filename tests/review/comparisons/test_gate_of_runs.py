@@ -23,7 +23,7 @@ from review.statistics.paired_tests.gate import GateVerdict, Resource
 from tests.factories import make_answer_set, make_user
 from tests.review.api.clients import Caller
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over
-from tests.review.sampled import fill, rate_half
+from tests.review.sampled import fill, rate_all, rate_half, rate_the_others
 
 pytestmark = pytest.mark.django_db
 
@@ -83,6 +83,42 @@ def test_the_corrected_score_is_looked_at_where_it_is_offered(run: Run) -> None:
     assert (judged.on, judged.verdict) == (GateOn.JUDGE_ONLY, GateVerdict.PASSED)
 
 
+def test_a_partly_corrected_score_tells_nothing(run: Run) -> None:
+    """Correctness is rated completely; faithfulness (.20) and completeness (.15), judged 5 of 5, by nobody. They could
+    be 1 to 5: .75 + .05 x 3.5 = .925 reaches down by .8 x .35 = .28 and further for other questions."""
+    rate_all(run, [4, 3] * 20)
+    found = gate_of(run, GateAsked(fail_under=0.5))
+    assert found is not None
+    (check,) = found.checks
+    assert (found.on, check.verdict, check.reason) == (GateOn.CORRECTED, GateVerdict.CANNOT_TELL, "partly_corrected")
+    assert check.value == pytest.approx(0.925)
+    assert check.low is not None
+    assert check.low < 0.925 - 0.28
+    text, _ = ended("results", str(run.pk), "--fail-under", "0.5")
+    assert "so it is only partly corrected" in text
+
+
+def test_a_difference_of_partly_corrected_scores_passes_no_gate(run: Run) -> None:
+    rate_all(run, [4] * 40)
+    other = fill(run_over(make_answer_set(run.answer_set.question_set), judge=run.judges.get().judge_version), [1] * 40)
+    rate_all(other, [1] * 40)
+    found = gate_of(other, GateAsked(baseline=run, max_drop=0.02))
+    assert found is not None
+    assert (found.on, found.verdict, found.checks[0].reason) == (
+        GateOn.CORRECTED,
+        GateVerdict.CANNOT_TELL,
+        "partly_corrected",
+    )
+
+
+def test_a_blind_rating_of_either_run_makes_the_gate_look_at_corrected_scores(run: Run) -> None:
+    other = fill(run_over(make_answer_set(run.answer_set.question_set), judge=run.judges.get().judge_version), [1] * 40)
+    imported_rating(answer_rows(run)[0], metric("correctness"), "e1", 4)
+    found = gate_of(other, GateAsked(baseline=run, max_drop=0.02))
+    assert found is not None
+    assert (found.on, found.verdict) == (GateOn.CORRECTED, GateVerdict.CANNOT_TELL)
+
+
 def test_a_corrected_score_that_is_withheld_tells_nothing_when_it_was_asked_for(run: Run) -> None:
     found = gate_of(run, GateAsked(fail_under=0.5, on="corrected"))
     assert found is not None
@@ -121,6 +157,8 @@ def test_corrected_scores_are_compared_where_both_were_rated(run: Run) -> None:
     for at, (one, two) in enumerate(zip(answer_rows(run), answer_rows(other), strict=True)):
         imported_rating(one, metric("correctness"), "e1", 4)
         imported_rating(two, metric("correctness"), "e1", 2 + at % 2)
+    rate_the_others(run)
+    rate_the_others(other)
     found = gate_of(other, GateAsked(baseline=run, max_drop=0.02))
     assert found is not None
     # experts: 2.5 against 4, -1.5 x .05 = -.075
@@ -134,6 +172,8 @@ def test_corrected_scores_are_compared_whichever_model_judged_them(run: Run) -> 
     for at, (one, two) in enumerate(zip(answer_rows(run), answer_rows(other), strict=True)):
         imported_rating(one, metric("correctness"), "e1", 4)
         imported_rating(two, metric("correctness"), "e1", 2 + at % 2)
+    rate_the_others(run)
+    rate_the_others(other)
     baseline, ours = sides([run, other])
     answered_by_two = replace(difference(ours, baseline), differs={SERVED: ["one (40)", "another (40)"]})
     corrected, judged = (

@@ -25,7 +25,7 @@ from review.reports.gathering import gather
 from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.builders import answer_rows, answers_to, assignment_of, draw_into, metric, queue_for, rate, run_over
-from tests.review.sampled import fill, rate_half
+from tests.review.sampled import fill, rate_half, rate_the_others
 
 pytestmark = pytest.mark.django_db
 
@@ -69,9 +69,21 @@ def test_ratings_tell_how_far_they_are_apart(rated: Run) -> None:
 
 
 def test_the_next_review_narrows_the_interval_clearly_or_is_not_proposed(rated: Run) -> None:
+    rate_the_others(rated)
     plan = next_review(gather(rated))
     # t(98) x .0355 x sqrt((1 - 100/200) / 100) = .0050 already: nothing on the list is clearly narrower
     assert plan is None
+
+
+def test_parts_that_nobody_rated_come_first(rated: Run) -> None:
+    """Of correctness half is rated, of faithfulness and completeness (.8 x .35 = .28 of the score) nothing: the
+    interval is .0050 + .14 either way. Taken to be .25 x .28 = .07 off, 20 labels, the least, give t(19) x .07 x
+    sqrt((1 - 20/200) / 20) = .0311."""
+    plan = next_review(gather(rated))
+    assert plan is not None
+    assert (plan.items, plan.guessed, plan.waiting) == (20, True, False)
+    assert plan.now == pytest.approx(0.145, abs=1e-4)
+    assert plan.half_width == pytest.approx((0.0050**2 + 0.0311**2) ** 0.5, abs=2e-4)
 
 
 def test_a_run_without_an_overall_score_or_before_its_end_proposes_nothing(run: Run) -> None:
@@ -236,6 +248,7 @@ def test_after_a_queue_the_rest_is_drawn_on_its_own() -> None:
     """100 of 200 rated with errors 0, -2, 0, 2 levels of .05: deviation .0711, half-width .0100 now."""
     run = fill(run_over(answers_to(["a"] * 200)), [5, 5, 3, 3] * 50)
     rate_half(run, [5, 1, 5, 5] * 25)
+    rate_the_others(run)
     plan = next_review(gather(run))
     # halving would take the errors of the other 100 alone: nothing listed is a fifth below .0100
     assert plan is None

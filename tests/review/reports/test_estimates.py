@@ -17,7 +17,7 @@ from review.reports.gathering import gather
 from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.builders import answers_to, run_over
-from tests.review.sampled import fill, rate_all, rate_half
+from tests.review.sampled import fill, rate_all, rate_half, rate_the_others
 
 pytestmark = pytest.mark.django_db
 
@@ -113,6 +113,7 @@ def test_rest_tells_the_same_to_whoever_may_see_runs(run: Run, role: Role | None
 def test_a_census_of_equal_ratings_is_certain_of_this_run_and_says_nothing_of_other_questions() -> None:
     made = fill(run_over(answers_to(["a"] * 4)), [5] * 4)
     rate_all(made, [4] * 4)
+    rate_the_others(made)
     overall = sheet(made)["overall"]
     # .75 + .25 x 4/5
     assert [overall["corrected"][name] for name in ("value", "low", "high")] == pytest.approx([0.95] * 3)

@@ -226,20 +226,32 @@ def test_the_worst_answers_and_the_largest_disagreements_come_first(example: Run
     assert report.worst[0].score == pytest.approx(0.47 / 0.85)
 
 
-def test_a_complete_review_is_a_census_and_its_corrected_score_has_no_width(example: Run) -> None:
+def test_judged_parts_nobody_rated_make_the_score_partly_corrected(example: Run) -> None:
+    """Correctness (.25) is rated 3 everywhere. Faithfulness (.20, mean 4.2 of 5) and completeness (.15, mean 3.5) could
+    be 1 to 5: down .20 x .64 + .15 x .50 = .203, up .20 x .16 + .15 x .30 = .077."""
     for answer in answer_rows(example):
         imported_rating(answer, metric("correctness"), "e1", 3)
+    corrected = make_report(example).overall.corrected
+    assert corrected.value == pytest.approx(0.722)
+    assert (corrected.low, corrected.high) == pytest.approx((0.722 - 0.203, 0.722 + 0.077))
+    assert dict(corrected.partly_corrected) == pytest.approx({"faithfulness": 0.20, "completeness": 0.15})
+
+
+def test_a_complete_review_is_a_census_and_its_corrected_score_has_no_width(example: Run) -> None:
+    for at, answer in enumerate(answer_rows(example)):
+        imported_rating(answer, metric("correctness"), "e1", 3)
+        imported_rating(answer, metric("faithfulness"), "e1", 4 if at < 48 else 5)
+        imported_rating(answer, metric("completeness"), "e1", 3 if at < 30 else 4)
     overall = make_report(example).overall
-    # correctness 3 instead of 3.8: 0.762 - .8/5 x .25 = 0.722, the rest as it came
+    # correctness 3 instead of 3.8: 0.762 - .8/5 x .25 = 0.722, the rules as they came
     assert overall.corrected.value == pytest.approx(0.722)
+    assert not overall.corrected.partly_corrected
     assert (overall.corrected.low, overall.corrected.high) == pytest.approx((0.722, 0.722))
     assert overall.corrected.target == "this_run"
     assert set(overall.corrected.extra["as_it_came"]) == {
         "keyword_hit",
         "keyword_coverage",
         "negative_detection",
-        "faithfulness",
-        "completeness",
     }
 
 
@@ -304,7 +316,9 @@ def test_a_per_answer_profile_is_corrected_by_contributions(by_answer: Run) -> N
         imported_rating(answer, metric("correctness"), "e1", 3)
     corrected = make_report(by_answer).overall.corrected
     assert corrected.value == pytest.approx((0.5 + 0.5 + 1) / 3)
-    assert set(corrected.extra["as_it_came"]) == {"completeness", "negative_detection"}
+    assert set(corrected.extra["as_it_came"]) == {"negative_detection"}
+    # completeness (.4, judged 3 of 5, scale 1 to 5) counts in q1 and q2 only: q3 is decided by its check
+    assert set(corrected.partly_corrected) == {"completeness"}
 
 
 def test_a_failed_part_makes_that_answers_score_failed_and_bounds_the_mean() -> None:

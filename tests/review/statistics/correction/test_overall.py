@@ -65,6 +65,37 @@ def test_a_component_nobody_rated_enters_as_it_came_and_is_named() -> None:
     assert width(found) == pytest.approx(0.75 * width(corrected(yes_no(half_labelled()))))
 
 
+def test_a_judged_component_nobody_rated_may_be_anything_on_its_scale() -> None:
+    # judged 0.6 in mean: down 0.25 x 0.6 = 0.15, up 0.25 x 0.4 = 0.10 beyond the rated part's interval
+    judged = replace(named("judged", unrated(half_labelled()), 0.25), judged=True)
+    found = estimate([named("rated", half_labelled(), 0.75), judged])
+    half = 0.75 * width(corrected(yes_no(half_labelled()))) / 2
+
+    assert found.value == pytest.approx(0.75 * 0.56 + 0.25 * 0.6)
+    assert (found.low, found.high) == pytest.approx((found.value - half - 0.15, found.value + half + 0.10))
+    assert found.named == ()
+    assert found.to_dict()["partly_corrected"] == {"judged": pytest.approx(0.25)}
+
+
+def test_a_judged_component_reaches_no_further_than_its_answers_could() -> None:
+    # contributions of a part that applies to three answers in four: in mean at most 0.75; 0.25 x (0.75 - 0.6) up
+    judged = replace(named("judged", unrated(half_labelled()), 0.25), judged=True, most=0.75)
+    found = estimate([named("rated", half_labelled(), 0.75), judged])
+
+    half = 0.75 * width(corrected(yes_no(half_labelled()))) / 2
+    assert found.high == pytest.approx(found.value + half + 0.25 * 0.15)
+
+
+def test_a_baselines_unrated_component_widens_the_other_way() -> None:
+    # minus 0.25 x (0 to 1) where 0.6 was judged: up 0.15, down 0.10
+    judged = replace(named("judged", unrated(half_labelled()), -0.25), judged=True)
+    rated_part = named("rated", half_labelled(), 0.75)
+    found = estimate([rated_part, judged])
+
+    half = 0.75 * width(corrected(yes_no(half_labelled()))) / 2
+    assert (found.low, found.high) == pytest.approx((found.value - half - 0.10, found.value + half + 0.15))
+
+
 def test_over_questions_an_uncorrected_component_adds_its_variation() -> None:
     parts = [named("rated", half_labelled(), 0.75), named("rule", unrated(half_labelled()), 0.25)]
     alone = corrected(parts[0], Target.QUESTIONS_LIKE_THESE)
