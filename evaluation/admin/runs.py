@@ -18,7 +18,6 @@ from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.judges.clients import store_key
-from evaluation.judging.origins import AllowList, origin_of
 from evaluation.models import (
     AnswerSet,
     Endpoint,
@@ -30,6 +29,7 @@ from evaluation.models import (
     System,
     SystemVersion,
 )
+from evaluation.network.origins import AllowList, origin_of
 from evaluation.wording.messages import explain_refusal
 
 

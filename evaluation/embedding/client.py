@@ -16,11 +16,11 @@ import numpy as np
 
 from evaluation.core.canonical import content_hash
 from evaluation.embedding.similarity import Embedded, Vector
-from evaluation.judging.calls import Outcome
-from evaluation.judging.origins import AllowList
-from evaluation.judging.retrying import retry_after_seconds
-from evaluation.judging.transport import Deadlines, GuardedTransport, TransportFault
-from evaluation.judging.wire import MOST_TOKENS, excerpt, read_count, read_error, read_json, storable
+from evaluation.judging.wire import read_error
+from evaluation.network.origins import AllowList
+from evaluation.network.outcomes import MOST_TOKENS, Outcome, excerpt, read_count, read_json, storable
+from evaluation.network.retrying import retry_after_seconds
+from evaluation.network.transport import Deadlines, GuardedTransport, TransportFault
 
 MOST_DIMENSIONS = 16_384
 MOST_BYTES = 64_000_000  # 64 vectors of 16,384 numbers of 20 characters would be 21 million

@@ -45,13 +45,14 @@ from evaluation.embedding.similarity import (
     to_bytes,
 )
 from evaluation.judging.baseline import BaselineJudge
-from evaluation.judging.calls import SHIPPED, JudgeClient, JudgeReply, Outcome, PriceTable, cost_of, read_prices
+from evaluation.judging.calls import SHIPPED, JudgeClient, JudgeReply, PriceTable, cost_of, read_prices
 from evaluation.judging.client import OpenAIJudge
-from evaluation.judging.origins import Origin, origin_of
 from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probe, Probed, probe
-from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER, Defer, Retry, decide
-from evaluation.judging.transport import Deadlines
 from evaluation.models import Endpoint, JudgeVersion, KeptVector
+from evaluation.network.origins import Origin, origin_of
+from evaluation.network.outcomes import Outcome
+from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER, Defer, Retry, decide
+from evaluation.network.transport import Deadlines
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.plugins import LocalModels, local_models, require
 from evaluation.work.shares import SingleCalls

@@ -16,7 +16,7 @@ from typing import Any, Self
 from evaluation.core.errors import UnknownName
 from evaluation.core.registry import Bilingual, Direction, RuleSettings
 from evaluation.core.samples import QuestionSpec, Result
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
+from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.formulas import IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.judging.lexical import (
     Grade,
@@ -40,6 +40,7 @@ from evaluation.judging.lexical import (
 from evaluation.judging.prompt import source_of
 from evaluation.judging.rubric import Offline, Rubric, is_criterion
 from evaluation.metrics.citations import citation_format, citation_validity
+from evaluation.network.outcomes import Outcome
 
 FULLY, PARTLY = 0.7, 0.45  # share of a text's words in the passages
 

@@ -25,36 +25,10 @@ from pydantic import Field
 from evaluation.core.registry import MetricSpec, RuleMetric, RuleSettings
 from evaluation.core.samples import AnswerSpec, FrozenModel, QuestionSpec, Result
 from evaluation.judging.rubric import Rubric, read_yaml
+from evaluation.network.outcomes import Outcome
 
 VERDICT = "VERDICT:"  # begins the last line of a reply on the rung ``text``
 Chances = Mapping[str, Mapping[str, float]]  # part of a reply -> level -> the probability of its token there
-
-
-class Outcome(StrEnum):
-    """How one call ended. The value is also the reason code of the failed results it leads to."""
-
-    OK = "ok"
-    TIMEOUT = "timeout"  # one of the deadlines passed; the provider may bill it all the same
-    CONNECTION = "connection"  # no connection, name not found, or it broke
-    TLS = "tls"  # the certificate does not hold
-    BLOCKED = "blocked"  # the address is not allowed; nothing was sent
-    RATE_LIMITED = "rate_limited"
-    OVERLOADED = "overloaded"
-    SERVER_ERROR = "server_error"
-    UNAUTHORISED = "unauthorised"
-    FORBIDDEN = "forbidden"
-    NOT_FOUND = "not_found"  # path or model
-    NO_CREDIT = "no_credit"
-    BAD_REQUEST = "bad_request"
-    REDIRECT = "redirect"  # refused, never followed
-    TOO_LARGE = "too_large"
-    WRONG_CONTENT = "wrong_content"  # not JSON, or not a chat completion
-    REFUSED = "refused"
-    FILTERED = "filtered"
-    TRUNCATED = "truncated"
-    PARSE = "parse"  # given by the reading, never by a client: the reply holds no verdict
-    NOT_SENT = "not_sent"  # given by the ledger, never by a client: released before it was sent
-    CACHED = "cached"  # likewise: answered by an earlier reply to the identical call
 
 
 class Rung(StrEnum):
@@ -107,6 +81,11 @@ class JudgeCall:
     model: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     rung: Rung = Rung.JSON_SCHEMA
+
+    @property
+    def characters(self) -> int:
+        """Of all messages."""
+        return sum(len(message["content"]) for message in self.rendered.messages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Self
 
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.origins import AllowList
-from evaluation.judging.retrying import retry_after_seconds
-from evaluation.judging.transport import Deadlines, GuardedTransport, TransportFault
+from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.wire import encoded, read_completion, read_error
+from evaluation.network.origins import AllowList
+from evaluation.network.outcomes import Outcome
+from evaluation.network.retrying import retry_after_seconds
+from evaluation.network.transport import Deadlines, GuardedTransport, TransportFault
 
 __all__ = ["Deadlines", "OpenAIJudge"]
 

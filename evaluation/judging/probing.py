@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, Outcome, Rung
+from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, Rung
 from evaluation.judging.formulas import scores_ask
 from evaluation.judging.logprobs import asking_for
 from evaluation.judging.prompt import hear, judge_call
 from evaluation.judging.rubric import Level, Rubric, RubricMetric
+from evaluation.network.outcomes import Outcome
 
 LADDER = tuple(Rung)
 NO_RUNG = "no_rung"

@@ -18,12 +18,12 @@ from typing import Any
 
 from evaluation.core.canonical import canonical_json, canonical_texts
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec
-from evaluation.judging.calls import VERDICT, Ask, Case, Heard, JudgeCall, JudgeReply, Outcome, Rendered, Rung
+from evaluation.judging.calls import VERDICT, Ask, Case, Heard, JudgeCall, JudgeReply, Rendered, Rung
 from evaluation.judging.lexical import content_words, coverage
 from evaluation.judging.logprobs import level_chances
 from evaluation.judging.rubric import Rubric, conforms
-from evaluation.judging.wire import storable
 from evaluation.metrics.normalise import fold, fold_with_lines, sentences
+from evaluation.network.outcomes import Outcome, storable
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Format characters and separators that a reader does not see; as escapes they cannot hide words from the judge.

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-from evaluation.judging.calls import VERDICT, JudgeCall, JudgeReply, Outcome, Rung
+from evaluation.judging.calls import VERDICT, JudgeCall, JudgeReply, Rung
 from evaluation.judging.logprobs import read_tokens
+from evaluation.network.outcomes import (
+    MOST_TOKENS,
+    Outcome,
+    excerpt,
+    outcome_of_status,
+    read_count,
+    read_json,
+    storable,
+)
 
 LAST_LINE = f"End your reply with one line of its own: {VERDICT} followed by the JSON object, all on that line."
-_NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
-MOST_TOKENS = 100_000_000
-_EXCERPT = 4_000
-
-_BY_STATUS = {
-    401: Outcome.UNAUTHORISED,
-    402: Outcome.NO_CREDIT,
-    403: Outcome.FORBIDDEN,
-    404: Outcome.NOT_FOUND,
-    408: Outcome.TIMEOUT,
-    429: Outcome.RATE_LIMITED,
-    503: Outcome.OVERLOADED,
-    504: Outcome.TIMEOUT,
-    529: Outcome.OVERLOADED,
-}
 _BY_ERROR_CODE = {
     "insufficient_quota": Outcome.NO_CREDIT,
     "billing_hard_limit_reached": Outcome.NO_CREDIT,
@@ -35,11 +28,6 @@ _BY_ERROR_CODE = {
     "content_filter": Outcome.FILTERED,
     "content_policy_violation": Outcome.FILTERED,
 }
-
-
-def storable(text: str) -> str:
-    """The text with NUL and lone surrogates, which databases refuse, replaced by U+FFFD."""
-    return _NOT_STORABLE.sub("\ufffd", text)
 
 
 def request_body(call: JudgeCall) -> dict[str, Any]:
@@ -74,19 +62,11 @@ def read_error(status: int, body: bytes) -> JudgeReply:
     code = _member(error, "code") or _member(error, "type")
     outcome = _BY_ERROR_CODE.get(code) if isinstance(code, str) else None
     return JudgeReply(
-        outcome or _outcome_of_status(status),
+        outcome or outcome_of_status(status),
         raw=excerpt(body),
         http_status=status,
         detail=f"HTTP {status}" + (f" {storable(code)[:80]}" if isinstance(code, str) else ""),
     )
-
-
-def _outcome_of_status(status: int) -> Outcome:
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
-    if 300 <= status < 400:
-        return Outcome.REDIRECT
-    return Outcome.SERVER_ERROR if status >= 500 else Outcome.BAD_REQUEST
 
 
 def read_completion(body: bytes, content_type: str) -> JudgeReply:
@@ -141,24 +121,6 @@ def _usage(usage: Any) -> dict[str, Any]:
         "tokens_cached": read_count(cached, tokens_in or 0),
         "tokens_reasoning": read_count(reasoning, tokens_out or 0),
     }
-
-
-def read_count(value: Any, most: int) -> int | None:
-    """The count, or ``None`` where it is missing, no whole number, negative or more than it can be."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None
-
-
-def excerpt(body: bytes) -> str:
-    """The first part of a body that was not a completion, for the raw reply."""
-    return storable(body[:_EXCERPT].decode("utf-8", "replace"))
-
-
-def read_json(body: bytes) -> Any:
-    """The value that a body holds; ``None`` where it is no JSON."""
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):  # RecursionError: nested deeper than any completion
-        return None
 
 
 def _member(value: Any, name: str) -> Any:

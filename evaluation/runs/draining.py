@@ -19,11 +19,12 @@ from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of, embedder_of, pin, pinned_columns, tokens_of
-from evaluation.judging.calls import Outcome, Rung
-from evaluation.judging.pacing import Allowance
-from evaluation.judging.pool import CallPool
+from evaluation.judging.calls import Rung
 from evaluation.judging.probing import Probed
 from evaluation.models import JudgeVersion, Preflight, Run, RunEvent, RunJudge, WorkUnit
+from evaluation.network.outcomes import Outcome
+from evaluation.network.pacing import Allowance
+from evaluation.network.pool import CallPool
 from evaluation.scoring import writing
 from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession

@@ -33,10 +33,11 @@ from evaluation.embedding.similarity import (
 )
 from evaluation.judges.clients import keep_vectors, kept_vectors, price_table
 from evaluation.judges.shipping import definitions
-from evaluation.judging.calls import JudgeReply, Outcome, cost_of
+from evaluation.judging.calls import JudgeReply, cost_of
 from evaluation.judging.families import asked_back
-from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, decide
 from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
+from evaluation.network.outcomes import Outcome
+from evaluation.network.retrying import Defer, GiveUp, NeedsPerson, decide
 from evaluation.scoring import writing
 from evaluation.work import units
 from evaluation.work.database import retry_on_db_error

@@ -17,13 +17,14 @@ from evaluation.core.registry import MetricSpec, RuleSettings
 from evaluation.core.samples import Result
 from evaluation.judges.shipping import define
 from evaluation.judging.baseline import unanswerable
-from evaluation.judging.calls import Case, Family, Heard, JudgeCall, JudgeReply, Outcome, Rung, Talk
+from evaluation.judging.calls import Case, Family, Heard, JudgeCall, JudgeReply, Rung, Talk
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.formulas import capped
 from evaluation.judging.gates import applicability, ruled
 from evaluation.judging.prompt import hear, judge_call, request_hash
 from evaluation.judging.rubric import Rubric
 from evaluation.models import Attempt, JudgeVersion, MetricDefinition, Reply, Run, RunJudge, WorkUnit
+from evaluation.network.outcomes import Outcome
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring import writing
 from evaluation.scoring.replies import Flight

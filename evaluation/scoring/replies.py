@@ -17,11 +17,12 @@ from decimal import Decimal
 from typing import Any, Generic, Protocol, TypeVar
 
 from evaluation.judges.clients import price_table
-from evaluation.judging.calls import Chances, Heard, JudgeCall, JudgeReply, Outcome, cost_of
+from evaluation.judging.calls import Chances, Heard, JudgeCall, JudgeReply, cost_of
 from evaluation.judging.prompt import repaired
-from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, Retry, decide
 from evaluation.models import JudgeVersion, Reply, WorkUnit
 from evaluation.models.work import ReplyRow
+from evaluation.network.outcomes import Outcome
+from evaluation.network.retrying import Defer, GiveUp, NeedsPerson, Retry, decide
 from evaluation.storage.statements import insert_values
 from evaluation.work.tracing import Spans
 

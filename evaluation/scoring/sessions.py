@@ -24,10 +24,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluation.judging.calls import JudgeReply
-from evaluation.judging.pool import CallPool
 from evaluation.judging.prompt import hear, request_hash
-from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.models.work import ReplyRow
+from evaluation.network.pool import CallPool
+from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.scoring.replies import F, Sorted, insert_replies, reply_row, sort_reply, trace
 from evaluation.work.database import STORAGE_FULL, is_short_of_space, retry_on_db_error
 from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Share

@@ -23,11 +23,11 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
-from evaluation.judging.pacing import Allowance, Rate
-from evaluation.judging.pool import CallPool
-from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.models import Endpoint
 from evaluation.models.work import EndpointShare
+from evaluation.network.pacing import Allowance, Rate
+from evaluation.network.pool import CallPool
+from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.work.database import retry_on_db_error
 
 RENEW_SECONDS = 1.0

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from evaluation.judging.calls import Outcome
+from evaluation.network.outcomes import Outcome
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider

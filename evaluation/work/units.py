@@ -24,8 +24,8 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluation.judging.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.models import Attempt, Reply, Run, WorkUnit
+from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.storage.statements import insert_values
 
 MAX_TRIES = 5

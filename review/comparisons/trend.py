@@ -11,9 +11,10 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
 from evaluation.core.registry import Bilingual, MetricSpec, Scale, ScaleKind
 from evaluation.judges.clients import price_table
-from evaluation.judging.calls import Outcome, Price
+from evaluation.judging.calls import Price
 from evaluation.judging.catalogue import family_for
 from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge
+from evaluation.network.outcomes import Outcome
 from review.models import Rating
 from review.results.run_agreement import By, agreement_if_kept, kept_agreement, kept_of
 

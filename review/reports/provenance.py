@@ -24,9 +24,10 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.registry import JUDGED
 from evaluation.core.samples import Status
 from evaluation.embedding.similarity import EmbeddingChoice
-from evaluation.judging.calls import Outcome, families_in, is_other_model
+from evaluation.judging.calls import families_in, is_other_model
 from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.models import Endpoint, MetricDefinition, Preflight, Reply, Run, WorkUnit
+from evaluation.network.outcomes import Outcome
 from evaluation.runs.progress import Spending, altogether, spending_by_rubric
 from evaluation.scoring.writing import counting
 from evaluation.work.lifecycle import RunConfig

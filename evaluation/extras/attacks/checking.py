@@ -24,10 +24,10 @@ from evaluation.extras.attacks.running import (
     rubric_of_attacks,
 )
 from evaluation.judges.clients import client_of, cost_of_all, probed
-from evaluation.judging.calls import JudgeReply, Outcome, Rung
+from evaluation.judging.calls import JudgeReply, Rung
 from evaluation.judging.probing import Probed
-from evaluation.judging.wire import storable
 from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, Preflight, User
+from evaluation.network.outcomes import Outcome, storable
 from evaluation.wording.messages import explain_reason
 from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
 

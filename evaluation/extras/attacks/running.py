@@ -18,12 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Status
-from evaluation.judging.calls import Case, JudgeCall, JudgeReply, Outcome, Results, Rung, Talk
+from evaluation.judging.calls import Case, JudgeCall, JudgeReply, Results, Rung, Talk
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.gates import ruled
 from evaluation.judging.prompt import hear, judge_call, repaired
-from evaluation.judging.retrying import GiveUp, Retry, decide
 from evaluation.judging.rubric import Rubric, shipped_rubric
+from evaluation.network.outcomes import Outcome
+from evaluation.network.retrying import GiveUp, Retry, decide
 
 FOLDER = Path(__file__).parent
 FAMILY = "answer_quality"  # the rubric by which attacks are judged

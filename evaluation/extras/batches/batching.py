@@ -19,10 +19,11 @@ from evaluation.extras.batches import ledger
 from evaluation.extras.batches.client import BatchClient, BatchFault, Lines, Told
 from evaluation.extras.batches.ledger import CHUNK, BatchSession, State
 from evaluation.judges.clients import key_of
-from evaluation.judging.calls import JudgeReply, Outcome
-from evaluation.judging.retrying import passes
-from evaluation.judging.transport import Deadlines
+from evaluation.judging.calls import JudgeReply
 from evaluation.models import JudgeBatch, JudgeVersion, Run
+from evaluation.network.outcomes import Outcome
+from evaluation.network.retrying import passes
+from evaluation.network.transport import Deadlines
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.lifecycle import pause
 

@@ -15,11 +15,12 @@ from uuid import uuid4
 
 import orjson
 
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.origins import AllowList
-from evaluation.judging.retrying import retry_after_seconds
-from evaluation.judging.transport import Deadlines, GuardedTransport, HttpResponse, TransportFault
-from evaluation.judging.wire import excerpt, read_completion, read_error, request_body, storable
+from evaluation.judging.calls import JudgeCall, JudgeReply
+from evaluation.judging.wire import read_completion, read_error, request_body
+from evaluation.network.origins import AllowList
+from evaluation.network.outcomes import Outcome, excerpt, storable
+from evaluation.network.retrying import retry_after_seconds
+from evaluation.network.transport import Deadlines, GuardedTransport, HttpResponse, TransportFault
 
 MARK = "concord_batch"  # the name under which a batch's metadata keeps the id that its sender chose
 _PATH = "/v1/chat/completions"

@@ -22,9 +22,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluation.extras.batches.client import request_line
-from evaluation.judging.calls import Heard, JudgeReply, Outcome
+from evaluation.judging.calls import Heard, JudgeReply
 from evaluation.judging.prompt import request_hash
 from evaluation.models import BatchLine, Endpoint, JudgeBatch, Reply, WorkUnit
+from evaluation.network.outcomes import Outcome
 from evaluation.scoring.judges import JudgeSession, UnitFlight, earlier_replies
 from evaluation.scoring.replies import insert_replies, reply_row
 from evaluation.storage.statements import insert_values

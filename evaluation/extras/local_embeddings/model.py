@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from evaluation.core.errors import Refused
 from evaluation.embedding.similarity import Embedded, Tokens, Vector, is_korean
-from evaluation.judging.calls import Outcome
+from evaluation.network.outcomes import Outcome
 
 Array = NDArray[np.float32]
 

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from evaluation.core.registry import PERCENT, Bilingual, judged_spec
 from evaluation.core.samples import Result
-from evaluation.judging.calls import Ask, Case, Family, JudgeReply, Judging, Outcome, Rung, failed
+from evaluation.judging.calls import Ask, Case, Family, JudgeReply, Judging, Rung, failed
 from evaluation.judging.prompt import hear
 from evaluation.judging.rubric import TEXT, YES_NO, closed, list_of
+from evaluation.network.outcomes import Outcome
 
 NAME = "asked_back"
 

@@ -16,11 +16,12 @@ from django.db.models.functions import Now
 from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of, pin, pinned_columns
 from evaluation.judges.shipping import shipped_rubric_row
-from evaluation.judging.calls import Outcome, Rung
-from evaluation.judging.pool import CallPool
+from evaluation.judging.calls import Rung
 from evaluation.judging.probing import Probed
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Endpoint, JudgeVersion
+from evaluation.network.outcomes import Outcome
+from evaluation.network.pool import CallPool
 from evaluation.runs.progress import Spending, altogether, spending_before, spending_of
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.shares import Share

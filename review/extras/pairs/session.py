@@ -21,10 +21,11 @@ from django.db.models.functions import Now
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.judging.calls import Heard, JudgeCall, JudgeReply, Outcome, Rung
+from evaluation.judging.calls import Heard, JudgeCall, JudgeReply, Rung
 from evaluation.judging.prompt import hear, judge_call, request_hash
 from evaluation.judging.rubric import Rubric
 from evaluation.models import JudgeVersion, RubricVersion
+from evaluation.network.outcomes import Outcome
 from evaluation.scoring.replies import Flight, kept_reply
 from evaluation.scoring.sessions import CallSession
 from evaluation.work.units import MAX_TRIES, SUSPECT_TRIES

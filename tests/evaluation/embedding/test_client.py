@@ -9,8 +9,8 @@ import pytest
 from evaluation.core.errors import Refused
 from evaluation.embedding.client import EndpointEmbedder
 from evaluation.embedding.similarity import Embedded
-from evaluation.judging.calls import Outcome
-from evaluation.judging.transport import Deadlines
+from evaluation.network.outcomes import Outcome
+from evaluation.network.transport import Deadlines
 from tests.judge_server import JudgeServer, actions
 
 QUICK = Deadlines(connect=1.0, read=0.3, total=0.6)

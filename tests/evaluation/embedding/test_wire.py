@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.embedding.client import MOST_DIMENSIONS, read_embeddings, request_body
-from evaluation.judging.calls import Outcome
+from evaluation.network.outcomes import Outcome
 
 JSON = "application/json; charset=utf-8"
 

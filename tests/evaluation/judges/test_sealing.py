@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused
 from evaluation.judges.clients import seal, unseal
-from evaluation.judging.origins import origin_of
+from evaluation.network.origins import origin_of
 
 HERE = origin_of("https://llm.example:8000/v1")
 

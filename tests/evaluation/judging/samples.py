@@ -8,11 +8,12 @@ from typing import Any
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 from evaluation.judging.baseline import judged
-from evaluation.judging.calls import Ask, Case, Heard, JudgeCall, JudgeReply, Outcome, Talk
+from evaluation.judging.calls import Ask, Case, Heard, JudgeCall, JudgeReply, Talk
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.formulas import read_scores, scores_ask
 from evaluation.judging.prompt import data_blocks, hear, judge_call, shown
 from evaluation.judging.rubric import Rubric, shipped_rubric
+from evaluation.network.outcomes import Outcome
 
 KO = shipped_rubric("answer_quality", "ko")
 EN = shipped_rubric("answer_quality", "en")

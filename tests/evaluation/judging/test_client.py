@@ -15,9 +15,10 @@ import pytest
 
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Status
-from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.calls import JudgeReply
 from evaluation.judging.client import OpenAIJudge
-from evaluation.judging.transport import Deadlines
+from evaluation.network.outcomes import Outcome
+from evaluation.network.transport import Deadlines
 from tests.evaluation.judging.samples import ALL, EN, call, heard, read_reply
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.certificate import self_signed

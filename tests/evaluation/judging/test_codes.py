@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from evaluation.judging.calls import Outcome
+from evaluation.network.outcomes import Outcome
 from evaluation.wording import reasons
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.judging.pacing import AdaptiveLimit, Rate
+from evaluation.network.pacing import AdaptiveLimit, Rate
 
 
 def test_a_limit_begins_at_the_most_and_is_halved_by_a_complaint() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from evaluation.core.errors import InvalidFile
-from evaluation.judging.calls import JudgeReply, Outcome, Price, PriceTable, cost_of, read_prices
+from evaluation.judging.calls import JudgeReply, Price, PriceTable, cost_of, read_prices
+from evaluation.network.outcomes import Outcome
 
 TABLE = PriceTable(
     [

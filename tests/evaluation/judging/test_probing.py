@@ -6,10 +6,11 @@ import asyncio
 
 import pytest
 
-from evaluation.judging.calls import Outcome, Rung
+from evaluation.judging.calls import Rung
 from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.probing import NO_RUNG, Probed, probe
-from evaluation.judging.transport import Deadlines
+from evaluation.network.outcomes import Outcome
+from evaluation.network.transport import Deadlines
 from tests.judge_server import JudgeServer, actions
 
 QUICK = Deadlines(connect=1.0, read=0.5, total=1.0)

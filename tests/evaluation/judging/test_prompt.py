@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import UnknownName
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.judging.calls import Outcome, Rendered
+from evaluation.judging.calls import Rendered
 from evaluation.judging.prompt import render, repaired, request_hash
 from evaluation.judging.rubric import Rubric
+from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question, scoring
 
 BLOCK = re.compile(r"^BEGIN (?P<name>\w+) (?P<mark>[0-9a-f]{24})\n(?P<json>.*)\nEND (?P=name) (?P=mark)$", re.MULTILINE)

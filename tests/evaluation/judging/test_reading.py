@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evaluation.core.samples import Result, Status
-from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.calls import JudgeReply
+from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.samples import ALL, EN, delivered, heard, read_reply
 
 

@@ -8,10 +8,11 @@ import random
 import pytest
 
 from evaluation.core.samples import Result, Status
-from evaluation.judging.calls import JudgeCall, Outcome
+from evaluation.judging.calls import JudgeCall
 from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.prompt import repaired
-from evaluation.judging.retrying import GiveUp, Retry, decide
+from evaluation.network.outcomes import Outcome
+from evaluation.network.retrying import GiveUp, Retry, decide
 from tests.evaluation.judging.samples import ALL, EN, call, heard, read_reply
 from tests.judge_server import JudgeServer, actions
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.judging.calls import Outcome, Rung
+from evaluation.judging.calls import Rung
 from evaluation.judging.formulas import scores_ask
-from evaluation.judging.wire import read_completion, read_error, request_body, storable
+from evaluation.judging.wire import read_completion, read_error, request_body
+from evaluation.network.outcomes import Outcome, storable
 from tests.evaluation.judging.samples import EN, call
 
 JSON = "application/json"

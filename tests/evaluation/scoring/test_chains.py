@@ -7,9 +7,10 @@ from collections.abc import Hashable
 import pytest
 
 from evaluation.core.samples import Status
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.pool import CallPool
+from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.models import Answer, AnswerSet, Attempt, Context, Finding, Reply, Run, Score, WorkUnit
+from evaluation.network.outcomes import Outcome
+from evaluation.network.pool import CallPool
 from evaluation.runs import draining
 from evaluation.runs.draining import drain
 from evaluation.work.lifecycle import pause, resume, retry_failed, start

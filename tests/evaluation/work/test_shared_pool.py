@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.calls import JudgeReply
 from evaluation.models import Endpoint
 from evaluation.models.work import EndpointShare
+from evaluation.network.outcomes import Outcome
 from evaluation.work.shares import Busy, Share, SharedPool
 from tests.evaluation.judging.samples import call
-from tests.evaluation.judging.test_pool import Scripted
+from tests.evaluation.network.test_pool import Scripted
 from tests.factories import make_project
 
 pytestmark = pytest.mark.django_db

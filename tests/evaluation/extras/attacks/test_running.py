@@ -24,10 +24,10 @@ from evaluation.judging.baseline import BaselineJudge
 from evaluation.judging.calls import JudgeClient, Rung
 from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.formulas import scores_ask
-from evaluation.judging.pacing import Allowance
-from evaluation.judging.pool import CallPool
 from evaluation.judging.prompt import render
 from evaluation.judging.rubric import shipped_rubric
+from evaluation.network.pacing import Allowance
+from evaluation.network.pool import CallPool
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.gullible import gullible, sober
 from tests.judge_server.received import Received

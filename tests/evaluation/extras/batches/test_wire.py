@@ -18,7 +18,7 @@ from evaluation.extras.batches.client import (
     read_lines,
     read_page,
 )
-from evaluation.judging.calls import Outcome
+from evaluation.network.outcomes import Outcome
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
 

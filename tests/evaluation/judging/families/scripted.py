@@ -8,9 +8,10 @@ from typing import Any
 
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.judging.calls import Case, JudgeReply, Outcome
+from evaluation.judging.calls import Case, JudgeReply
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.rubric import shipped_rubric
+from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.samples import answer, case, question
 
 

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.samples import Finding, Status
-from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.calls import JudgeReply
 from evaluation.judging.formulas import context_average_precision, context_precision
+from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.families.scripted import before, said
 from tests.evaluation.judging.samples import answer, question, talked
 

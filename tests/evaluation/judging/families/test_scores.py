@@ -8,11 +8,12 @@ import pytest
 
 from evaluation.core.registry import Cap, RuleSettings
 from evaluation.core.samples import Result, Status
-from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.calls import JudgeReply
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.families.factual_accuracy import grade_of
 from evaluation.judging.formulas import capped
 from evaluation.judging.gates import applicability
+from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.families.scripted import before, said
 from tests.evaluation.judging.samples import answer, question, talked
 

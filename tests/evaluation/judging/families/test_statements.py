@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from evaluation.core.samples import Status
-from evaluation.judging.calls import JudgeReply, Outcome
+from evaluation.judging.calls import JudgeReply
+from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.families.scripted import before, said, verdict
 from tests.evaluation.judging.samples import answer, question, talked
 

@@ -17,10 +17,10 @@ from django.db.models.functions import Now
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge, jury_row, save_judge
-from evaluation.judging import retrying
 from evaluation.judging.formulas import JuryRule
 from evaluation.models import Endpoint, JudgeVersion, Run
 from evaluation.models.work import EndpointShare
+from evaluation.network import retrying
 from evaluation.scoring import sessions
 from review.extras.pairs.figures import pair_figures
 from review.extras.pairs.judging import Compared, judge_pairs, spending_on

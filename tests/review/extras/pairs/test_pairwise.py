@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.samples import QuestionSpec, Result
-from evaluation.judging.calls import Heard, Outcome
+from evaluation.judging.calls import Heard
 from evaluation.judging.prompt import render
 from evaluation.judging.rubric import shipped_rubric
+from evaluation.network.outcomes import Outcome
 from review.extras.pairs.pairwise import VALUES, baseline_preference, joined, pairwise_ask, read_preference
 
 

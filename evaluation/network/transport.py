@@ -1,21 +1,23 @@
-"""The HTTP transport under the judge client: one connection target, checked addresses, deadlines, a cap on the body.
+"""The HTTP transport under judges, embeddings and systems under test: one connection target, checked addresses,
+deadlines, a cap on the body.
 
-It sends only the headers named here, so that neither cookies nor anything from the environment leaves the machine, and
-it follows nothing. Why no SDK stands above it: docs/decisions/0003.
+It sends only the headers named here and by the caller, so that neither cookies nor anything from the environment leaves
+the machine, and it follows nothing. Why no SDK stands above it: docs/decisions/0003.
 """
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from evaluation.judging.calls import Outcome
-from evaluation.judging.origins import AllowList, Origin, origin_of
+from evaluation.network.origins import AllowList, Origin, origin_of
+from evaluation.network.outcomes import Outcome
 
 _KEEPALIVE_SECONDS = 30.0
 
@@ -75,10 +77,57 @@ class HttpResponse:
     body: bytes
 
 
-class GuardedTransport:
-    """Requests to one origin. Every fault is raised as :class:`TransportFault`; a response is read whole."""
+class Exchange:
+    """A response whose body is still to come. ``headers`` are looked up without regard to case."""
 
-    def __init__(self, origin: Origin, allowed: AllowList, key: str, deadlines: Deadlines, most_bytes: int) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, most_bytes: int) -> None:
+        self.status, self.headers = response.status, response.headers
+        self._response, self._most_bytes = response, most_bytes
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body in pieces as they come.
+
+        :raises TransportFault: for a compressed body, and for one above the cap.
+        """
+        if self.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise TransportFault(Outcome.WRONG_CONTENT, "compressed although identity was asked for")
+        read = 0
+        if (self._response.content_length or 0) <= self._most_bytes:
+            while chunk := await self._response.content.readany():
+                read += len(chunk)
+                if read > self._most_bytes:
+                    break
+                yield chunk
+            else:
+                return
+        raise TransportFault(Outcome.TOO_LARGE, f"more than {self._most_bytes} bytes")
+
+    async def whole(self) -> HttpResponse:
+        """The response with its whole body.
+
+        :raises TransportFault: see :meth:`chunks`.
+        """
+        body = bytearray()
+        async for chunk in self.chunks():
+            body += chunk
+        return HttpResponse(self.status, self.headers, bytes(body))
+
+
+class GuardedTransport:
+    """Requests to one origin. Every fault is raised as :class:`TransportFault`.
+
+    ``key`` is sent as the bearer token; ``headers`` go beside those every request has, or in their place.
+    """
+
+    def __init__(
+        self,
+        origin: Origin,
+        allowed: AllowList,
+        key: str,
+        deadlines: Deadlines,
+        most_bytes: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._origin = origin
         self._allowed = allowed
         self._most_bytes = most_bytes
@@ -90,6 +139,8 @@ class GuardedTransport:
         }
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
+        for name, value in (headers or {}).items():
+            self._headers = {k: v for k, v in self._headers.items() if k.lower() != name.lower()} | {name: value}
         self._timeout = aiohttp.ClientTimeout(sock_connect=deadlines.connect, sock_read=deadlines.read)
         self._session: aiohttp.ClientSession | None = None
         self._known: set[str] = set()  # addresses found to be of the origin
@@ -99,42 +150,38 @@ class GuardedTransport:
         return await self.request("POST", url, body)
 
     async def request(self, method: str, url: str, body: bytes = b"", content_type: str = "") -> HttpResponse:
-        """Send a body, JSON unless told otherwise; the response, whatever its status.
+        """Send a body, JSON unless told otherwise; the response, read whole, whatever its status.
 
         :raises TransportFault: for no connection, a deadline, a body above the cap, a foreign or refused target.
         """
+        async with self.exchange(method, url, body, content_type) as response:
+            return await response.whole()
+
+    @asynccontextmanager
+    async def exchange(
+        self, method: str, url: str, body: bytes = b"", content_type: str = ""
+    ) -> AsyncIterator[Exchange]:
+        """Send a body, JSON unless told otherwise; the response as soon as its head is there. Leaving the context
+        before the body's end closes the connection.
+
+        :raises TransportFault: see :meth:`request`; inside the context too.
+        """
         if url not in self._known:
             if origin_of(url.partition("?")[0]) != self._origin:
-                raise TransportFault(Outcome.BLOCKED, "not the judge's origin")
+                raise TransportFault(Outcome.BLOCKED, "not the origin that was agreed on")
             self._known.add(url)
+        if self._session is None:
+            self._session = self._opened()
+        headers = {**self._headers, "Content-Type": content_type} if content_type else self._headers
         try:
-            return await self._send(method, url, body, content_type)
+            async with self._session.request(
+                method, url, data=body, headers=headers, allow_redirects=False, timeout=self._timeout
+            ) as response:
+                yield Exchange(response, self._most_bytes)
         except TimeoutError as error:
             raise TransportFault(Outcome.TIMEOUT, "no answer in time") from error
         except (aiohttp.ClientError, OSError) as error:
             raise TransportFault(_outcome_of(error), type(error).__name__) from error
-
-    async def _send(self, method: str, url: str, body: bytes, content_type: str) -> HttpResponse:
-        if self._session is None:
-            self._session = self._opened()
-        headers = {**self._headers, "Content-Type": content_type} if content_type else self._headers
-        async with self._session.request(
-            method, url, data=body, headers=headers, allow_redirects=False, timeout=self._timeout
-        ) as response:
-            return HttpResponse(response.status, response.headers, await self._read(response))
-
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise TransportFault(Outcome.WRONG_CONTENT, "compressed although identity was asked for")
-        body = bytearray()
-        if (response.content_length or 0) <= self._most_bytes:
-            while chunk := await response.content.readany():
-                body += chunk
-                if len(body) > self._most_bytes:
-                    break
-            else:
-                return bytes(body)
-        raise TransportFault(Outcome.TOO_LARGE, f"more than {self._most_bytes} bytes")
 
     def _opened(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.judging.calls import Outcome
-from evaluation.judging.retrying import Defer, GiveUp, NeedsPerson, Retry, decide, retry_after_seconds
+from evaluation.network.outcomes import Outcome
+from evaluation.network.retrying import Defer, GiveUp, NeedsPerson, Retry, decide, retry_after_seconds
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.pacing import SPREAD_SECONDS, Allowance, Pace
+from evaluation.judging.calls import JudgeCall, JudgeReply
+from evaluation.network.outcomes import Outcome
+from evaluation.network.pacing import SPREAD_SECONDS, Allowance, Pace
 from tests.evaluation.judging.samples import call
 
 OK = JudgeReply(Outcome.OK, tokens_in=900, tokens_out=100)

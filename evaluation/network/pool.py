@@ -14,30 +14,43 @@ from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from functools import partial
 from threading import Event, Lock, Thread
-from typing import Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
-from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
-from evaluation.judging.pacing import Allowance, Pace
+from evaluation.network.pacing import Allowance, Heard, Pace, Paced
 
 LINGER_SECONDS = 0.12  # how long a reply waits for others, so that they are written together
 
+C = TypeVar("C", bound=Paced)
+R = TypeVar("R", bound=Heard)
+Asked = TypeVar("Asked", contravariant=True)
+Given = TypeVar("Given", covariant=True)
 
-class CallPool:
+
+class Client(Protocol[Asked, Given]):
+    """Whoever is called. ``call`` makes exactly one request and never raises for a fault of the server; retrying is the
+    caller's, so that every attempt can be written down before it is made. An asynchronous context manager."""
+
+    async def call(self, request: Asked) -> Given: ...
+    async def __aenter__(self) -> Any: ...
+    async def __aexit__(self, *error: Any) -> Any: ...
+
+
+class CallPool(Generic[C, R]):
     """The calls of one client, as many at a time as ``allowance`` says. Use as a context manager, from one thread.
     What its own thread fails with, opening or closing the client, is raised on entering or leaving."""
 
-    def __init__(self, client: JudgeClient, allowance: Allowance) -> None:
+    def __init__(self, client: Client[C, R], allowance: Allowance) -> None:
         self.client = client
         self.pace = Pace(allowance, time.monotonic())
         self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._run, name="judge-calls", daemon=True)
+        self._thread = Thread(target=self._run, name="calls", daemon=True)
         self._opened, self._heard = Event(), Event()
         self._failure: BaseException | None = None
         self._closing = asyncio.Event()
         self._queue = Lock()  # held to look at or change what waits
-        self._waiting: deque[tuple[Hashable, JudgeCall]] = deque()
-        self._ended: deque[tuple[Hashable, asyncio.Task[JudgeReply]]] = deque()
-        self._tasks: set[asyncio.Task[JudgeReply]] = set()
+        self._waiting: deque[tuple[Hashable, C]] = deque()
+        self._ended: deque[tuple[Hashable, asyncio.Task[R]]] = deque()
+        self._tasks: set[asyncio.Task[R]] = set()
         self._lingering = False
         self._pumps_at: asyncio.TimerHandle | None = None
         self._out = 0  # submitted and neither collected nor withdrawn
@@ -89,7 +102,7 @@ class CallPool:
 
         self._loop.call_soon_threadsafe(change)
 
-    def submit(self, calls: Iterable[tuple[Hashable, JudgeCall]]) -> None:
+    def submit(self, calls: Iterable[tuple[Hashable, C]]) -> None:
         """Have calls made, in their order; their replies come back from :meth:`collect` under their keys."""
         more = list(calls)
         self._out += len(more)
@@ -105,7 +118,7 @@ class CallPool:
         self._out -= len(keys)
         return keys
 
-    def collect(self, timeout: float) -> list[tuple[Hashable, JudgeReply]]:
+    def collect(self, timeout: float) -> list[tuple[Hashable, R]]:
         """The calls that have ended, waiting up to ``timeout`` seconds for some."""
         if self._out:
             self._heard.wait(timeout)
@@ -155,13 +168,13 @@ class CallPool:
             self._tasks.add(task)
             task.add_done_callback(partial(self._came_back, key))
 
-    async def _call(self, call: JudgeCall) -> JudgeReply:
+    async def _call(self, call: C) -> R:
         sent_at = time.monotonic()
         reply = await self.client.call(call)
         self.pace.heard(call, reply, sent_at, time.monotonic())
         return reply
 
-    def _came_back(self, key: Hashable, task: asyncio.Task[JudgeReply]) -> None:
+    def _came_back(self, key: Hashable, task: asyncio.Task[R]) -> None:
         self._tasks.discard(task)
         if task.cancelled():
             return

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused
-from evaluation.judging.origins import AllowList, origin_of
+from evaluation.network.origins import AllowList, origin_of
 
 PUBLIC = "93.184.216.34"
 

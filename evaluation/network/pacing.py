@@ -5,10 +5,33 @@ rates are per minute, and the endpoint may want a rest. Pure: times are given by
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
+from evaluation.network.outcomes import Outcome
 
 _CUT = 0.5
+
+
+class Paced(Protocol):
+    """A call, by how many ``characters`` it sends: what tokens are estimated from until replies tell."""
+
+    @property
+    def characters(self) -> int: ...
+
+
+class Heard(Protocol):
+    """How a call ended; tokens are ``None`` where that is not known, ``retry_after`` is in seconds from the reply."""
+
+    @property
+    def outcome(self) -> Outcome: ...
+    @property
+    def retry_after(self) -> float | None: ...
+    @property
+    def tokens_in(self) -> int | None: ...
+    @property
+    def tokens_out(self) -> int | None: ...
+
+
 BURST_SECONDS = 1.0
 
 
@@ -127,20 +150,20 @@ class Pace:
         self.rests_until = max(self.rests_until, until)
         self._to_spread = self.limit.most
 
-    def wait(self, call: JudgeCall, now: float) -> float:
+    def wait(self, call: Paced, now: float) -> float:
         """Seconds until the call may be sent, as far as rates, rest and the spread of the first calls go."""
         rates = max(self._requests.wait(1, now), self._tokens.wait(self._estimate(call), now))
         spread = self._spread_at + SPREAD_SECONDS - now if self._to_spread > 0 else 0.0
         return max(rates, self.rests_until - now, spread, 0.0)
 
-    def sent(self, call: JudgeCall, now: float) -> None:
+    def sent(self, call: Paced, now: float) -> None:
         """The call goes out."""
         self._to_spread -= 1
         self._spread_at = now
         self._requests.use(1)
         self._tokens.use(self._estimate(call))
 
-    def heard(self, call: JudgeCall, reply: JudgeReply, sent_at: float, now: float) -> None:
+    def heard(self, call: Paced, reply: Heard, sent_at: float, now: float) -> None:
         """The reply to a call that was sent at ``sent_at``."""
         if reply.outcome in _COMPLAINTS:
             self.limit.complained(sent_at, now)
@@ -151,19 +174,15 @@ class Pace:
         if self._counts_tokens:
             self._correct(call, reply)
 
-    def _correct(self, call: JudgeCall, reply: JudgeReply) -> None:
+    def _correct(self, call: Paced, reply: Heard) -> None:
         """Put what was really used in the place of the estimate."""
         estimate = self._estimate(call)
         if reply.tokens_in is not None and reply.tokens_out is not None:
             used = reply.tokens_in + reply.tokens_out
             self._tokens.use(used - estimate)
-            self._per_character += _SMOOTHING * (used / _characters(call) - self._per_character)
+            self._per_character += _SMOOTHING * (used / max(1, call.characters) - self._per_character)
         elif reply.outcome in _NOT_COUNTED:
             self._tokens.use(-estimate)
 
-    def _estimate(self, call: JudgeCall) -> float:
-        return _characters(call) * self._per_character if self._counts_tokens else 0.0
-
-
-def _characters(call: JudgeCall) -> int:
-    return max(1, sum(len(message["content"]) for message in call.rendered.messages))
+    def _estimate(self, call: Paced) -> float:
+        return max(1, call.characters) * self._per_character if self._counts_tokens else 0.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from evaluation.judging.calls import Outcome
+from evaluation.network.outcomes import Outcome
 
 MOST_TRIES = 5
 MOST_TIMEOUTS = 2  # each may be billed

@@ -9,9 +9,10 @@ from typing import Self
 
 import pytest
 
-from evaluation.judging.calls import JudgeCall, JudgeReply, Outcome
-from evaluation.judging.pacing import Allowance
-from evaluation.judging.pool import CallPool
+from evaluation.judging.calls import JudgeCall, JudgeReply
+from evaluation.network.outcomes import Outcome
+from evaluation.network.pacing import Allowance
+from evaluation.network.pool import CallPool
 from tests.evaluation.judging.samples import call
 
 
