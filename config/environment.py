@@ -34,6 +34,17 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_WORKERS": (int, 2, "Worker processes of one cluster."),
     "CONCORD_WEB_PROCESSES": (int, 0, "Processes of the web server of `serve`; 0: one a core, at most four."),
     "CONCORD_JUDGE_ORIGINS": (list, [], "Origins judges may be called at, such as `https://llm.example:8000`."),
+    "CONCORD_SYSTEM_ORIGINS": (list, [], "Origins systems under test may be asked at, such as `https://rag.example`."),
+    "CONCORD_SYSTEM_COMMANDS": (
+        dict,
+        {},
+        'Programs that systems may run, by name, as JSON: `{"rag": "rag ask {query} --format json"}`; no shell.',
+    ),
+    "CONCORD_SYSTEM_CALLABLES": (
+        dict,
+        {},
+        'Python functions that systems may call, by name, as JSON: `{"mine": "package.module:function"}`.',
+    ),
     "CONCORD_PRICES": (str, "", "YAML file with prices of models by day; without it the cost of calls is unknown."),
     "CONCORD_LEASE_SECONDS": (int, 90, "How long a claimed unit stays claimed after its worker's last sign of life."),
     "CONCORD_BUDGET_SECONDS": (int, 45, "How long one background task works before it hands over to the next."),
@@ -83,9 +94,21 @@ def read(name: str) -> Any:
             return env.int(name, default)
         if kind is list:
             return env.list(name, default=default)
+        if kind is dict:
+            return texts_by_name(name, env.json(name, default))
         return env.str(name, default)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be of type {kind.__name__}: {error}") from error
+
+
+def texts_by_name(name: str, found: Any) -> dict[str, str]:
+    """A mapping of names to texts.
+
+    :raises ImproperlyConfigured: for anything else, naming the setting.
+    """
+    if not isinstance(found, dict) or not all(isinstance(text, str) and text for text in found.values()):
+        raise ImproperlyConfigured(f'{name} must be a JSON object of texts, such as {{"name": "text"}}')
+    return found
 
 
 def hours(name: str) -> list[int]:

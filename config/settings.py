@@ -1,5 +1,6 @@
 """Django settings; every value that differs between installations comes from ``config/environment.py``."""
 
+import shlex
 from pathlib import Path
 
 from csp.constants import NONE, SELF
@@ -185,6 +186,9 @@ CONCORD_WEB_PROCESSES: int = read("CONCORD_WEB_PROCESSES")
 CONCORD_DISPATCHER: str = read("CONCORD_DISPATCHER")
 CONCORD_PRICES: str = read("CONCORD_PRICES")
 CONCORD_JUDGE_ORIGINS: list[str] = read("CONCORD_JUDGE_ORIGINS")
+CONCORD_SYSTEM_ORIGINS: list[str] = read("CONCORD_SYSTEM_ORIGINS")
+CONCORD_SYSTEM_COMMANDS = {name: shlex.split(line) for name, line in read("CONCORD_SYSTEM_COMMANDS").items()}
+CONCORD_SYSTEM_CALLABLES: dict[str, str] = read("CONCORD_SYSTEM_CALLABLES")
 CONCORD_LEASE_SECONDS: int = read("CONCORD_LEASE_SECONDS")
 CONCORD_BUDGET_SECONDS: int = read("CONCORD_BUDGET_SECONDS")
 CONCORD_CALL_SECONDS: int = read("CONCORD_CALL_SECONDS")

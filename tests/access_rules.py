@@ -120,6 +120,7 @@ API = {
     ("GET", "api-question-set-detail"): SEES_RUNS,
     ("GET", "api-question-set-questions"): SEES_RUNS,
     ("GET", "api-system-list"): LOGGED_IN,
+    ("POST", "api-system-list"): LOGGED_IN,  # likewise
     ("GET", "api-system-detail"): SEES_RUNS,
     ("GET", "api-answer-set-list"): LOGGED_IN,
     ("POST", "api-answer-set-list"): LOGGED_IN,  # likewise

@@ -1,4 +1,4 @@
-"""Question sets, systems, answers and runs, looked at here and driven from their pages; and judges' endpoints."""
+"""Question sets, answers and runs, looked at here and driven from their pages; and judges' endpoints."""
 
 from typing import Any
 
@@ -26,8 +26,6 @@ from evaluation.models import (
     QuestionSet,
     Run,
     RunEvent,
-    System,
-    SystemVersion,
 )
 from evaluation.network.origins import AllowList, origin_of
 from evaluation.wording.messages import explain_refusal
@@ -173,29 +171,6 @@ class EndpointAdmin(RoleAdmin):
         super().save_model(request, obj, form, change)
         if form.key_dropped:
             messages.warning(request, gettext("The origin changed, so the key was removed. Enter it again."))
-
-
-@admin.register(System)
-class SystemAdmin(RoleAdmin):
-    """Systems under test by name."""
-
-    add = change = Action.EVALUATE
-    list_display = ("name", "project", "created_at")
-    list_filter = ("project",)
-    search_fields = ("name",)
-
-    def get_readonly_fields(self, request: object, obj: object = None) -> tuple[str, ...]:
-        """A system stays in its project and keeps its name: answers refer to it."""
-        return ("project", "name") if obj else ()
-
-
-@admin.register(SystemVersion)
-class SystemVersionAdmin(ReadOnlyAdmin):
-    """Versions of systems."""
-
-    path = "system__project_id"
-    list_display = ("system", "version", "adapter", "created_at")
-    list_select_related = ("system",)
 
 
 @admin.register(AnswerSet)

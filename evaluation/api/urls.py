@@ -6,7 +6,8 @@ from rest_framework.routers import SimpleRouter
 
 from evaluation.api.runs import RunViewSet
 from evaluation.api.sets import AnswerSetViewSet, QuestionSetViewSet
-from evaluation.api.versions import CriterionViewSet, JudgeViewSet, ProfileViewSet, RubricViewSet, SystemViewSet
+from evaluation.api.systems import SystemViewSet
+from evaluation.api.versions import CriterionViewSet, JudgeViewSet, ProfileViewSet, RubricViewSet
 
 router = SimpleRouter(use_regex_path=False)
 router.register("question-sets", QuestionSetViewSet, "api-question-set")

@@ -1,11 +1,10 @@
-"""Read only, all versions: ``systems/`` under test, ``judges/``, ``rubrics/`` and ``profiles/`` that runs are scored
-with, and ``criteria/``, whose drafting and activating are the back office's."""
+"""Read only, all versions: ``judges/``, ``rubrics/`` and ``profiles/`` that runs are scored with, and ``criteria/``,
+whose drafting and activating are the back office's."""
 
 from typing import Any
 
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import Http404
-from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.serializers import BooleanField, CharField, IntegerField, ModelSerializer, SerializerMethodField
 
 from evaluation.accounts.access import projects_with
@@ -19,38 +18,7 @@ from evaluation.models import (
     JudgeVersion,
     ProfileVersion,
     RubricVersion,
-    System,
-    SystemVersion,
 )
-
-
-class SystemVersionSerializer(ModelSerializer[SystemVersion]):
-    """A configuration of a system. The configuration itself stays inside: it may name internal addresses."""
-
-    class Meta:
-        model = SystemVersion
-        fields = ("id", "version", "adapter", "content_hash", "created_at")
-        read_only_fields = fields
-
-
-class SystemSerializer(ModelSerializer[System]):
-    """A system under test."""
-
-    versions = SystemVersionSerializer(many=True, read_only=True)
-
-    class Meta:
-        model = System
-        fields = ("id", "project", "name", "versions", "created_at")
-        read_only_fields = fields
-
-
-@extend_schema_view(retrieve=extend_schema(description="The system with all its versions."))
-class SystemViewSet(RowsViewSet):
-    """Systems, newest first; an import of answers makes those it names."""
-
-    rows = System.objects.prefetch_related("versions")
-    serializer_class = SystemSerializer
-    filterset_class = ByNameInProject
 
 
 class JudgeSerializer(ModelSerializer[JudgeVersion]):

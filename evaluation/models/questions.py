@@ -1,5 +1,6 @@
 """Question sets with their questions, and systems under test: versions that never change."""
 
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import PROTECT
 from django.utils.translation import gettext_lazy as _
@@ -93,22 +94,39 @@ class ImportBatch(Row, Authored):
 
 
 class System(Row, Authored):
-    """A system under test, known by its name in a project."""
+    """A system under test, known by its name in a project. Its limits hold over all workers and versions."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="systems")
     name = models.CharField(_("name"), max_length=200)
+    max_concurrency = models.PositiveIntegerField(
+        _("concurrent questions"), default=4, help_text=_("How many questions it is asked at a time, by all workers.")
+    )
+    requests_per_minute = models.PositiveIntegerField(
+        _("questions per minute"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Shared by all workers; empty where it has no such limit."),
+    )
+    cooldown_until = models.DateTimeField(_("resting until"), null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("system")
         verbose_name_plural = _("systems")
-        constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_system_per_name")]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="one_system_per_name"),
+            models.CheckConstraint(
+                condition=models.Q(max_concurrency__gte=1, max_concurrency__lte=1000), name="sane_limit_of_system"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
 
 
 class SystemVersion(AppendOnly, Authored):
-    """A configuration of a system. ``adapter`` ``recorded`` means that answers are imported, not asked for."""
+    """A configuration of a system. ``adapter`` names its connector (``evaluation.systems.catalogue``), whose settings
+    are ``config``; ``recorded`` means that answers are imported, not asked for."""
 
     system = models.ForeignKey(System, verbose_name=_("system"), on_delete=PROTECT, related_name="versions")
     version = models.PositiveIntegerField(_("version"))

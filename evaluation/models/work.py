@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.models.accounts import Project
 from evaluation.models.judges import Endpoint
-from evaluation.models.questions import Question
+from evaluation.models.questions import Question, System
 from evaluation.models.runs import Answer, Run, RunJudge
 from evaluation.storage.append_only import AppendOnly, Row
 
@@ -79,7 +79,7 @@ class WorkUnit(Row):
 
 
 class Attempt(AppendOnly):
-    """One HTTP call for a unit, written before it is sent: number 1 together with the claim."""
+    """One call for a unit, written before it is sent: number 1 together with the claim."""
 
     unit = models.ForeignKey(WorkUnit, on_delete=PROTECT, related_name="attempts")
     fence = models.PositiveIntegerField()
@@ -205,13 +205,15 @@ class BatchLine(AppendOnly):
 
 
 class EndpointShare(models.Model):
-    """What one worker may use of an endpoint at present: ``places`` are calls at a time, ``part`` is its part of the
-    rates per minute (0 to 1). Both add up to no more than the whole over the workers that were seen lately. ``out`` and
-    ``limit`` are told for watching: calls that are out, and how many the worker lets out at present. ``run`` is none
-    for what is no run, such as a comparison of pairs; ``project`` is whose calls these are.
+    """What one worker may use of an endpoint, or of a ``system`` under test, at present: ``places`` are calls at a
+    time, ``part`` is its part of the rates per minute (0 to 1). Both add up to no more than the whole over the workers
+    that were seen lately. ``out`` and ``limit`` are told for watching: calls that are out, and how many the worker lets
+    out at present. ``run`` is none for what is no run, such as a comparison of pairs; ``project`` is whose calls these
+    are.
     """
 
-    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, related_name="shares")
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, null=True, related_name="shares")
+    system = models.ForeignKey(System, on_delete=models.CASCADE, null=True, related_name="shares")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, related_name="shares")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
     worker = models.UUIDField(unique=True)
@@ -221,6 +223,15 @@ class EndpointShare(models.Model):
     out = models.PositiveIntegerField(default=0)
     limit = models.PositiveIntegerField(default=0)
     seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(endpoint__isnull=True, system__isnull=False)
+                | Q(endpoint__isnull=False, system__isnull=True),
+                name="share_of_one",
+            )
+        ]
 
 
 class Heartbeat(models.Model):

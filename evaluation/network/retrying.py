@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -21,7 +21,7 @@ LONGEST_RETRY_AFTER = 86_400.0
 
 _AGAIN = frozenset({Outcome.CONNECTION, Outcome.RATE_LIMITED, Outcome.OVERLOADED, Outcome.SERVER_ERROR})
 _REPAIRED = frozenset({Outcome.PARSE, Outcome.TRUNCATED})
-_FOR_A_PERSON = frozenset(
+FOR_A_PERSON = frozenset(
     {
         Outcome.UNAUTHORISED,
         Outcome.FORBIDDEN,
@@ -72,6 +72,7 @@ def decide(
     rng: random.Random,
     *,
     earlier: Sequence[Outcome] | None = None,
+    for_a_person: Collection[Outcome] = FOR_A_PERSON,
 ) -> Decision:
     """What follows the attempt that ended with ``outcome``.
 
@@ -79,11 +80,12 @@ def decide(
     :param retry_after: the seconds the server asked to wait, if it did; obeyed, and deferred when above 20.
     :param earlier: outcomes of the unit's attempts before this one. Without them every earlier attempt counts as a
         timeout (a repair) when this one is (asks for) one.
+    :param for_a_person: outcomes after which no call can succeed before somebody acts.
 
     Waits have full jitter: uniform between 0 and 2, 4, 8, ... seconds, at most 60. A wait the server asked for
     gets up to a quarter, at most a second, on top, so that workers do not come back at the same moment.
     """
-    if outcome in _FOR_A_PERSON:
+    if outcome in for_a_person:
         return NeedsPerson(str(outcome))
     if attempt_number >= MOST_TRIES or not _may_repeat(outcome, attempt_number, earlier):
         return GiveUp(str(outcome))

@@ -12,9 +12,10 @@ from django.db import transaction
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
+from evaluation.asking.session import contexts_of
+from evaluation.asking.systems import version_with
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.core.samples import AnswerSpec
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
 from evaluation.files.reading import display_name, read_answers
 from evaluation.judges.shipping import profile_row
@@ -26,7 +27,6 @@ from evaluation.models import (
     Project,
     QuestionSet,
     Run,
-    System,
     SystemVersion,
     User,
 )
@@ -34,7 +34,7 @@ from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.questions.importing import clean_name, composed
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.systems.protocol import ADAPTER
+from evaluation.systems.recorded import NAME as RECORDED
 from evaluation.work.lifecycle import start
 
 MOST_HINTS = 20  # near matches are looked for this often: each look walks over all ids
@@ -216,19 +216,7 @@ def import_answers(
 
 def recorded_version(project: Project, system: str, by: User | None) -> SystemVersion:
     """The version of a system whose answers are recorded elsewhere, made with the system on first use."""
-    owner, _ = System.objects.get_or_create(project=project, name=system, defaults={"created_by": by})
-    digest = content_hash([ADAPTER, {}])
-    found = owner.versions.filter(content_hash=digest).first()
-    if found:
-        return found
-    newest = owner.versions.order_by("-version").first()
-    return SystemVersion.objects.create(
-        system=owner,
-        version=newest.version + 1 if newest else 1,
-        adapter=ADAPTER,
-        content_hash=digest,
-        created_by=by,
-    )
+    return version_with(project, system, RECORDED, {}, by)
 
 
 def answers_hash(question_set: QuestionSet, rows: Sequence[Answered]) -> str:
@@ -280,7 +268,7 @@ def _store(question_set: QuestionSet, version: SystemVersion, rows: Sequence[Ans
             (
                 context
                 for answer, found in zip(made, batch, strict=True)
-                for context in _contexts(answer, found.row.answer)
+                for context in contexts_of(answer, found.row.answer)
             ),
             batch_size=BATCH,
         )
@@ -304,18 +292,3 @@ def _answer(answers: AnswerSet, found: Answered, retrieval_only: bool) -> Answer
         retrieved_ids=None if spec.retrieved_ids is None else list(spec.retrieved_ids),
         metadata=dict(row.metadata),
     )
-
-
-def _contexts(answer: Answer, spec: AnswerSpec) -> list[Context]:
-    return [
-        Context(
-            answer=answer,
-            position=position,
-            chunk_id=context.chunk_id,
-            text=context.text,
-            score=context.score,
-            source=context.source,
-            metadata=dict(context.metadata),
-        )
-        for position, context in enumerate(spec.contexts or ())
-    ]

@@ -16,6 +16,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from evaluation.accounts import audit
+from evaluation.asking.session import AskSession, complete_answers, fail_questions, open_questions
+from evaluation.asking.systems import client_of as system_client
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of, embedder_of, pin, pinned_columns, tokens_of
@@ -105,9 +107,14 @@ def park_crash_loops(run: Run) -> int:
     failed = Result.failed(CRASH_LOOP)
     outcomes = [
         writing.Outcome(unit, dict.fromkeys(expected_metrics(run, unit), failed), CRASH_LOOP)
-        for unit in units.crash_looping().filter(run=run)
+        for unit in units.crash_looping().filter(run=run).exclude(kind=WorkUnit.Kind.ASK)
     ]
     return writing.write(outcomes) if outcomes else 0
+
+
+def give_up_questions(run: Run) -> int:
+    """Fail the questions whose workers died again and again, with an answer that says so."""
+    return fail_questions(run, list(units.crash_looping().filter(run=run, kind=WorkUnit.Kind.ASK)), CRASH_LOOP)
 
 
 def fail_dependents(run: Run) -> int:
@@ -124,6 +131,7 @@ def settle(run: Run) -> bool:
     if units.open_units(run.pk).exists():
         return False
     look_again(run)
+    complete_answers(run)
     judge_together(run)
     derive(run)
     short = incomplete_metrics(run)
@@ -159,7 +167,9 @@ def drain(run_id: int, *, seconds: float, tick: Callable[[], None] | None = None
 
 
 def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run:
-    run = retry_on_db_error(lambda: Run.objects.select_related("profile_version").get(pk=run_id))
+    run = retry_on_db_error(
+        lambda: Run.objects.select_related("profile_version", "answer_set__system_version__system").get(pk=run_id)
+    )
     config = RunConfig.model_validate(run.config)
     # Before anything is paid for that could not be written down.
     retry_on_db_error(try_writing, seconds=UNWRITABLE_SECONDS)
@@ -170,8 +180,11 @@ def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run
         retry_on_db_error(lambda: pause(run, reason=f"{OFF}: batches"))
         return run
     preflight(run, deadline)
+    retry_on_db_error(lambda: give_up_questions(run))
     retry_on_db_error(lambda: park_crash_loops(run))
     retry_on_db_error(lambda: fail_dependents(run))
+    if time.monotonic() < deadline and retry_on_db_error(partial(_has_questions, run)):
+        _ask(run, config, deadline, tick)
     while time.monotonic() < deadline and retry_on_db_error(lambda: _rules_once(run)):
         pass
     if time.monotonic() < deadline and retry_on_db_error(partial(_has_embeddings, run)):
@@ -218,6 +231,36 @@ def _has_work(run: Run, judges: Sequence[RunJudge]) -> bool:
         return True
     batches = batch_hooks()
     return batches is not None and batches.has_due(run, judges[0].judge_version)
+
+
+def _has_questions(run: Run) -> bool:
+    mine = open_questions(run).filter(units.claimable(), run__state=Run.State.RUNNING)
+    return mine.exclude(units.resting()).exists()
+
+
+def _ask(run: Run, config: RunConfig, deadline: float, tick: Callable[[], None] | None) -> None:
+    """Ask the system what can be asked."""
+    version = run.answer_set.system_version
+    try:
+        client = system_client(version)
+    except Refused as refused:
+        pause(run, reason=refused.code)
+        return
+    share = Share(version.system, run.pk, min(config.max_concurrency, version.system.max_concurrency))
+    try:
+        granted = retry_on_db_error(share.renew)
+        with CallPool(client, granted.allowance) as pool, tracing.batch(run.pk, WorkUnit.Kind.ASK) as counts:
+            session = AskSession(
+                run=run,
+                pool=pool,
+                deadline=deadline,
+                lease_seconds=settings.CONCORD_LEASE_SECONDS,
+                share=share,
+                tick=tick,
+            )
+            counts[tracing.UNITS] = session.work()
+    finally:
+        retry_on_db_error(share.leave)
 
 
 def _has_embeddings(run: Run) -> bool:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.registry import Direction
@@ -30,6 +31,7 @@ from evaluation.models import (
     RubricVersion,
     Run,
     System,
+    SystemVersion,
     User,
 )
 from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec
@@ -196,6 +198,23 @@ def question_set_named(project: Project, name: str) -> QuestionSet:
     if found is None:
         raise UnknownName("question set", name, list(sets.values_list("name", flat=True).distinct()))
     return found
+
+
+def answers_to_ask(
+    question_set: QuestionSet, version: SystemVersion, *, k: int, evaluation_type: str, by: User | None
+) -> AnswerSet:
+    """An empty answer set, for which the first run of it asks the system."""
+    made = AnswerSet.objects.create(
+        project_id=question_set.project_id,
+        question_set=question_set,
+        system_version=version,
+        k=k,
+        evaluation_type=evaluation_type,
+        source=version.adapter,
+        created_by=by,
+    )
+    audit.record(by, "answer_set.asked", made)
+    return made
 
 
 def newest_answers(question_set: QuestionSet, system: str) -> AnswerSet:

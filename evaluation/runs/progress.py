@@ -22,6 +22,7 @@ from evaluation.work.units import HELD
 
 EMBEDDINGS = "embeddings"  # in place of a rubric's name, for what was paid for vectors
 PREFLIGHT = "preflight"  # likewise, for the small calls before the run
+ASKING = "asking"  # likewise, for questions to the system
 CACHED = "cached"  # outcome of attempts that the ledger answered
 UNSENT = ("not_sent", CACHED)  # outcomes of attempts for which no call was made
 _OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD)
@@ -84,13 +85,14 @@ def altogether(parts: Iterable[Spending]) -> Spending:
 
 
 def spending_by_rubric(run: Run) -> dict[str, Spending]:
-    """By the rubric whose metrics the calls were for, ``embeddings`` and ``preflight``; a call that several metrics
-    share counts once, for their rubric. Two queries."""
+    """By the rubric whose metrics the calls were for, ``embeddings``, ``asking`` and ``preflight``; a call that several
+    metrics share counts once, for their rubric. Two queries."""
     names = Attempt.objects.filter(unit__run=run).values("unit__kind", "unit__run_judge__rubric_version__family")
     found = {PREFLIGHT: altogether(_preflights([run.pk]).values())}
     for row in names.order_by().annotate(**_SUMS):
         judged = row["unit__kind"] == WorkUnit.Kind.JUDGE
-        name = row["unit__run_judge__rubric_version__family"] if judged else EMBEDDINGS
+        other = ASKING if row["unit__kind"] == WorkUnit.Kind.ASK else EMBEDDINGS
+        name = row["unit__run_judge__rubric_version__family"] if judged else other
         found[name] = found.get(name, Spending()) + _spending(row)
     return {name: part for name, part in sorted(found.items()) if part.calls or part.hits}
 

@@ -23,14 +23,15 @@ from evaluation.judging.formulas import capped
 from evaluation.judging.gates import applicability, ruled
 from evaluation.judging.prompt import hear, judge_call, request_hash
 from evaluation.judging.rubric import Rubric
-from evaluation.models import Attempt, JudgeVersion, MetricDefinition, Reply, Run, RunJudge, WorkUnit
+from evaluation.models import JudgeVersion, MetricDefinition, Reply, Run, RunJudge, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring import writing
 from evaluation.scoring.replies import Flight
 from evaluation.scoring.sessions import CallSession
 from evaluation.work import units
-from evaluation.work.lifecycle import RunConfig, pause
+from evaluation.work.lifecycle import RunConfig
+from evaluation.work.unit_calls import UnitCalls, is_suspect
 
 Replies = Mapping[str, JudgeReply]  # by request hash
 
@@ -151,11 +152,11 @@ class UnitFlight(Flight):
 
     def adopt(self, unit: WorkUnit, now: float) -> None:
         """The unit as it was claimed again while its call is out."""
-        self.unit, self.claimed_at, self.suspect = unit, now, _is_suspect(unit)
+        self.unit, self.claimed_at, self.suspect = unit, now, is_suspect(unit)
 
 
 @dataclass(kw_only=True)
-class JudgeSession(CallSession[UnitFlight]):
+class JudgeSession(UnitCalls, CallSession[UnitFlight]):
     """One worker's turn at the units of some judges of a run that share a client."""
 
     replies = Reply
@@ -176,10 +177,6 @@ class JudgeSession(CallSession[UnitFlight]):
             family, rung = family_for(rubric), self.rungs.get(judge.pk, Rung.JSON_SCHEMA)
             self._settings[judge.pk] = Setting(family, rubric, family.given, rules, judge.judge_version, rung)
             self._metrics[judge.pk] = {spec.name: define(spec) for spec in family.given}
-
-    def goes_on(self) -> bool:
-        """Whether the run still runs."""
-        return Run.objects.filter(pk=self.run.pk, state=Run.State.RUNNING).exists()
 
     def is_claimable(self) -> bool:
         """Whether one of the judges has a unit that could be claimed."""
@@ -248,48 +245,15 @@ class JudgeSession(CallSession[UnitFlight]):
             call=talk.call,
             claimed_at=now,
             repeat=unit.repeat,
-            suspect=_is_suspect(unit),
+            suspect=is_suspect(unit),
             unit=unit,
             metrics=self._metrics[unit.run_judge_id or 0],
         )
-
-    def attempt(self, flights: Sequence[UnitFlight]) -> Sequence[UnitFlight]:
-        """The next attempts; a run that was paused or cancelled meanwhile gets the units back."""
-        kept = units.still_held([flight.unit for flight in flights])
-        if not self.goes_on():
-            units.give_all_back(kept)
-            kept = []
-        ours = {unit.pk for unit in kept}
-        going = [flight for flight in flights if flight.key in ours]
-        rows = [Attempt(unit=f.unit, fence=f.unit.fence, round=f.unit.round, number=f.number + 1) for f in going]
-        for flight, attempt in zip(going, Attempt.objects.bulk_create(rows), strict=True):
-            flight.attempt_id, flight.number = attempt.pk, attempt.number
-        return going
 
     def end(self, flights: Sequence[UnitFlight]) -> None:
         """Write the scores."""
         writing.write([flight.outcome for flight in flights])
 
-    def give_back(self, flights: Sequence[UnitFlight], after_seconds: float = 0.0) -> None:
-        """Return the units unharmed."""
-        units.give_all_back([flight.unit for flight in flights], after_seconds=after_seconds)
-
-    def mark_unsent(self, flights: Sequence[UnitFlight]) -> None:
-        """A reply to each attempt that says so."""
-        units.mark_unsent([flight.attempt_id for flight in flights])
-
-    def extend(self, flights: Sequence[UnitFlight]) -> None:
-        """Heartbeat of the units."""
-        units.extend([flight.unit for flight in flights])
-
-    def stop_for(self, reason: str) -> None:
-        """Pause the run."""
-        pause(self.run, reason=reason)
-
 
 def _outcome(unit: WorkUnit, talk: Conversation, metrics: Mapping[str, MetricDefinition]) -> writing.Outcome:
     return writing.Outcome(unit, {metrics[name]: result for name, result in talk.results.items()}, talk.reason)
-
-
-def _is_suspect(unit: WorkUnit) -> bool:
-    return unit.tries > units.SUSPECT_TRIES

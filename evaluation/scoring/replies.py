@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from evaluation.judges.clients import price_table
 from evaluation.judging.calls import Chances, Heard, JudgeCall, JudgeReply, cost_of
@@ -24,6 +24,7 @@ from evaluation.models.work import ReplyRow
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import Defer, GiveUp, NeedsPerson, Retry, decide
 from evaluation.storage.statements import insert_values
+from evaluation.work.sessions import InHands, Sorted
 from evaluation.work.tracing import Spans
 
 _FIELDS = (
@@ -109,20 +110,12 @@ class Talking(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Flight:
-    """A conversation, the attempt that is out for it, and how earlier tries of the same request ended. ``key`` tells it
-    from the others in the same hands; a ``suspect`` may be what killed workers before and is sent alone."""
+class Flight(InHands):
+    """A conversation with a judge, and the call of it that is out."""
 
-    key: int
     talk: Talking
-    attempt_id: int
     call: JudgeCall
-    claimed_at: float  # monotonic seconds; of the last heartbeat later
     repeat: int = 1
-    suspect: bool = False
-    number: int = 1
-    earlier: tuple[Outcome, ...] = ()
-    digest: str = ""  # of the call when it was submitted
 
     @property
     def about(self) -> dict[str, int]:
@@ -131,18 +124,6 @@ class Flight:
 
 
 F = TypeVar("F", bound=Flight)
-
-
-@dataclass(slots=True)
-class Sorted(Generic[F]):
-    """What becomes of the flights whose replies came back."""
-
-    finished: list[F] = field(default_factory=list)
-    go_on: list[F] = field(default_factory=list)  # with their next call, at once
-    again: list[tuple[float, F]] = field(default_factory=list)  # the same after so many seconds
-    deferred: list[tuple[float, F]] = field(default_factory=list)  # given back, due after so many seconds
-    needs_person: str = ""  # why no call can succeed before somebody acts
-    stopped: list[F] = field(default_factory=list)  # by that
 
 
 def trace(flight: Flight, reply: JudgeReply, outcome: Outcome, into: Spans) -> None:

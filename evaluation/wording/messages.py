@@ -46,6 +46,21 @@ REFUSALS = {
     "origin_not_allowed": _(
         "%(origin)s is not on the list of allowed judge addresses. An operator adds it to CONCORD_JUDGE_ORIGINS."
     ),
+    # Systems
+    "system_origin_not_allowed": _(
+        "%(origin)s is not on the list of addresses of systems. An operator adds it to CONCORD_SYSTEM_ORIGINS."
+    ),
+    "variable_missing": _("The environment variable %(variable)s, which the system's settings name, is not set here."),
+    "command_not_allowed": _(
+        "“%(command)s” is not among the programs that systems may run. An operator adds it to CONCORD_SYSTEM_COMMANDS."
+    ),
+    "function_not_allowed": _(
+        "“%(function)s” is not among the functions that systems may call. An operator adds it to "
+        "CONCORD_SYSTEM_CALLABLES."
+    ),
+    "function_missing": _("There is no function where CONCORD_SYSTEM_CALLABLES says “%(function)s” is."),
+    "answers_unfinished": _("Another run still asks the system for these answers. Wait for it, or resume it."),
+    "not_asked": _("Answers of %(system)s are imported, so it cannot be asked. Add a version with a connector."),
     # Embeddings
     "embedding_changed": _("The embedding model is no longer the one the run was made with. Start a new run."),
     "no_local_model": _(

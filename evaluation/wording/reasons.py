@@ -51,6 +51,17 @@ SENTENCES = {
     "not_sent": _("The call was given back before it was sent."),
     "interrupted": _("The call was broken off when the work was interrupted; it may be billed."),
     "cached": _("Answered by an earlier reply to the identical call."),
+    # Systems
+    "system_error": _("The system reported an error."),
+    "program_failed": _("The program or function failed."),
+    "model_refused": _("The model refused to answer."),
+    "command_not_allowed": _("The system's program is not among those that may be run."),
+    "function_not_allowed": _("The system's function is not among those that may be called."),
+    "function_missing": _("The system's function is not there."),
+    "no_passages": _("The system gave no passages."),
+    "system_origin_not_allowed": _("The system's address is not on the list of those that may be asked."),
+    "variable_missing": _("An environment variable that the system's settings name is not set."),
+    "not_asked": _("The system's answers are imported, so it cannot be asked."),
     # Judges
     "jury_asks_nobody": _("A jury asks nobody itself. Choose one of its members."),
     "jury_short": _("Too few judges of the jury gave a value."),

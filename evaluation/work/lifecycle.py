@@ -10,12 +10,12 @@ is one conditional update, so that two people pressing the same button do it onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from uuid import UUID, uuid4
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,6 +30,7 @@ from evaluation.models import (
     JudgeVersion,
     Preflight,
     ProfileVersion,
+    Question,
     RubricVersion,
     Run,
     RunEvent,
@@ -37,6 +38,7 @@ from evaluation.models import (
     User,
     WorkUnit,
 )
+from evaluation.systems.recorded import NAME as RECORDED
 from evaluation.work import dispatch
 from evaluation.work.plugins import batch_hooks
 from evaluation.work.units import State
@@ -81,20 +83,58 @@ def answers_in(run: Run) -> QuerySet[Answer]:
     return answers.filter(question__external_id__in=wanted) if wanted else answers
 
 
-def planned_units(run: Run) -> Iterator[WorkUnit]:
-    """One rules unit per answer, one for its embeddings, and one judge unit per answer, judge and repeat."""
+def is_asking(run: Run) -> bool:
+    """Whether the run has to ask the system before there is anything to score: its answer set was made empty and no run
+    has completed it yet."""
+    answers = run.answer_set
+    return answers.content_hash is None and answers.system_version.adapter != RECORDED
+
+
+def asking_units(run: Run) -> Iterator[WorkUnit]:
+    """One unit per question that the run is about, where it asks the system; none elsewhere."""
+    if not is_asking(run):
+        return
+    config, version = RunConfig.model_validate(run.config), run.answer_set.system_version
+    questions = Question.objects.filter(question_set_id=run.answer_set.question_set_id).order_by("position")
+    if config.question_ids:
+        questions = questions.filter(external_id__in=config.question_ids)
+    for question in questions:
+        about = [question.external_id, SAMPLE, config.k, config.evaluation_type, version.content_hash]
+        yield WorkUnit(
+            run=run,
+            kind=WorkUnit.Kind.ASK,
+            question=question,
+            sample=SAMPLE,
+            key=content_hash([WorkUnit.Kind.ASK, *about]),
+        )
+
+
+def planned_units(run: Run, asked: Iterable[WorkUnit] = ()) -> Iterator[WorkUnit]:
+    """One rules unit per answer, one for its embeddings, and one judge unit per answer, judge and repeat. Answers that
+    are still to be given are those of the questions ``asked``, for which their units wait."""
     config = RunConfig.model_validate(run.config)
     judges = list(run.judges.select_related("judge_version", "rubric_version"))
     for answer in answers_in(run).order_by("question__position", "sample"):
-        if config.rules:
-            yield _unit(run, config, WorkUnit.Kind.RULES, answer)
-        if config.embeddings:
-            yield _unit(run, config, WorkUnit.Kind.EMBED, answer)
-        for judge in judges:
-            if judge.judge_version.is_jury:
-                continue
-            for repeat in range(1, judge.repeat_count + 1):
-                yield _unit(run, config, WorkUnit.Kind.JUDGE, answer, judge, repeat)
+        yield from _scoring(
+            run, config, judges, WorkUnit(question=answer.question, sample=answer.sample, answer=answer)
+        )
+    for unit in asked:
+        for waiting in _scoring(run, config, judges, unit):
+            waiting.needs, waiting.state = unit, State.BLOCKED
+            yield waiting
+
+
+def _scoring(run: Run, config: RunConfig, judges: Sequence[RunJudge], of: WorkUnit) -> Iterator[WorkUnit]:
+    """The units that score the answer ``of`` a unit."""
+    if config.rules:
+        yield _unit(run, config, WorkUnit.Kind.RULES, of)
+    if config.embeddings:
+        yield _unit(run, config, WorkUnit.Kind.EMBED, of)
+    for judge in judges:
+        if judge.judge_version.is_jury:
+            continue
+        for repeat in range(1, judge.repeat_count + 1):
+            yield _unit(run, config, WorkUnit.Kind.JUDGE, of, judge, repeat)
 
 
 def waiting_units(run: Run) -> Iterator[WorkUnit]:
@@ -121,16 +161,16 @@ def waiting_units(run: Run) -> Iterator[WorkUnit]:
 
 
 def _unit(
-    run: Run, config: RunConfig, kind: str, answer: Answer, judge: RunJudge | None = None, repeat: int = 1
+    run: Run, config: RunConfig, kind: str, of: WorkUnit, judge: RunJudge | None = None, repeat: int = 1
 ) -> WorkUnit:
     scorer = [judge.judge_version.content_hash, judge.rubric_version.content_hash] if judge else []
-    key = content_hash([kind, answer.question.external_id, answer.sample, repeat, config.hash, scorer])
+    key = content_hash([kind, of.question.external_id, of.sample, repeat, config.hash, scorer])
     return WorkUnit(
         run=run,
         kind=kind,
-        question_id=answer.question_id,
-        sample=answer.sample,
-        answer=answer,
+        question_id=of.question_id,
+        sample=of.sample,
+        answer=of.answer,
         run_judge=judge,
         repeat=repeat,
         key=key,
@@ -138,6 +178,7 @@ def _unit(
 
 
 UNIT_BATCH = 1000
+SAMPLE = 0  # of an asked answer, as of an imported one that names none
 
 
 def make_run(
@@ -154,7 +195,11 @@ def make_run(
     """A draft run. ``judges`` are judge, rubric and whether that judge is the primary one of its rubric.
 
     ``start_token`` is chosen by whoever asks, so that asking twice does not make two runs.
+
+    :raises Refused: ``answers_unfinished`` where another run still asks for the answers.
     """
+    if answer_set.content_hash is None and answer_set.runs.exists():
+        raise Refused("answers_unfinished")
     with transaction.atomic():
         run = Run.objects.create(
             project_id=answer_set.project_id,
@@ -179,7 +224,8 @@ def start(run: Run, by: User | None = None) -> bool:
     with transaction.atomic():
         if not _move(run, [Run.State.DRAFT], _working(run), "started", by, started_at=Now()):
             return False
-        WorkUnit.objects.bulk_create(planned_units(run), batch_size=UNIT_BATCH)
+        asked = WorkUnit.objects.bulk_create(asking_units(run), batch_size=UNIT_BATCH)
+        WorkUnit.objects.bulk_create(planned_units(run, asked), batch_size=UNIT_BATCH)
         WorkUnit.objects.bulk_create(waiting_units(run), batch_size=UNIT_BATCH)
         dispatch.ring(run.pk)
     return True
@@ -240,7 +286,7 @@ def retry_failed(run: Run, by: User | None = None) -> int:
         # A failed unit whose predecessor failed too has to wait for it again.
         waiting = failed.filter(needs__state=State.FAILED).values_list("pk", flat=True)
         again = {"round": F("round") + 1, "tries": 0, "reason": "", "finished_at": None, "not_before": None}
-        blocked = list(waiting)
+        blocked = [*waiting, *_scored_again(failed)]
         count = failed.exclude(pk__in=blocked).update(state=State.TODO, **again)
         count += WorkUnit.objects.filter(pk__in=blocked).update(state=State.BLOCKED, **again)
         if not count:
@@ -250,6 +296,13 @@ def retry_failed(run: Run, by: User | None = None) -> int:
             raise Refused("run_not_retryable")
         dispatch.ring(run.pk)
     return count
+
+
+def _scored_again(failed: QuerySet[WorkUnit]) -> list[int]:
+    """The units that are done with an answer that is asked for again, such as rules that did not apply to it."""
+    asked = list(failed.filter(kind=WorkUnit.Kind.ASK).values_list("pk", flat=True))
+    waits = Q(needs__in=asked) | Q(needs__needs__in=asked)
+    return list(WorkUnit.objects.filter(waits, state=State.DONE).values_list("pk", flat=True)) if asked else []
 
 
 def _move(run: Run, before: Sequence[str], after: str, verb: str, by: User | None, **fields: object) -> bool:

@@ -1,6 +1,6 @@
-"""Sharing an endpoint: its places and rates among all workers, on whatever host, and the rest it asked for; and calls
-within them, made one at a time (embeddings, preflights) or together for no ledger (checks of judges, trials of
-criteria).
+"""Sharing an endpoint, or a system under test: its places and rates among all workers, on whatever host, and the rest
+it asked for; and calls within them, made one at a time (embeddings, preflights) or together for no ledger (checks of
+judges, trials of criteria).
 
 Each worker has a row that it renews every second or so. Of places and rates it takes its fair part, yet never more than
 the others have left over: who has to hand something over does so at his next renewal, and until then the newcomer
@@ -23,7 +23,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
-from evaluation.models import Endpoint
+from evaluation.models import Endpoint, System
 from evaluation.models.work import EndpointShare
 from evaluation.network.pacing import Allowance, Rate
 from evaluation.network.pool import CallPool
@@ -46,32 +46,36 @@ class Granted:
 
 
 class Share:
-    """One worker's part of an endpoint, for a run or something else in a project. It begins with the first renewal and
-    ends with ``leave``."""
+    """One worker's part of an endpoint or system, for a run or something else in a project. It begins with the first
+    renewal and ends with ``leave``."""
 
-    def __init__(self, endpoint: Endpoint, run_id: int | None, wanted: int, *, project_id: int | None = None) -> None:
-        self._endpoint_id, self._run_id, self._project_id, self._wanted = endpoint.pk, run_id, project_id, wanted
+    def __init__(
+        self, shared: Endpoint | System, run_id: int | None, wanted: int, *, project_id: int | None = None
+    ) -> None:
+        self._rows: QuerySet[Any] = type(shared)._default_manager.filter(pk=shared.pk)
+        self._of = {"system" if isinstance(shared, System) else "endpoint": shared}
+        self._run_id, self._project_id, self._wanted = run_id, project_id, wanted
         self._worker = uuid.uuid4()
 
     def renew(self, out: int = 0, limit: int = 0) -> Granted:
         """Take the fair part anew. ``out`` calls are out: their places cannot be handed over yet."""
         with transaction.atomic():
-            endpoint = Endpoint.objects.select_for_update().annotate(now=Now()).get(pk=self._endpoint_id)
-            shares = EndpointShare.objects.filter(endpoint=endpoint)
+            shared = self._rows.select_for_update().annotate(now=Now()).get()
+            shares = EndpointShare.objects.filter(**self._of)
             shares.exclude(_seen_lately()).exclude(worker=self._worker).delete()
             rows = list(shares.order_by("id"))
             mine = next((row for row in rows if row.worker == self._worker), None)
             others = [row for row in rows if row.worker != self._worker]
             wants = [*(row.wanted for row in rows), *([] if mine else [self._wanted])]
             place = rows.index(mine) if mine else len(rows)
-            fair = fair_parts(endpoint.max_concurrency, wants)[place]
-            places = min(fair, max(0, endpoint.max_concurrency - sum(row.places for row in others)))
+            fair = fair_parts(shared.max_concurrency, wants)[place]
+            places = min(fair, max(0, shared.max_concurrency - sum(row.places for row in others)))
             fair_part = 1.0 / len(wants)
             part = max(0.0, min(fair_part, 1.0 - sum(row.part for row in others)))
             EndpointShare.objects.update_or_create(
                 worker=self._worker,
                 defaults={
-                    "endpoint": endpoint,
+                    **self._of,
                     "run_id": self._run_id,
                     "project_id": self._project_id,
                     "wanted": self._wanted,
@@ -82,11 +86,10 @@ class Share:
                     "seen_at": Now(),
                 },
             )
-            now = endpoint.now
-        rest = (endpoint.cooldown_until - now).total_seconds() if endpoint.cooldown_until else 0.0
-        allowance = Allowance(
-            places, _part_of(endpoint.requests_per_minute, part), _part_of(endpoint.tokens_per_minute, part)
-        )
+            now = shared.now
+        rest = (shared.cooldown_until - now).total_seconds() if shared.cooldown_until else 0.0
+        tokens = shared.tokens_per_minute if isinstance(shared, Endpoint) else None
+        allowance = Allowance(places, _part_of(shared.requests_per_minute, part), _part_of(tokens, part))
         complete = places == fair and part > fair_part * 0.99
         return Granted(allowance, max(0.0, rest), complete)
 
@@ -94,7 +97,7 @@ class Share:
         """Have every worker leave the endpoint alone for so long; a longer rest that was asked for before stays."""
         until = Now() + timedelta(seconds=seconds)
         shorter = Q(cooldown_until__isnull=True) | Q(cooldown_until__lt=until)
-        Endpoint.objects.filter(shorter, pk=self._endpoint_id).update(cooldown_until=until)
+        self._rows.filter(shorter).update(cooldown_until=until)
 
     def leave(self) -> None:
         """Hand everything over."""

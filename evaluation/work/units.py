@@ -31,6 +31,7 @@ from evaluation.storage.statements import insert_values
 MAX_TRIES = 5
 HELD = (WorkUnit.State.LEASED, WorkUnit.State.BATCHED)  # by a claim, or by the batch that the claim put it into
 SUSPECT_TRIES = 2  # after so many claims that did not end, a unit is claimed alone
+CALLED = (WorkUnit.Kind.ASK, WorkUnit.Kind.JUDGE)
 State = WorkUnit.State
 
 
@@ -47,8 +48,10 @@ def claimable() -> Q:
 
 
 def resting() -> Q:
-    """Units whose judge's endpoint has asked for more time than a worker waits."""
-    return Q(run_judge__judge_version__endpoint__cooldown_until__gt=Now() + timedelta(seconds=LONGEST_WAIT_IN_WORKER))
+    """Units whose judge's endpoint, or whose system, has asked for more time than a worker waits."""
+    later = Now() + timedelta(seconds=LONGEST_WAIT_IN_WORKER)
+    asked = Q(kind=WorkUnit.Kind.ASK, run__answer_set__system_version__system__cooldown_until__gt=later)
+    return Q(run_judge__judge_version__endpoint__cooldown_until__gt=later) | asked
 
 
 def claim(
@@ -61,7 +64,7 @@ def claim(
     related: Sequence[str] = (),
 ) -> list[WorkUnit]:
     """Take up to ``size`` units of a running run, with ``related`` rows of each, and write the first attempt of each
-    judge unit with the claim (``first_attempts`` reads them).
+    unit that calls somebody with the claim (``first_attempts`` reads them).
 
     ``tries`` counts before any call is made, so that a unit which kills its worker is counted all the same. Units
     whose claims repeatedly did not end are left out, or with ``suspects`` taken alone: who shares a batch with a
@@ -90,8 +93,8 @@ def claim(
             unit.state, unit.lease_token, unit.not_before = State.LEASED, token, None
             unit.fence, unit.tries = unit.fence + 1, unit.tries + 1
         now = timezone.now()
-        judged = [(u.pk, u.fence, u.round, 1, now) for u in units if u.kind == WorkUnit.Kind.JUDGE]
-        insert_values(Attempt, ("unit_id", "fence", "round", "number", "created_at"), judged)
+        called = [(u.pk, u.fence, u.round, 1, now) for u in units if u.kind in CALLED]
+        insert_values(Attempt, ("unit_id", "fence", "round", "number", "created_at"), called)
     return units
 
 

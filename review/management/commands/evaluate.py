@@ -7,20 +7,23 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
+from evaluation.asking.systems import asked_version
 from evaluation.judges.shipping import bench_of, profile_row
 from evaluation.judging.formulas import JuryRule
 from evaluation.management.working import work_off
-from evaluation.models import Run, WorkUnit
+from evaluation.models import AnswerSet, QuestionSet, Run, WorkUnit
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.making import (
     QuestionFilter,
     answers_of_run,
+    answers_to_ask,
     newest_answers,
     prepare_run,
     project_named,
     question_set_named,
 )
-from evaluation.work.lifecycle import planned_units, start
+from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
+from evaluation.work.lifecycle import asking_units, planned_units, start
 from review.comparisons.gating import gate_of
 from review.management.options import add_gate_arguments, gate_asked, refusals
 from review.management.tables import show_results
@@ -30,10 +33,11 @@ from review.web.pages.agreement import agreement_pictures
 
 
 class Command(BaseCommand):
-    """``evaluate --questions NAME --system NAME …``: exit 0 when complete, 100 when incomplete or the gate is not
+    """``evaluate --questions NAME --system NAME …``: asks a system that has a connector, scores the newest answers of
+    any other; exit 0 when complete, 100 when incomplete or the gate is not
     passed, 1 when interrupted."""
 
-    help = "Score a system's newest answers to a question set under a profile."
+    help = "Ask a system the questions of a set, or take its newest imported answers, and score them under a profile."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """What to score and with what."""
@@ -55,7 +59,13 @@ class Command(BaseCommand):
             metavar="NAME",
             help="endpoint to embed with, 'local' or 'none'; the judge's own endpoint, else the first that embeds",
         )
-        parser.add_argument("--reuse-answers", type=int, metavar="RUN", help="judge the answers of that run again")
+        answers = parser.add_mutually_exclusive_group()
+        answers.add_argument("--reuse-answers", type=int, metavar="RUN", help="judge the answers of that run again")
+        answers.add_argument("--no-ask", action="store_true", help="score the newest answers, asked for or imported")
+        parser.add_argument(
+            "--k", type=int, choices=range(1, 51), default=5, metavar="1..50", help="passages to ask for"
+        )
+        parser.add_argument("--type", choices=[FULL_RAG, RETRIEVAL_ONLY], default=FULL_RAG, help="what to ask for")
         parser.add_argument(
             "--metrics", nargs="+", default=[], metavar="NAME", help="metrics and criteria beside the profile's"
         )
@@ -83,9 +93,11 @@ class Command(BaseCommand):
                 REPORT_EXPORTS.format_of(path)
             run = _draft(options)
             if options["dry_run"]:
-                units = list(planned_units(run))
+                questions = list(asking_units(run))
+                units = list(planned_units(run, questions))
                 calls = sum(unit.kind == WorkUnit.Kind.JUDGE for unit in units)
-                self.stdout.write(f"{len(units)} units, {calls} judge calls")
+                asks = f", {len(questions)} questions to the system" if questions else ""
+                self.stdout.write(f"{len(questions) + len(units)} units, {calls} judge calls{asks}")
                 transaction.set_rollback(True)
                 return
         start(run)
@@ -103,8 +115,7 @@ class Command(BaseCommand):
 def _draft(options: dict[str, Any]) -> Run:
     project = project_named(options["project"])
     questions = question_set_named(project, options["questions"])
-    reused = options["reuse_answers"]
-    answers = answers_of_run(reused, questions) if reused else newest_answers(questions, options["system"])
+    answers = _answers(questions, options)
     wanted = QuestionFilter(options["category"], options["tag"], options["ids"], options["limit"])
     yardstick = not options["no_baseline"]
     judged = not options["no_judge"]
@@ -123,6 +134,16 @@ def _draft(options: dict[str, Any]) -> Run:
         question_ids=wanted.select(questions),
         also=options["metrics"],
     )
+
+
+def _answers(questions: QuestionSet, options: dict[str, Any]) -> AnswerSet:
+    """Answers that are there, or an empty set for which the run asks."""
+    if options["reuse_answers"]:
+        return answers_of_run(options["reuse_answers"], questions)
+    version = None if options["no_ask"] else asked_version(questions.project, options["system"])
+    if version is None:
+        return newest_answers(questions, options["system"])
+    return answers_to_ask(questions, version, k=options["k"], evaluation_type=options["type"], by=None)
 
 
 def _positive(text: str) -> int:

@@ -16,7 +16,7 @@ from evaluation.extras.attacks.checking import AttacksCard, attacks_card
 from evaluation.judging.calls import Rung
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models import CriterionEvent, CriterionVersion, JudgeVersion
-from evaluation.runs.progress import EMBEDDINGS, PREFLIGHT, Spending
+from evaluation.runs.progress import ASKING, EMBEDDINGS, PREFLIGHT, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import has
@@ -198,7 +198,8 @@ def criterion_line(event: CriterionEvent) -> CriterionLine:
 
 def part_title(name: str) -> str:
     """What a part of a run's cost was paid for: a rubric by its name, or what is no rubric in words."""
-    return {EMBEDDINGS: gettext("embeddings"), PREFLIGHT: gettext("preflight")}.get(name, name)
+    titles = {EMBEDDINGS: gettext("embeddings"), PREFLIGHT: gettext("preflight"), ASKING: gettext("system")}
+    return titles.get(name, name)
 
 
 def cost_of_calls(spent: Spending) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.wording import problems, reasons
+from evaluation.wording import problems, reasons, system_settings
 from evaluation.wording.messages import REFUSALS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -17,6 +17,8 @@ SENTENCES = {
     "Refused": REFUSALS,
     "Problem": problems.SENTENCES,
     "wrong": problems.CRITERIA,
+    "AskFailed": reasons.SENTENCES,
+    "PydanticCustomError": system_settings.PROBLEMS,
     "Result.failed": reasons.SENTENCES,
     "Result.not_applicable": reasons.SENTENCES,
 }

@@ -21,7 +21,7 @@ from evaluation.judging.formulas import JuryRule
 from evaluation.models import Endpoint, JudgeVersion, Run
 from evaluation.models.work import EndpointShare
 from evaluation.network import retrying
-from evaluation.scoring import sessions
+from evaluation.work import sessions
 from review.extras.pairs.figures import pair_figures
 from review.extras.pairs.judging import Compared, judge_pairs, spending_on
 from review.extras.pairs.making import make_pairs

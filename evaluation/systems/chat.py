@@ -1,0 +1,125 @@
+"""A chat model behind an OpenAI-compatible endpoint, without retrieval: what a system has to be better than."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from evaluation.network.outcomes import Outcome
+from evaluation.systems.http import VARIABLE, HttpSettings, HttpSystem
+from evaluation.systems.mapping import Find, ReplyMapping
+from evaluation.systems.protocol import (
+    AskFailed,
+    Connector,
+    Settings,
+    Surroundings,
+    SystemCall,
+    SystemClient,
+    Told,
+    turns,
+)
+
+_OURS = frozenset({"model", "messages", "stream", "stream_options"})
+_PLAIN = {"answer": "choices[0].message.content"}
+_COUNTS = {"tokens_in": "usage.prompt_tokens", "tokens_out": "usage.completion_tokens", "model": "model"}
+_ENDED = {
+    "length": AskFailed("truncated", outcome=Outcome.TRUNCATED),
+    "content_filter": AskFailed("filtered", outcome=Outcome.FILTERED),
+}
+
+
+class ChatSettings(Settings):
+    """A model and how it is asked."""
+
+    base_url: str = Field(max_length=300, description="https://host/v1; questions go to its chat/completions.")
+    model: str = Field(min_length=1, max_length=200, description="The model's name at the endpoint.")
+    key_variable: str = Field(default="", max_length=100, description="Environment variable of the key, SYSTEM_….")
+    system_prompt: str = Field(default="", max_length=20_000, description="What the model is told before.")
+    parameters: dict[str, Any] = Field(default_factory=dict, description="Further members of the request's body.")
+    stream: bool = Field(default=False, description="The reply is a stream, so that the first token is timed.")
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain(cls, address: str) -> str:
+        if re.search(r"[?#{}]", address):
+            raise PydanticCustomError("address_invalid", "no plain http(s) address in ASCII, without user")
+        HttpSettings(address=address, body="{question}")
+        return address.rstrip("/")
+
+    @field_validator("key_variable")
+    @classmethod
+    def _allowed(cls, name: str) -> str:
+        if name and not VARIABLE.fullmatch(name):
+            raise PydanticCustomError("variable_refused", "{name}: variables are named SYSTEM_…", {"name": name})
+        return name
+
+    @field_validator("parameters")
+    @classmethod
+    def _beside(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        if taken := sorted(_OURS & parameters.keys()):
+            raise PydanticCustomError("parameter_refused", "{name} is set elsewhere", {"name": taken[0]})
+        return parameters
+
+    @property
+    def as_http(self) -> HttpSettings:
+        """The requests it comes to."""
+        key = {"Authorization": f"Bearer ${{{self.key_variable}}}"} if self.key_variable else {}
+        answer = {"answer": "choices[0].delta.content"} if self.stream else _PLAIN
+        return HttpSettings(
+            timeout_seconds=self.timeout_seconds,
+            address=f"{self.base_url}/chat/completions",
+            headers=key,
+            body="{question}",
+            stream=self.stream,
+            delta="choices[0].delta.content",
+            end="[DONE]" if self.stream else "",
+            reply=ReplyMapping(contexts="", **answer, **_COUNTS),
+        )
+
+
+class ChatSystem(HttpSystem):
+    """Asks a chat model."""
+
+    def __init__(self, settings: ChatSettings, around: Surroundings) -> None:
+        super().__init__(settings.as_http, around)
+        self._chat = settings
+
+    def body(self, call: SystemCall) -> Mapping[str, Any]:
+        """Model, messages and parameters."""
+        told = [{"role": "system", "content": self._chat.system_prompt}] if self._chat.system_prompt else []
+        asked = {"role": "user", "content": call.question.text}
+        body = {**self._chat.parameters, "model": self._chat.model}
+        body["messages"] = [*told, *turns(call.question.history), asked]
+        return body | ({"stream": True, "stream_options": {"include_usage": True}} if self._chat.stream else {})
+
+    def told(self, find: Find, call: SystemCall) -> Told:
+        """The message; one that was cut off, filtered or refused is none.
+
+        :raises AskFailed: ``truncated``, ``filtered``, ``refused``, and what the mapping raises.
+        """
+        ended = find("choices[0].finish_reason")
+        if isinstance(ended, str) and ended in _ENDED:
+            raise _ENDED[ended]
+        refusal = find("choices[0].message.refusal || choices[0].delta.refusal")
+        if isinstance(refusal, str) and refusal.strip():
+            raise AskFailed("model_refused", detail=refusal, outcome=Outcome.REFUSED)
+        return super().told(find, call)
+
+
+class Chat(Connector):
+    """A chat model, asked without passages."""
+
+    name: ClassVar[str] = "chat"
+    title: ClassVar[str] = "Chat model (OpenAI-compatible)"
+    settings: ClassVar[type[Settings]] = ChatSettings
+
+    def open(self, settings: ChatSettings, around: Surroundings) -> SystemClient:
+        """A client of the endpoint.
+
+        :raises Refused: ``origin_not_allowed``, ``variable_missing``.
+        """
+        return ChatSystem(settings, around)

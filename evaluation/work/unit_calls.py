@@ -1,0 +1,66 @@
+"""What turns at calls for units of a run have in common: the ledger they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from evaluation.models import Attempt, Run, WorkUnit
+from evaluation.work import units
+from evaluation.work.lifecycle import pause
+
+
+class UnitInHands(Protocol):
+    """A unit in a worker's hands, with the attempt that is out for it; see ``sessions.InHands``."""
+
+    key: int
+    unit: WorkUnit
+    attempt_id: int
+    number: int
+
+
+U = TypeVar("U", bound=UnitInHands)
+
+
+def is_suspect(unit: WorkUnit) -> bool:
+    """Whether the unit may have killed workers before."""
+    return unit.tries > units.SUSPECT_TRIES
+
+
+class UnitCalls:
+    """The hooks of a :class:`evaluation.work.sessions.Session` that go to the units of ``run``."""
+
+    run: Run
+
+    def goes_on(self) -> bool:
+        """Whether the run still runs."""
+        return Run.objects.filter(pk=self.run.pk, state=Run.State.RUNNING).exists()
+
+    def attempt(self, flights: Sequence[U]) -> Sequence[U]:
+        """The next attempts; a run that was paused or cancelled meanwhile gets the units back."""
+        kept = units.still_held([flight.unit for flight in flights])
+        if not self.goes_on():
+            units.give_all_back(kept)
+            kept = []
+        ours = {unit.pk for unit in kept}
+        going = [flight for flight in flights if flight.key in ours]
+        rows = [Attempt(unit=f.unit, fence=f.unit.fence, round=f.unit.round, number=f.number + 1) for f in going]
+        for flight, attempt in zip(going, Attempt.objects.bulk_create(rows), strict=True):
+            flight.attempt_id, flight.number = attempt.pk, attempt.number
+        return going
+
+    def give_back(self, flights: Sequence[UnitInHands], after_seconds: float = 0.0) -> None:
+        """Return the units unharmed."""
+        units.give_all_back([flight.unit for flight in flights], after_seconds=after_seconds)
+
+    def mark_unsent(self, flights: Sequence[UnitInHands]) -> None:
+        """A reply to each attempt that says so."""
+        units.mark_unsent([flight.attempt_id for flight in flights])
+
+    def extend(self, flights: Sequence[UnitInHands]) -> None:
+        """Heartbeat of the units."""
+        units.extend([flight.unit for flight in flights])
+
+    def stop_for(self, reason: str) -> None:
+        """Pause the run."""
+        pause(self.run, reason=reason)
