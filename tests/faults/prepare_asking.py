@@ -1,0 +1,35 @@
+"""Fills a fresh database with a run that asks a system: ``python -m tests.faults.prepare_asking N ORIGIN``."""
+
+# ruff: noqa: E402 -- the imports need Django set up
+
+from __future__ import annotations
+
+import os
+import sys
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from evaluation.asking.systems import save_system
+from evaluation.judges.shipping import profile_row
+from evaluation.models import System
+from evaluation.runs.making import answers_to_ask, prepare_run
+from evaluation.work.lifecycle import start
+from tests.factories import make_question_set, question_spec
+
+
+def main(count: int, origin: str) -> int:
+    """The id of a started run of ``count`` questions to the service at ``origin``, scored by rules."""
+    questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
+    version = save_system(questions.project, "toy", "http", {"address": f"{origin}/ask", "timeout_seconds": 5}, None)
+    System.objects.update(max_concurrency=4)
+    answers = answers_to_ask(questions, version, k=5, evaluation_type="full_rag", by=None)
+    run = prepare_run(answers, profile_row(questions.project, "graphrag"), judge=None)
+    start(run)
+    return run.pk
+
+
+if __name__ == "__main__":
+    print(main(int(sys.argv[1]), sys.argv[2]))
