@@ -116,6 +116,7 @@ class Disagreement:
     answer: RunAnswer
     metric: str
     title: Bilingual
+    scale: Scale
     judge: float | str
     expert: float | str
     raters: int
@@ -292,11 +293,12 @@ def disagreements(basis: Gathered) -> tuple[Disagreement, ...]:
         if not value.human or ours is None or theirs is None:
             continue
         metric = said.metrics[metric_id]
+        scale = metric.read_scale()
         if isinstance(ours, str) or isinstance(theirs, str):
             distance = float(ours != theirs)
         else:
-            distance = abs(ours - theirs) / metric.read_scale().width
+            distance = abs(ours - theirs) / scale.width
         if distance > 0:
             answer, name = said.answers[answer_id], said.names[metric_id]
-            far.append(Disagreement(answer, name, title_of(metric), ours, theirs, value.raters, distance))
+            far.append(Disagreement(answer, name, title_of(metric), scale, ours, theirs, value.raters, distance))
     return tuple(sorted(far, key=lambda one: -one.distance)[:SHOWN])

@@ -15,6 +15,7 @@ from review.models import Exposure
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_units
 from tests.factories import make_user as user_of
 from tests.pages.world import make_world
+from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over, score_all
 
 pytestmark = pytest.mark.django_db
 
@@ -53,6 +54,14 @@ def test_buttons_follow_the_state(run: Run, state: str, buttons: set[str]) -> No
     page = page_of(as_role(Role.EVALUATOR, run), run)
     known = {"start", "pause", "resume", "cancel", "retry"}
     assert {name for name in known if reverse(f"run-{name}", args=[run.pk]) in page} == buttons
+
+
+def test_judge_and_experts_may_differ_on_the_stored_score_of_an_answer() -> None:
+    made = run_over(answers_to(["a"] * 12))
+    score_all(made, {"correctness": [4] * 12, "answer_overall": [1.0] * 12})
+    for answer in answer_rows(made):
+        imported_rating(answer, metric("answer_overall"), "e1", 0)
+    assert "Largest disagreements" in page_of(as_role(Role.LEAD, made), made)
 
 
 def test_a_viewer_has_no_buttons(run: Run) -> None:

@@ -20,7 +20,7 @@ from review.evidence.answers import RunAnswer
 from review.reports.entries import Entry, Output, Section
 from review.reports.estimates import ThreeScores
 from review.reports.figure import Figure, notes, why_withheld
-from review.reports.lines import Disagreement, MetricLine
+from review.reports.lines import MetricLine
 from review.reports.report import Report
 from review.reports.sections import ANSWERS, COVERAGE, METRICS, OVERALL, ToldAnswer, facts_of, figures_of
 
@@ -214,12 +214,6 @@ def worst_answers(report: Report) -> list[tuple[RunAnswer, list[str]]]:
     return [
         (line.answer, [fact_text(one, one.of(ToldAnswer(line))) for one in entries]) for line in report.worst[:WORST]
     ]
-
-
-def furthest_apart(report: Report) -> list[tuple[Disagreement, Scale]]:
-    """The largest distances of the primary judge and the experts, with the scales of the metrics."""
-    scales = {line.name: line.scale for line in report.metrics}
-    return [(one, scales[one.metric]) for one in report.disagreements[:FURTHEST]]
 
 
 def answer_href(answer_id: int, run_id: int) -> str:

@@ -11,7 +11,6 @@ from django.utils import timezone
 from django.utils.formats import date_format, time_format
 from django.utils.translation import get_language, gettext
 
-from evaluation.core.registry import Scale
 from evaluation.core.roles import Action, Role, allowed
 from evaluation.models import Run
 from evaluation.runs.progress import Calls, Progress, Spending
@@ -27,10 +26,10 @@ from review.reports.report import Report
 from review.reports.sections import ANSWERS, RUN, ToldAnswer
 from review.web.pages.categories import CategoryCard, ProfileCard, category_card, profile_card
 from review.web.pages.figures import (
+    FURTHEST,
     MetricTable,
     OverallCard,
     facts,
-    furthest_apart,
     metric_table,
     overall_card,
     worst_answers,
@@ -154,7 +153,7 @@ class RunPage:
     profile_card: ProfileCard
     worst_columns: tuple[Entry[ToldAnswer], ...]
     worst: Sequence[tuple[RunAnswer, Sequence[str]]]
-    disagreements: Sequence[tuple[Disagreement, Scale]]
+    disagreements: Sequence[Disagreement]
     facts: tuple[Fact, ...]
     formats: tuple[str, ...]
     plan: str
@@ -164,7 +163,7 @@ class RunPage:
     def answers_shown(self) -> tuple[int, ...]:
         """The answers of which the page tells what the judge said of them."""
         worst = (answer.answer_id for answer, _said in self.worst)
-        return (*worst, *(found.answer.answer_id for found, _scale in self.disagreements))
+        return (*worst, *(found.answer.answer_id for found in self.disagreements))
 
 
 def run_actions(state: str, roles: Collection[str], *, failed_units: bool) -> RunActions:
@@ -204,7 +203,7 @@ def run_page(
         profile_card=profile_card(report),
         worst_columns=tuple(ANSWERS.entries(Output.PAGE)),
         worst=worst_answers(report),
-        disagreements=furthest_apart(report),
+        disagreements=report.disagreements[:FURTHEST],
         facts=provenance_facts(report.provenance),
         formats=tuple(REPORT_EXPORTS.names),
         plan=plan_sentence(plan),
