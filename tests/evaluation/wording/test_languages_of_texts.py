@@ -23,5 +23,5 @@ def test_a_text_in_one_language_is_named_by_its_block_alone() -> None:
 
 
 def test_a_page_may_ask_for_the_language_of_a_text() -> None:
-    shown = Template("{% load languages %}{{ a|language_of }} {{ b|language_of }}")
+    shown = Template("{% load wording %}{{ a|language_of }} {{ b|language_of }}")
     assert shown.render(Context({"a": "학칙 제15조", "b": "Fact sheet"})) == "ko en"
