@@ -76,7 +76,9 @@ def gate_block(gate: Gate, line: str) -> Iterator[str]:
 
 def _overall(report: Report) -> Iterator[str]:
     notes = {
-        Shape.CORRECTED: _("what experts would say of all answers"),
+        Shape.CORRECTED: _("parts were rated by nobody")
+        if report.overall.corrected.partly_corrected
+        else _("what experts would say of all answers"),
         Shape.EXPERT: _("experts where they rated"),
         Shape.JUDGE: _("variation over questions, not judge error"),
     }

@@ -142,7 +142,7 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
         )
     if named := figure.extra.get("as_it_came"):
         names = ", ".join(titles.get(name, name) for name in named)
-        found.append(_("Not rated, so taken as it came: %(names)s.") % {"names": names})
+        found.append(_("Exact by definition, so taken as they came: %(names)s.") % {"names": names})
     return found
 
 

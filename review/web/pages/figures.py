@@ -140,7 +140,9 @@ def overall_card(report: Report, titles: Mapping[str, str]) -> OverallCard:
     ``titles`` are the metrics' by name."""
     scores = report.overall
     notes_by = {
-        Shape.CORRECTED: gettext("what experts would say of all"),
+        Shape.CORRECTED: gettext("parts were rated by nobody")
+        if scores.corrected.partly_corrected
+        else gettext("what experts would say of all"),
         Shape.EXPERT: gettext("experts where they rated"),
         Shape.JUDGE: gettext("as it came"),
     }
@@ -170,7 +172,8 @@ def _title(entry: Entry[Report], scores: ThreeScores) -> str:
 
 def _remarks(scores: ThreeScores, titles: Mapping[str, str]) -> list[str]:
     found = []
-    corrected, judge = scores.corrected.value, scores.judge_only.value
+    corrected = None if scores.corrected.partly_corrected else scores.corrected.value
+    judge = scores.judge_only.value
     if corrected is not None and judge is not None and abs(judge - corrected) >= NOTICEABLE:
         found.append(_generosity(judge - corrected))
     found += _labels(scores.corrected)

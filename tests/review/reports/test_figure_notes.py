@@ -55,7 +55,7 @@ def test_a_figure_says_what_a_reader_should_know_of_it() -> None:
     assert found == [
         "Fewer than five ratings differ from the commonest.",
         "5% of the answers served got no rating; were all of them worst or best: 0.80 or 0.90.",
-        "Not rated, so taken as it came: Keyword hit, other.",
+        "Exact by definition, so taken as they came: Keyword hit, other.",
     ]
     assert notes(Figure(0.85)) == []
 
@@ -89,9 +89,14 @@ def test_the_run_page_and_the_html_file_show_them(run: Run) -> None:
     client.force_login(make_user(Role.VIEWER, run.project))
     page = client.get(reverse("run", args=[run.pk])).content.decode()
     assert "Categories three ways" in page
-    assert "Not rated, so taken as it came:" in page
+    assert "Exact by definition, so taken as they came:" in page
+    assert "Partly corrected" in page
+    assert "what experts would say of all" not in page
     with override("en"):
         text = b"".join(export(run, "html", None).chunks).decode()
+        markdown = b"".join(export(run, "md", None).chunks).decode()
+    assert "Partly corrected" in text
+    assert "**partly corrected**" in markdown
     assert "Correctness by category, three ways" in text
     # 1 x sqrt(1 / 59) x t(59) = 2.0010 x .1302 = .26
     assert "<td>4.00 (3.74 – 4.26)</td><td>3.50 (3.21 – 3.79)</td><td>3.00" in text
