@@ -150,18 +150,21 @@ def write_answers(run: Run, replies: Mapping[WorkUnit, SystemReply]) -> int:
             for context in contexts_of(answer, told.answer)
         ]
         Context.objects.bulk_create(contexts, batch_size=500)
-        for answer, unit in zip(made, kept, strict=True):
-            _wake(run, unit, answer)
+        _wake(run, kept, made)
     return len(kept)
 
 
-def _wake(run: Run, unit: WorkUnit, answer: Answer) -> None:
-    """Give the answer to the units that score it; those that wait for it alone can be taken now, also where there is no
-    answer: they fail with its reason."""
-    mine = WorkUnit.objects.filter(run=run, question_id=unit.question_id, sample=unit.sample)
-    mine.exclude(kind=WorkUnit.Kind.ASK).update(answer=answer)
-    WorkUnit.objects.filter(pk=unit.pk).update(answer=answer)
-    WorkUnit.objects.filter(needs=unit, state=State.BLOCKED).update(state=State.TODO)
+def _wake(run: Run, asked: Sequence[WorkUnit], answers: Sequence[Answer]) -> None:
+    """Give each answer to its question and to the units that score it; those that wait for the question alone can be
+    taken now, also where there is no answer: they fail with its reason."""
+    of_place = {(unit.question_id, unit.sample): answer for unit, answer in zip(asked, answers, strict=True)}
+    of_questions = WorkUnit.objects.filter(run=run, question_id__in={unit.question_id for unit in asked})
+    scoring = of_questions.exclude(kind=WorkUnit.Kind.ASK).only("question_id", "sample")
+    waiting = [unit for unit in (*scoring, *asked) if (unit.question_id, unit.sample) in of_place]
+    for unit in waiting:
+        unit.answer = of_place[unit.question_id, unit.sample]
+    WorkUnit.objects.bulk_update(waiting, ["answer"])
+    WorkUnit.objects.filter(needs__in=asked, state=State.BLOCKED).update(state=State.TODO)
 
 
 def fail_questions(run: Run, found: Sequence[WorkUnit], reason: str) -> int:

@@ -18,8 +18,7 @@ from evaluation.models import Project, System, SystemVersion, User
 from evaluation.questions.importing import clean_name
 from evaluation.systems.catalogue import connector_named, read_settings
 from evaluation.systems.http import VARIABLE
-from evaluation.systems.protocol import Settings, Surroundings, SystemClient
-from evaluation.systems.recorded import NAME as RECORDED
+from evaluation.systems.protocol import RECORDED, Settings, Surroundings, SystemClient
 
 
 def surroundings() -> Surroundings:

@@ -34,7 +34,7 @@ from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.questions.importing import clean_name, composed
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.systems.recorded import NAME as RECORDED
+from evaluation.systems.protocol import RECORDED
 from evaluation.work.lifecycle import start
 
 MOST_HINTS = 20  # near matches are looked for this often: each look walks over all ids

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
@@ -18,7 +18,6 @@ from evaluation.systems.protocol import (
     Settings,
     Surroundings,
     SystemCall,
-    SystemClient,
     Told,
     turns,
 )
@@ -110,16 +109,4 @@ class ChatSystem(HttpSystem):
         return super().told(find, call)
 
 
-class Chat(Connector):
-    """A chat model, asked without passages."""
-
-    name: ClassVar[str] = "chat"
-    title: ClassVar[str] = "Chat model (OpenAI-compatible)"
-    settings: ClassVar[type[Settings]] = ChatSettings
-
-    def open(self, settings: ChatSettings, around: Surroundings) -> SystemClient:
-        """A client of the endpoint.
-
-        :raises Refused: ``origin_not_allowed``, ``variable_missing``.
-        """
-        return ChatSystem(settings, around)
+CHAT = Connector("chat", ChatSettings, ChatSystem)

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field
 
@@ -36,6 +36,7 @@ from evaluation.systems.slots import SLOT, values
 
 OUTPUT = "output"
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV")
+_ENDING_SECONDS = 5.0
 _ERROR_BYTES = 4_000
 _LONGEST_ARGUMENT = 100_000  # bytes; the kernel takes 128 KiB
 # Limits are set by the process itself before it becomes the program, so that what it starts has them too.
@@ -126,7 +127,17 @@ class CommandSystem(SystemClient):
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            await asyncio.shield(process.wait())
+            with suppress(TimeoutError):  # something that left the program's group may hold its pipes
+                await asyncio.wait_for(_ended(process), _ENDING_SECONDS)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """The end of a program that was killed. asyncio notices it only once both pipes were read to their ends, and stops
+    reading what nobody takes."""
+    for stream in (process.stdout, process.stderr):
+        while stream is not None and await stream.read(65_536):
+            pass
+    await process.wait()
 
 
 async def _read(stream: asyncio.StreamReader | None, most: int) -> bytes:
@@ -170,16 +181,4 @@ def _argument(value: Any) -> str:
     return f" {text}" if text.startswith("-") else text
 
 
-class CommandLine(Connector):
-    """A program of this machine that answers JSON."""
-
-    name: ClassVar[str] = "command"
-    title: ClassVar[str] = "Command line"
-    settings: ClassVar[type[Settings]] = CommandSettings
-
-    def open(self, settings: CommandSettings, around: Surroundings) -> SystemClient:
-        """A client that runs the program.
-
-        :raises Refused: ``command_not_allowed``.
-        """
-        return CommandSystem(settings, around)
+COMMAND_LINE = Connector("command", CommandSettings, CommandSystem)

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -218,16 +218,4 @@ class HttpSystem(SystemClient):
         await self._transport.aclose()
 
 
-class Http(Connector):
-    """Any HTTP service that answers JSON or a stream of events."""
-
-    name: ClassVar[str] = "http"
-    title: ClassVar[str] = "HTTP service"
-    settings: ClassVar[type[Settings]] = HttpSettings
-
-    def open(self, settings: HttpSettings, around: Surroundings) -> SystemClient:
-        """A client of the service.
-
-        :raises Refused: ``origin_not_allowed``, ``variable_missing``.
-        """
-        return HttpSystem(settings, around)
+HTTP = Connector("http", HttpSettings, HttpSystem)

@@ -7,10 +7,10 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ from evaluation.core.samples import AnswerSpec, FrozenModel, QuestionSpec
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import TransportFault
 
+RECORDED = "recorded"  # instead of a connector: answers come from a file, nothing is asked
 FULL_RAG, RETRIEVAL_ONLY = "full_rag", "retrieval_only"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _DETAIL = 300  # characters of a reason's detail
@@ -171,19 +172,14 @@ def failed(outcome: Outcome, code: str = "", detail: str = "", **fields: Any) ->
     return SystemReply(outcome, reason=f"{reason}: {detail[:_DETAIL]}" if detail else reason, **fields)
 
 
-class Connector(ABC):
-    """One kind of system: its name, its settings, and how it is opened."""
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """One kind of system: its name, its settings, and ``open``, which makes a client of them, to be used as an
+    asynchronous context manager, or raises ``Refused`` where the operator does not allow what they ask for."""
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    settings: ClassVar[type[Settings]]
-
-    @abstractmethod
-    def open(self, settings: Any, around: Surroundings) -> SystemClient:
-        """A client to be used as an asynchronous context manager.
-
-        :raises Refused: where the operator does not allow what the settings ask for.
-        """
+    name: str
+    settings: type[Settings]
+    open: Callable[[Any, Surroundings], SystemClient]
 
 
 _ROLES = ("user", "assistant", "system")

@@ -11,7 +11,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field
 
@@ -100,16 +100,4 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
     return None if anything else tuple(known)
 
 
-class PythonCallable(Connector):
-    """A Python function."""
-
-    name: ClassVar[str] = "callable"
-    title: ClassVar[str] = "Python function"
-    settings: ClassVar[type[Settings]] = CallableSettings
-
-    def open(self, settings: CallableSettings, around: Surroundings) -> SystemClient:
-        """A client that calls the function.
-
-        :raises Refused: ``function_not_allowed``, ``function_missing``.
-        """
-        return CallableSystem(settings, around)
+PYTHON_CALLABLE = Connector("callable", CallableSettings, CallableSystem)

@@ -38,7 +38,7 @@ from evaluation.models import (
     User,
     WorkUnit,
 )
-from evaluation.systems.recorded import NAME as RECORDED
+from evaluation.systems.protocol import RECORDED
 from evaluation.work import dispatch
 from evaluation.work.plugins import batch_hooks
 from evaluation.work.units import State

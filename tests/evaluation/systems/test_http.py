@@ -11,7 +11,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.network.outcomes import Outcome
 from evaluation.systems.catalogue import BadSettings, read_settings
-from evaluation.systems.http import Http
+from evaluation.systems.http import HTTP
 from evaluation.systems.protocol import RETRIEVAL_ONLY, Surroundings, SystemCall, SystemReply
 from examples.rag_service import RagService
 
@@ -24,7 +24,7 @@ def ask(service: RagService, path: str = "/ask", call: SystemCall = CALL, **give
     around = Surroundings(origins=[service.origin], variables={"SYSTEM_KEY": "a-secret"})
 
     async def asked() -> SystemReply:
-        async with Http().open(settings, around) as client:
+        async with HTTP.open(settings, around) as client:
             return await client.call(call)
 
     return asyncio.run(asked())
@@ -59,10 +59,10 @@ def test_a_secret_is_sent_by_the_name_of_its_variable_and_never_described(servic
     ask(service, headers=headers)
     assert service.headers_seen[0]["Authorization"] == "Bearer a-secret"
     settings = read_settings("http", {"address": service.origin, "headers": headers})
-    client = Http().open(settings, Surroundings([service.origin], {"SYSTEM_KEY": "a-secret"}))
+    client = HTTP.open(settings, Surroundings([service.origin], {"SYSTEM_KEY": "a-secret"}))
     assert "a-secret" not in str(client.describe(CALL))
     with pytest.raises(Refused, match="variable_missing"):
-        Http().open(settings, Surroundings([service.origin]))
+        HTTP.open(settings, Surroundings([service.origin]))
 
 
 def test_earlier_turns_reach_the_system_as_messages(service: RagService) -> None:
@@ -180,5 +180,5 @@ def test_settings_that_make_no_sense_are_refused_by_field(field: str, code: str,
 def test_only_listed_origins_are_asked(service: RagService, origins: list[str]) -> None:
     settings = read_settings("http", {"address": f"{service.origin}/ask"})
     with pytest.raises(Refused, match="origin_not_allowed"):
-        Http().open(settings, Surroundings(origins=origins))
+        HTTP.open(settings, Surroundings(origins=origins))
     assert not service.asked
