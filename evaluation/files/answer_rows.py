@@ -4,6 +4,7 @@ a system gave. Retrieved passages are texts, or objects in the spellings of seve
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,15 @@ from typing import Any
 from evaluation.core.errors import Problem
 from evaluation.core.samples import VALUE_BOUND, AnswerSpec, ContextSpec
 from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
-from evaluation.files.values import Field, Row, rows_of
+from evaluation.files.values import Field, Row, looking_like, rows_of
 
 TEXT = ("question", "query", "user_input", "input")  # of a question
 QUESTION_ID = ("question_id", "query_id", "qid", "input_id", "test_case_id")
 ANSWER = ("answer", "response", "output", "actual_output", "generated_answer")
-CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "sources")
+CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "retrieved_context", "sources")
 RETRIEVED_IDS = ("retrieved_context_ids", "retrieved_chunk_ids")
+NOT_YET = "actual_output"  # DeepEval: nothing here means that nobody has asked the system yet
+_LIKE_PASSAGES = re.compile(r"context|passage|retriev|source|document|docs|chunk|evidence")
 
 # ``answer`` itself is not among them: in a question set it may be the reference.
 SYSTEM_FIELDS = (*ANSWER[1:], *CONTEXTS, *RETRIEVED_IDS, "question_id", "latency_seconds", "confidence", "system")
@@ -91,13 +94,33 @@ def answer_file(tree: FileTree, problems: Problems) -> AnswerFile:
     if not rows and not problems.found:
         problems.add("no_rows", tree.root.line)
     system = _one_system(rows, problems)
-    answers = [_read(row) for row in rows]
+    answers = [_read(row) for row in rows if not _not_yet(row)]
     _refuse_duplicates(answers, problems)
     problems.refuse_if_any()
     keys = tuple(sorted({key for answer in answers for key in answer.metadata}))
+    _remark(answers, len(rows) - len(answers), keys, problems)
+    return AnswerFile(tuple(answers), system, facts, keys, tuple(problems.remarks), tree.format, tree.encoding)
+
+
+def _not_yet(row: Row) -> bool:
+    """Whether the row is a golden of DeepEval that waits for its answer."""
+    others = (name for name in ANSWER if name != NOT_YET)
+    return row.named(NOT_YET) and not row.has(NOT_YET, *others, *CONTEXTS, *RETRIEVED_IDS, "error")
+
+
+def _remark(answers: Sequence[AnswerRow], not_yet: int, keys: Sequence[str], problems: Problems) -> None:
+    """What a person should know about a file that has no problem."""
+    empty = sum(one.answered and not one.answer.text.strip() for one in answers)
+    for code, rows in {"no_answer_yet": not_yet, "empty_answers": empty}.items():
+        if rows:
+            problems.remark(code, rows=rows)
+    if problems.lists:
+        problems.remark("lists_read", names=", ".join(problems.lists), rows=max(problems.lists.values()))
     if keys:
         problems.remark("metadata_kept", keys=", ".join(keys))
-    return AnswerFile(tuple(answers), system, facts, keys, tuple(problems.remarks), tree.format, tree.encoding)
+    found = any(one.answer.contexts is not None or one.answer.retrieved_ids is not None for one in answers)
+    if not found and (names := looking_like(_LIKE_PASSAGES, keys)):
+        problems.remark("passages_not_found", names=names)
 
 
 def list_in(root: Node, names: Sequence[str], problems: Problems) -> tuple[Node, dict[str, Any]]:

@@ -4,6 +4,7 @@ none. The shapes a question set may have say where each row gets category and di
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from evaluation.core.errors import Problem
 from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
 from evaluation.files.answer_rows import SYSTEM_FIELDS, TEXT
 from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
-from evaluation.files.values import Field, Row, boolean_of, folded, rows_of, splits_at_bars
+from evaluation.files.values import Field, Row, boolean_of, folded, looking_like, rows_of, splits_at_bars
 
 ID = ("id", "query_id", "qid", "input_id")
 REFERENCE = (
@@ -26,8 +27,16 @@ REFERENCE = (
     "expected_response",
     "gt_answer",
     "gold_answers",
+    "gold_answer",
     "target",
+    "ground_truths",
+    "reference_answer",
+    "golden_answer",
+    "generation_gt",
 )
+PASSAGES = ("ground_truth_chunk_ids", "reference_context_ids", "retrieval_gt")
+_LIKE_REFERENCE = re.compile(r"answer|reference(?!.*(?:context|id))|truth|gold|expected|target|ideal|정답|모범")
+_LIKE_PASSAGES = re.compile(r"(?:chunk|passage|context|doc(?:ument)?|relevant|evidence|support\w*)(?:_?ids?|_?gt|s)?$")
 BUILT_IN_CHECKS = (
     "should_not_hallucinate",
     "should_correct_premise",
@@ -39,18 +48,17 @@ _PHRASE_KEYS = ("all_of", "any_of", "none_of")
 
 
 def _fields(row: Row) -> dict[str, Any]:
-    """The optional fields of a question as arguments of ``QuestionSpec``; absent ones keep its defaults. Without
-    another reference ``answer`` is it (:func:`_refuse_answers` looked for what speaks against that)."""
-    answer = () if row.has(*REFERENCE) else row.texts("answer")
+    """The optional fields of a question as arguments of ``QuestionSpec``; absent ones keep its defaults. An ``answer``
+    that is still there is the reference (:func:`_settle_answers` looked for what speaks against that)."""
     fields: dict[str, Any] = {
-        "references": row.texts(*REFERENCE) or answer,
+        "references": row.texts(*REFERENCE) or row.texts("answer"),
         "check": row.name("check"),
         "check_phrases": _check_phrases(row),
         "aggregation_type": row.name("aggregation_type"),
         "inference_type": row.name("inference_type"),
         "required_info": row.texts("required_info"),
         "nuggets": tuple(map(_nugget, _items(row, "nuggets"))),
-        "ground_truth_chunk_ids": row.texts("ground_truth_chunk_ids", "reference_context_ids"),
+        "ground_truth_chunk_ids": _passages(row),
         "persona": row.text("persona"),
         "history": tuple(map(_turn, _items(row, "history"))),
         "clarification_ok": row.boolean("clarification_ok", False),
@@ -62,6 +70,19 @@ def _fields(row: Row) -> dict[str, Any]:
     if hops is not None and hops.kind is not Kind.LIST:
         fields["hops"] = row.integer("hops", MOST_HOPS)
     return fields
+
+
+def _passages(row: Row) -> tuple[str, ...]:
+    """Ids of passages; of AutoRAG's list of lists, in which an inner one holds alternatives, all."""
+    taken = row.take(*PASSAGES)
+    return taken.flat_texts() if taken else ()
+
+
+def _offers_alternatives(row: Row) -> bool:
+    """Whether the passages that should be found are a list of lists of which one has several."""
+    nodes = [node for name in PASSAGES if (node := row.peek(name)) is not None]
+    inner = [one for node in nodes for one in Field(node, "", Problems("")).expanded().node.elements]
+    return any(len(one.elements) > 1 for one in inner)
 
 
 def _check_phrases(row: Row) -> CheckPhrases | None:
@@ -227,7 +248,8 @@ def question_file(tree: FileTree, problems: Problems, *, group_by: str) -> Quest
         problems.add("no_rows", tree.root.line)
     rows = [(place, Row(place.node, problems)) for place in placed]
     split = sum(_splits_reference(row) for _, row in rows)
-    _refuse_answers([row for _, row in rows], problems)
+    alternative = sum(_offers_alternatives(row) for _, row in rows)
+    _settle_answers([row for _, row in rows], problems)
     _check_group(rows, group_by, problems)
     read = [found for place, row in rows if (found := _read(place, row, group_by))]
     _refuse_duplicates(read, problems)
@@ -236,6 +258,8 @@ def question_file(tree: FileTree, problems: Problems, *, group_by: str) -> Quest
     _remark(read, keys, problems)
     if split:
         problems.remark("references_split", rows=split)
+    if alternative:
+        problems.remark("passages_alternative", rows=alternative)
     return QuestionFile(
         questions=tuple(found.question for found in read),
         lines={found.question.id: found.line for found in read},
@@ -248,11 +272,16 @@ def question_file(tree: FileTree, problems: Problems, *, group_by: str) -> Quest
     )
 
 
-def _refuse_answers(rows: Sequence[Row], problems: Problems) -> None:
-    """``answer`` is the reference only where nothing else could be, and nothing a system gave stands beside it."""
-    guilty = [row for row in rows if row.has("answer") and row.has(*REFERENCE, *SYSTEM_FIELDS)]
+def _settle_answers(rows: Sequence[Row], problems: Problems) -> None:
+    """``answer`` is the reference only where nothing a system gave stands beside it. Where some row names its
+    reference otherwise, the file holds questions and answers, and ``answer`` is the system's."""
+    if any(row.has(*REFERENCE) for row in rows):
+        for row in rows:
+            row.set_aside("answer")
+        return
+    guilty = [row for row in rows if row.has("answer") and row.has(*SYSTEM_FIELDS)]
     if guilty:
-        names = ", ".join(guilty[0].has(*REFERENCE, *SYSTEM_FIELDS))
+        names = ", ".join(guilty[0].has(*SYSTEM_FIELDS))
         problems.add("looks_like_answers", guilty[0].line, "answer", rows=len(guilty), names=names)
 
 
@@ -354,7 +383,14 @@ def _remark(read: Sequence[_Read], keys: Sequence[str], problems: Problems) -> N
             problems.remark(code, rows=rows)
     if keys:
         problems.remark("metadata_kept", keys=", ".join(keys))
-    if system := [key for key in keys if folded(key) in SYSTEM_FIELDS]:
+    if problems.lists:
+        problems.remark("lists_read", names=", ".join(problems.lists), rows=max(problems.lists.values()))
+    questions = [found.question for found in read]
+    if not any(one.references for one in questions) and (names := looking_like(_LIKE_REFERENCE, keys)):
+        problems.remark("reference_not_found", names=names)
+    if not any(one.ground_truth_chunk_ids for one in questions) and (names := looking_like(_LIKE_PASSAGES, keys)):
+        problems.remark("passages_not_found", names=names)
+    if system := [key for key in keys if folded(key) in {"answer", *SYSTEM_FIELDS}]:
         problems.remark("system_fields_kept", names=", ".join(system))
     checks = {found.question.check for found in read} - {"", *BUILT_IN_CHECKS}
     if checks:

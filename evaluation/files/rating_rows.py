@@ -257,7 +257,7 @@ def _side(row: Row, name: str) -> PairSide:
         return PairSide("", "")
     found = taken.expanded(split=False)
     if found.node.kind is not Kind.MAP:
-        return PairSide("", (taken if taken.node.kind is Kind.CELL else found).text())
+        return PairSide("", taken.text())
     inner = Row(found.node, row.problems)
     answer = inner.take("answer", "text")
     if answer is None:

@@ -8,6 +8,7 @@ hold before anything is walked or built. ``evaluation/wording/problems.py`` hold
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, NoReturn
@@ -112,6 +113,12 @@ check_not_built_in checks
 hops_kept rows
 ids_derived rows
 references_split rows
+lists_read names rows
+no_answer_yet rows
+empty_answers rows
+reference_not_found names
+passages_not_found names
+passages_alternative rows
 group_missing name rows
 judge_off_scale rows
 ratings_without_value rows
@@ -149,6 +156,7 @@ class Problems:
         self.file = file
         self.found: list[Problem] = []
         self.remarks: list[Problem] = []
+        self.lists: Counter[str] = Counter()  # texts that were read as lists of Python or numpy, by field
 
     def add(self, code: str, line: int | None = None, field: str = "", **params: Any) -> None:
         """Note something that refuses the file.

@@ -6,15 +6,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from evaluation.files.literals import LiteralSyntax, scan_literal
 from evaluation.files.text_trees import JSONSyntax, scan_json
 from evaluation.files.tree import SHORT_TEXT, Kind, Limits, Node, Problems, TreeBuilder, plain
 
-_JSON_LIST = re.compile(r'\[\s*(?:["\[{\]]|null\b)')
+# What begins a list of texts, lists or maps as JSON, Python or numpy write it; ``[주의] 확인`` does not.
+_LIST = re.compile(r"""\[\s*(?:["'\[{(\]]|(?:null|None|nan)\b|(?:array|list|np\.\w+)\()""")
+_TUPLE_OR_NUMBERS = re.compile(r"""\(\s*["'].*\)|\[\s*[-+]?[0-9][-+0-9.eE,\s]*\]""", re.DOTALL)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 _WRITTEN = {Kind.TEXT, Kind.CELL}
@@ -58,31 +62,48 @@ class Field(NamedTuple):
         return text
 
     def expanded(self, *, split: bool = True) -> Field:
-        """A table's cell as the list it stands for, as JSON or with ``|`` between the items; others unchanged.
+        """The list that a text stands for, as JSON, Python or numpy write one, or in a table's cell with ``|`` between
+        the items; others unchanged. To say a text that looks like a list, write a JSON list of one.
 
-        With ``split`` off, and for a cell of several lines (a Markdown table is full of bars), only JSON makes a list.
+        With ``split`` off, and for a cell of several lines (a Markdown table is full of bars), bars make no list.
         """
         node = self.node
-        if node.kind is not Kind.CELL:
+        if node.kind not in _WRITTEN:
             return self
         text = str(node.value).strip()
-        if text == "null":
+        if node.kind is Kind.CELL and text == "null":
             return self.at(Node(Kind.NULL, None, node.line))
-        if _JSON_LIST.match(text) or text.startswith("{"):
-            return self.at(self._json(text))
+        if begins_list(node):
+            return self.at(self._written_list(text))
+        if _TUPLE_OR_NUMBERS.fullmatch(text) and (found := self._literal(text)):
+            return self.at(found)
+        if node.kind is Kind.TEXT:
+            return self
         parts = text.split("|") if split and splits_at_bars(node) else [text]
         items = [Node(Kind.CELL, part.strip(), node.line, part.strip()) for part in parts if part.strip()]
         return self.at(Node(Kind.LIST, items, node.line))
 
-    def _json(self, text: str) -> Node:
+    def _written_list(self, text: str) -> Node:
+        """The list or map that the text is, as JSON, else as Python or numpy print it."""
         builder, line = TreeBuilder(self.problems, Limits()), self.node.line
         try:
             # One line, so that every value inside carries the number of the table's row.
             scan_json(text.replace("\n", " ").replace("\r", " "), line, builder)
         except JSONSyntax as error:
+            if found := self._literal(text):
+                return found
             self.note("cell_json", detail=error.detail)
             return Node(Kind.NULL, None, line)
         return builder.root or Node(Kind.NULL, None, line)
+
+    def _literal(self, text: str) -> Node | None:
+        builder = TreeBuilder(self.problems, Limits())
+        try:
+            scan_literal(text, self.node.line, builder)
+        except LiteralSyntax:
+            return None
+        self.problems.lists[self.name] += 1
+        return builder.root
 
     def items(self) -> list[Field]:
         """The elements of a list; null is an empty one."""
@@ -95,6 +116,13 @@ class Field(NamedTuple):
         found = self.expanded()
         several = found.items() if found.node.kind is Kind.LIST else [found]
         return tuple(filter(None, [one.text().strip() for one in several]))
+
+    def flat_texts(self) -> tuple[str, ...]:
+        """The texts of a list that may hold further lists, in their order."""
+        found = self.expanded()
+        if found.node.kind is not Kind.LIST:
+            return self.texts()
+        return tuple(text for one in found.items() for text in one.flat_texts())
 
     def keywords(self) -> tuple[tuple[str, ...], ...]:
         """Keywords, each a text or a list of alternatives. Whole numbers are taken by their text (``200``), unless
@@ -161,8 +189,17 @@ def splits_at_bars(node: Node) -> bool:
     """Whether the node is a table's cell with ``|`` between several items."""
     if node.kind is not Kind.CELL:
         return False
+    text = str(node.value)
+    return "|" in text and "\n" not in text.strip() and not begins_list(node)
+
+
+def begins_list(node: Node) -> bool:
+    """Whether the text has to be a list in JSON's, Python's or numpy's notation, or in a table a map. A text of a
+    format that has lists of its own has to only where it ends like one as well."""
     text = str(node.value).strip()
-    return "|" in text and "\n" not in text and not _JSON_LIST.match(text) and not text.startswith("{")
+    if node.kind is Kind.CELL:
+        return bool(_LIST.match(text)) or text.startswith("{")
+    return node.kind is Kind.TEXT and text.endswith("]") and bool(_LIST.match(text))
 
 
 def number_of(node: Node) -> float | None:
@@ -194,8 +231,8 @@ def shown(node: Node) -> str:
 
 @lru_cache(maxsize=4096)
 def folded(key: str) -> str:
-    """A field name as it is compared: ``Question ID`` is ``question_id``."""
-    return key.strip().casefold().replace(" ", "_").replace("-", "_")
+    """A field name as it is compared: ``Question ID`` and ``questionId`` are ``question_id``."""
+    return _CAMEL.sub("_", key.strip()).casefold().replace(" ", "_").replace("-", "_")
 
 
 class Row:
@@ -219,6 +256,10 @@ class Row:
     def named_cell(self, *names: str) -> bool:
         """Whether the row is a table's and has one of the columns, be its cell empty."""
         return any(self._entries[name][1].kind is Kind.CELL for name in names if name in self._entries)
+
+    def named(self, name: str) -> bool:
+        """Whether the row has the field, be it empty."""
+        return name in self._entries
 
     def has(self, *names: str) -> list[str]:
         """Which of the names hold something."""
@@ -311,6 +352,11 @@ class Row:
             return left | {extra[0]: plain(extra[1])}
         inner = {key: plain(node) for key, node in extra[1].entries.items()}
         return {(f"metadata.{key}" if key in left else key): value for key, value in inner.items()} | left
+
+
+def looking_like(pattern: re.Pattern[str], keys: Iterable[str]) -> str:
+    """The names of fields in which the pattern is found, for the question whether they were meant to be read."""
+    return ", ".join(key for key in keys if pattern.search(folded(key)))
 
 
 def rows_of(node: Node, problems: Problems) -> list[Node]:

@@ -169,6 +169,19 @@ SENTENCES = {
     "hops_kept": _("“hops” of %(rows)s question(s) is a list of paths, not a number: kept as metadata."),
     "ids_derived": _("%(rows)s question(s) got an id derived from category and text."),
     "references_split": _("“|” separates several expected answers in %(rows)s row(s)."),
+    "lists_read": _("Texts that are lists of Python or numpy were read as lists in up to %(rows)s row(s): %(names)s."),
+    "no_answer_yet": _("%(rows)s row(s) have no answer yet and are left out."),
+    "empty_answers": _("%(rows)s answer(s) are empty and count as what the system said."),
+    "reference_not_found": _(
+        "Nothing became an expected answer. Is it in %(names)s? Then name that field expected_answer."
+    ),
+    "passages_not_found": _(
+        "Nothing became a passage. Is it in %(names)s? Name the retrieved passages contexts (their ids: "
+        "retrieved_context_ids), in questions the ids that should be found ground_truth_chunk_ids."
+    ),
+    "passages_alternative": _(
+        "%(rows)s row(s) name passages of which one is enough; here each counts as one that should be found."
+    ),
     "group_missing": _("%(rows)s row(s) lack the field “%(name)s” and count as independent questions."),
     "judge_off_scale": _("%(rows)s value(s) of judges are off the scale: kept as failures and counted."),
     "ratings_without_value": _("%(rows)s rating(s) have no value but a reason: kept as failed or not judged."),

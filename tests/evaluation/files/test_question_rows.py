@@ -89,7 +89,7 @@ def test_two_names_of_one_field_are_refused_unless_they_agree() -> None:
 
 
 def test_a_file_of_answers_is_recognised_once_with_its_rows_counted() -> None:
-    answers = [row(answer="a", contexts=[]), row(answer="b", reference="r"), row(answer="c")]
+    answers = [row(answer="a", contexts=[]), row(answer="b", confidence=1), row(answer="c")]
     problems = refused(read_questions, jsonl(*answers), "a.jsonl")
     assert (problems[0].code, problems[0].line) == ("looks_like_answers", 1)
     assert problems[0].params == {"rows": 2, "names": "contexts"}
