@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +24,18 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "EMAIL_URL": (str, "", "Mail server, such as `smtp+tls://user:password@mail.example:587`; empty: no mails."),
     "DEFAULT_FROM_EMAIL": (str, "concord@localhost", "Sender of mails."),
     "CONCORD_SITE_URL": (str, "", "Address of the site, as `https://concord.example`: for links in mails and forms."),
+    "CONCORD_TRUSTED_PROXIES": (
+        list,
+        [],
+        "Addresses or networks of proxies before the site, such as `10.0.0.0/8`, whose `X-Forwarded-For` and "
+        "`X-Forwarded-Proto` are believed.",
+    ),
+    "CONCORD_TLS_REDIRECT": (bool, False, "Send who comes without TLS to the same address with it."),
+    "CONCORD_HSTS_SECONDS": (
+        int,
+        0,
+        "Seconds for which browsers shall come with TLS alone (`Strict-Transport-Security`); 0 says nothing.",
+    ),
     "CONCORD_REMIND_HOURS": (list, ["72", "24"], "Hours before a queue's deadline at which reviewers are reminded."),
     "CONCORD_VAR": (str, "", "Folder for the embedded database and generated files; empty uses `var/`."),
     "CONCORD_POOLER": (
@@ -77,6 +90,9 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "PORT": (int, 8000, "Port of `serve` and `demo`."),
 }
 
+#: How the names of variables begin that hold keys of endpoints; people name them in the back office.
+KEYS = "CONCORD_KEY_"
+
 env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env")
 
@@ -122,6 +138,17 @@ def hours(name: str) -> list[int]:
     return sorted({int(one) for one in told})
 
 
+def networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """A list of addresses or networks.
+
+    :raises ImproperlyConfigured: for anything else, naming the setting.
+    """
+    try:
+        return [ip_network(str(one).strip()) for one in read(name)]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be addresses or networks such as 10.0.0.0/8: {error}") from error
+
+
 def mail(url: str) -> dict[str, Any]:
     """Django's mail settings from an address.
 
@@ -140,7 +167,8 @@ def refuse_unknown_names() -> None:
 
     :raises ImproperlyConfigured: naming the unknown variables.
     """
-    unknown = sorted(name for name in os.environ if name.startswith("CONCORD_") and name not in KNOWN)
+    named = (name for name in os.environ if name.startswith("CONCORD_") and not name.startswith(KEYS))
+    unknown = sorted(name for name in named if name not in KNOWN)
     if unknown:
         raise ImproperlyConfigured(f"unknown settings: {', '.join(unknown)}; see docs/settings.md")
 
@@ -158,11 +186,18 @@ def secret_key(var: Path, *, debug: bool) -> str:
         return key
     file = var / "secret_key"
     if not file.exists():
-        var.mkdir(parents=True, exist_ok=True)
+        private_folder(var)
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w") as opened:
             opened.write(secrets.token_urlsafe(64))
     return file.read_text()
+
+
+def private_folder(folder: Path) -> None:
+    """Make the folder, closed to everybody else on the machine; one that is there stays as it is."""
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
 
 
 def kept_with_a_connection(options: dict[str, Any]) -> dict[str, Any]:
@@ -195,7 +230,7 @@ def database(var: Path) -> dict[str, Any]:
         }
         config["TEST"] = {"NAME": ":memory:"}  # Django's own default, which test runners know by the engine's name
         if url == "" or config["NAME"] not in {":memory:", ""}:
-            Path(config["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+            private_folder(Path(config["NAME"]).parent)
     elif not config["ENGINE"].endswith("postgresql"):
         raise ImproperlyConfigured("DATABASE_URL must begin with postgres:// or sqlite://")
     else:

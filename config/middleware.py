@@ -1,9 +1,10 @@
-"""What goes around every request: the person's language, what is said while the database takes no writing or somebody
-asked too often, the way back to a form's page after logging in, and texts without U+0000, which PostgreSQL does not
-store."""
+"""What goes around every request: who comes by which proxy, that nothing is kept on the way, the person's language,
+what is said while the database takes no writing or somebody asked too often, the way back to a form's page after
+logging in, and texts without U+0000, which PostgreSQL does not store."""
 
 import logging
 from collections.abc import Callable
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,6 +34,45 @@ class Middleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """The answer to the request."""
         return self.get_response(request)
+
+
+class ProxyMiddleware(Middleware):
+    """Takes the client's address and scheme from the headers of a trusted proxy, and believes nobody else's.
+
+    The address is the last one in ``X-Forwarded-For`` that is no trusted proxy: what stands before it is hearsay.
+    """
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if _is_proxy(request.META.get("REMOTE_ADDR", "")):
+            came_by = [one.strip() for one in request.headers.get("X-Forwarded-For", "").split(",")]
+            client = next((one for one in reversed(came_by) if not _is_proxy(one)), "")
+            if _address(client):
+                request.META["REMOTE_ADDR"] = client
+            scheme = request.headers.get("X-Forwarded-Proto", "")
+            if scheme in {"http", "https"}:
+                request.META["wsgi.url_scheme"] = scheme
+        return self.get_response(request)
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def _is_proxy(text: str) -> bool:
+    address = _address(text)
+    return address is not None and any(address in network for network in settings.CONCORD_TRUSTED_PROXIES)
+
+
+class NoStoreMiddleware(Middleware):
+    """Has neither browsers nor proxies keep what is made for one person; static files are answered before it."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
 
 
 class LanguageMiddleware(Middleware):

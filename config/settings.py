@@ -6,7 +6,17 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from config.environment import BASE_DIR, database, hours, mail, origins, read, refuse_unknown_names, secret_key
+from config.environment import (
+    BASE_DIR,
+    database,
+    hours,
+    mail,
+    networks,
+    origins,
+    read,
+    refuse_unknown_names,
+    secret_key,
+)
 
 refuse_unknown_names()
 
@@ -35,8 +45,10 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.middleware.ProxyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.middleware.NoStoreMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -104,6 +116,11 @@ STORAGES = {
 }
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_SSL_REDIRECT: bool = read("CONCORD_TLS_REDIRECT")
+SECURE_HSTS_SECONDS: int = read("CONCORD_HSTS_SECONDS")
+# Whether subdomains have TLS, and whether browsers shall ship with the name, only the owner of the domain knows.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+CONCORD_TRUSTED_PROXIES = networks("CONCORD_TRUSTED_PROXIES")
 SESSION_ENGINE = "evaluation.accounts.logging_in"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
@@ -165,7 +182,10 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "evaluation.api.errors.describe_errors"],
-    "ENUM_NAME_OVERRIDES": {"RunStatusEnum": "evaluation.models.runs.Run.State"},
+    "ENUM_NAME_OVERRIDES": {
+        "RunStatusEnum": "evaluation.models.runs.Run.State",
+        "QueueStateEnum": "review.models.queues.ReviewQueue.State",
+    },
 }
 
 DATA_UPLOAD_MAX_MEMORY_SIZE: int = read("CONCORD_UPLOAD_BYTES") + 64 * 1024

@@ -1,13 +1,18 @@
 """System checks of our own; the database ones run with ``check --database default`` and before migrations."""
 
+import stat
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Warning as Advice
 from django.db.utils import DatabaseError
 
 from evaluation.core.errors import InvalidFile
-from evaluation.judges.clients import price_table
+from evaluation.judges.clients import may_hold_key, price_table
+from evaluation.models import Endpoint
 from evaluation.storage import append_only, guards
 
 
@@ -41,6 +46,55 @@ def guards_are_installed(*, databases: Sequence[str] | None = None, **_: Any) ->
         return [Error(f"the database cannot be read: {error}", id="concord.E001")]
     hint = "Run manage.py migrate: it puts them back."
     return [Error(f"the guard {name} is missing", hint=hint, id="concord.E005") for name in missing]
+
+
+@register(Tags.database)
+def keys_are_in_variables_for_keys(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
+    """Endpoints entered before names were limited are listed until they name another variable; meanwhile they are not
+    called."""
+    if not databases:
+        return []
+    try:
+        named = list(Endpoint.objects.exclude(key_env="").order_by("name").values_list("name", "key_env"))
+    except DatabaseError:
+        return []  # the table is not there yet
+    return [
+        Advice(
+            f"the endpoint {name} reads its key from {variable}, whose name does not begin with CONCORD_KEY_",
+            hint="Set the key as CONCORD_KEY_… for web and workers and name that variable at the endpoint.",
+            id="concord.W001",
+        )
+        for name, variable in named
+        if not may_hold_key(variable)
+    ]
+
+
+@register(Tags.database)
+def files_are_private(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
+    """Nobody but the user who runs the site may read the embedded database, which holds sessions and answers."""
+    if not databases:
+        return []
+    database = str(settings.DATABASES["default"]["NAME"])
+    embedded = [Path(f"{database}{end}") for end in ("", "-wal", "-shm")] if "sqlite" in _engine() else []
+    readable = [str(path) for path in (settings.VAR_DIR, *embedded) if _others_may_read(path)]
+    return [
+        Advice(
+            f"other users of this machine can read {', '.join(readable)}",
+            hint="Run chmod 700 on the folder and chmod 600 on the files.",
+            id="concord.W002",
+        )
+    ] * bool(readable)
+
+
+def _engine() -> str:
+    return str(settings.DATABASES["default"]["ENGINE"])
+
+
+def _others_may_read(path: Path) -> bool:
+    try:
+        return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+    except OSError:
+        return False  # not there, or somebody else's
 
 
 @register()

@@ -39,6 +39,26 @@ def test_with_nothing_set_the_site_starts_and_its_generated_key_is_private(tmp_p
     assert len(key.read_text()) >= 50
 
 
+def test_the_embedded_database_is_its_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "var"
+    environment = {"DATABASE_URL": f"sqlite:///{folder}/x.sqlite3"}
+    assert start(folder, "migrate", **environment).returncode == 0
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+    (folder / "x.sqlite3").chmod(0o644)
+    told = start(folder, "check", "--database", "default", **environment)
+    assert "concord.W002" in told.stderr
+    assert "x.sqlite3" in told.stderr
+    assert "can read" in start(folder, "healthcheck", **environment).stdout
+
+
+def test_deployed_as_documented_nothing_is_found(tmp_path: Path) -> None:
+    site = {"DEBUG": "0", "SECRET_KEY": STRONG, "ALLOWED_HOSTS": "concord.example"}
+    tls = {"CONCORD_TLS_REDIRECT": "1", "CONCORD_HSTS_SECONDS": "31536000"}
+    done = start(tmp_path, "check", "--deploy", "--fail-level", "WARNING", **site, **tls)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("weak", ["", "short", "x" * 60, "django-insecure-" + STRONG])
 def test_outside_development_a_missing_or_weak_key_refuses_to_boot(tmp_path: Path, weak: str) -> None:
     done = start(tmp_path, DEBUG="0", SECRET_KEY=weak, ALLOWED_HOSTS="concord.example")
@@ -74,7 +94,7 @@ from tests.faults.prepare import main
 from evaluation.models import Endpoint
 from evaluation.runs.draining import drain
 run = main(3, "http://127.0.0.1:9/v1", started=True)
-Endpoint.objects.update(key_env="JUDGE_KEY")
+Endpoint.objects.update(key_env="CONCORD_KEY_JUDGE")
 print(repr(list(Endpoint.objects.all())), drain(run, seconds=3))
 from django_q.models import OrmQ
 print([q.payload for q in OrmQ.objects.all()])
@@ -85,7 +105,7 @@ print([q.payload for q in OrmQ.objects.all()])
         "--no-imports",
         "-c",
         code,
-        JUDGE_KEY=secret,
+        CONCORD_KEY_JUDGE=secret,
         CONCORD_JUDGE_ORIGINS="http://127.0.0.1:9",
         DJANGO_SETTINGS_MODULE="config.settings",
     )

@@ -11,7 +11,8 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from django.db.backends.sqlite3 import base
 
@@ -20,6 +21,13 @@ NOTICED = 1.0  # seconds; a shorter wait in line is not taken off SQLite's timeo
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection whose transactions begin in turn. ``timeout`` of its options is for line and database together."""
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """A connection to a file that only its owner can read; the files that SQLite makes beside it follow it."""
+        if not self.is_in_memory_db():
+            with suppress(OSError):  # a folder that is read-only, or no folder: SQLite says so itself
+                os.close(os.open(self.settings_dict["NAME"], os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        return super().get_new_connection(conn_params)
 
     def _start_transaction_under_autocommit(self) -> None:
         came = time.monotonic()
@@ -46,7 +54,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             yield
             return
         try:
-            line = os.open(f"{self.settings_dict['NAME']}-turn", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            line = os.open(f"{self.settings_dict['NAME']}-turn", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             yield
             return

@@ -123,7 +123,7 @@ class LimitedBackend(ModelBackend):
 
 
 def address_of(request: HttpRequest | None) -> str:
-    """Where a request comes from, as the web server says; a forwarded header is not believed."""
+    """Where a request comes from: as the web server says, or a trusted proxy (``CONCORD_TRUSTED_PROXIES``)."""
     return "" if request is None else str(request.META.get("REMOTE_ADDR", ""))
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.judges.clients import store_key
+from evaluation.judges.clients import may_hold_key, store_key
 from evaluation.models import (
     AnswerSet,
     Endpoint,
@@ -116,6 +116,13 @@ class EndpointForm(forms.ModelForm):
             raise forms.ValidationError(explain_refusal(refused)) from refused
         return url
 
+    def clean_key_env(self) -> str:
+        """A variable that is for keys."""
+        variable: str = self.cleaned_data["key_env"]
+        if not may_hold_key(variable):
+            raise forms.ValidationError(explain_refusal(Refused("key_name", variable=variable)))
+        return variable
+
     def clean(self) -> dict[str, Any]:
         """Another origin drops both kinds of key, unless another one is given with it."""
         said = super().clean() or self.cleaned_data
@@ -156,6 +163,8 @@ class EndpointAdmin(RoleAdmin):
         "forget_key",
         "key_env",
         "max_concurrency",
+        "requests_per_minute",
+        "tokens_per_minute",
         "embedding_model",
         "batches",
     )

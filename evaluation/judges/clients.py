@@ -14,6 +14,7 @@ import base64
 import binascii
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -93,15 +94,26 @@ def _cipher(secret: str) -> AESGCM:
     return AESGCM(derived)
 
 
+_KEY_VARIABLE = re.compile(r"CONCORD_KEY_[A-Z0-9_]{1,80}")
+
+
+def may_hold_key(variable: str) -> bool:
+    """Whether an endpoint may name this environment variable as its key, or names none. Of any other, whoever enters
+    endpoints could have the signing key or the database's password sent to a server whose traffic they read."""
+    return not variable or bool(_KEY_VARIABLE.fullmatch(variable))
+
+
 def key_of(endpoint: Endpoint) -> str:
     """What is sent as the bearer token; empty where the endpoint wants none. A stored key comes before a named one.
 
     :raises Refused: ``key_unreadable`` where the stored key was sealed under another secret or for another origin,
-        ``key_missing`` where the environment variable that holds it is empty.
+        ``key_missing`` where the environment variable that holds it is empty, ``key_name`` where it is none for keys.
     """
     if endpoint.sealed_key:
         secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
         return unseal(endpoint.sealed_key, origin=origin_of(endpoint.base_url), secrets=secrets)
+    if not may_hold_key(endpoint.key_env):
+        raise Refused("key_name", variable=endpoint.key_env)
     key = os.environ.get(endpoint.key_env, "") if endpoint.key_env else ""
     if endpoint.key_env and not key:
         raise Refused("key_missing", variable=endpoint.key_env)

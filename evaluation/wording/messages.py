@@ -78,6 +78,10 @@ REFUSALS = {
     "other_questions": _("Run %(run)s answered other questions than %(questions)s."),
     # Runs
     "key_missing": _("The environment variable %(variable)s with the endpoint's key is not set."),
+    "key_name": _(
+        "Keys of endpoints are in environment variables whose names begin with CONCORD_KEY_; %(variable)s is none of "
+        "them. An operator sets CONCORD_KEY_… to the key, and an administrator names it at the endpoint."
+    ),
     "key_unreadable": _("The stored key of the endpoint cannot be read any more. Enter it again."),
     "jury_too_small": _("A jury needs at least two different judges, and no jury among them."),
     "jury_asks_nobody": _("A jury asks nobody itself. Choose one of its members."),

@@ -94,6 +94,7 @@ SENTENCES = {
     "origin_not_allowed": _("The endpoint's origin is not on the list of those that may be called."),
     "origin_invalid": _("The endpoint's base URL is no address."),
     "key_missing": _("The key of the endpoint is not set."),
+    "key_name": _("The endpoint names an environment variable as its key that is not for keys (CONCORD_KEY_…)."),
     "key_unreadable": _("The stored key of the endpoint cannot be read any more; it must be entered again."),
     "endpoint_busy": _("Nothing could be sent: the endpoint rests, or other work uses up what it allows. Try later."),
     "storage_full": _("The disk of the database is nearly full."),
@@ -187,6 +188,9 @@ ADVICE = {
     ),
     "tls": _("Have the endpoint's certificate put in order, then resume the run."),
     "key_missing": _("Enter the endpoint's key or set its environment variable for web and workers, then resume."),
+    "key_name": _(
+        "Have the operator set the key as CONCORD_KEY_… for web and workers, name that at the endpoint, then resume."
+    ),
     "storage_full": _("Free space on the disk of the database, then resume the run. Nothing was lost."),
     "key_unreadable": _("Enter the endpoint's key again, then resume the run."),
     "origin_invalid": _("Correct the endpoint's base URL, then resume the run."),

@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 from django.core.checks import run_checks
 
+from evaluation.checks import keys_are_in_variables_for_keys
+from evaluation.core.errors import Refused
+from evaluation.judges.clients import key_of
+from evaluation.models import Endpoint
+
 
 @pytest.mark.parametrize(
     ("text", "code", "said"),
@@ -28,3 +33,24 @@ def test_a_bad_table_of_prices_is_named_at_start(
     errors = [(error.id, error.msg) for error in run_checks() if str(error.id).startswith("concord.E00")]
     assert [error[0] for error in errors] == ([code] if code else [])
     assert all(said in message for _, message in errors)
+
+
+@pytest.mark.django_db
+def test_endpoints_that_name_other_variables_as_their_key_are_listed() -> None:
+    Endpoint.objects.create(name="old", base_url="https://one.example/v1", key_env="OPENAI_KEY")
+    Endpoint.objects.create(name="good", base_url="https://one.example/v1", key_env="CONCORD_KEY_ONE")
+    Endpoint.objects.create(name="none", base_url="https://one.example/v1")
+    found = keys_are_in_variables_for_keys(databases=["default"])
+    assert [one.msg for one in found] == [
+        "the endpoint old reads its key from OPENAI_KEY, whose name does not begin with CONCORD_KEY_"
+    ]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL", "CONCORD_KEY_", "CONCORD_KEY_a", "XCONCORD_KEY_A"])
+def test_no_other_variable_is_sent_as_a_key(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "never to be sent")
+    with pytest.raises(Refused, match="key_name"):
+        key_of(Endpoint(name="e", base_url="https://one.example/v1", key_env=name))
+    monkeypatch.setenv("CONCORD_KEY_A", "sent")
+    assert key_of(Endpoint(name="e", base_url="https://one.example/v1", key_env="CONCORD_KEY_A")) == "sent"

@@ -79,8 +79,8 @@ def test_a_version_cannot_be_changed_or_deleted() -> None:
 def test_an_endpoint_that_moves_to_another_origin_loses_its_key(settings: Any) -> None:
     settings.CONCORD_JUDGE_ORIGINS = ["https://one.example", "https://two.example"]
     world = make_world()
-    endpoint = Endpoint.objects.create(name="e", base_url="https://one.example/v1", key_env="ONE_KEY")
-    fields = {"name": "e", "base_url": "https://two.example/v1", "key_env": "ONE_KEY", "max_concurrency": 4}
+    endpoint = Endpoint.objects.create(name="e", base_url="https://one.example/v1", key_env="CONCORD_KEY_ONE")
+    fields = {"name": "e", "base_url": "https://two.example/v1", "key_env": "CONCORD_KEY_ONE", "max_concurrency": 4}
     assert world.client("admin").post(change_of(endpoint), fields).status_code == 302
     endpoint.refresh_from_db()
     assert (endpoint.base_url, endpoint.key_env) == ("https://two.example/v1", "")
@@ -92,6 +92,19 @@ def test_an_endpoint_off_the_allow_list_is_refused() -> None:
         fields = {"name": "e", "base_url": url, "key_env": "", "max_concurrency": 4}
         assert world.client("admin").post(add_to(Endpoint), fields).status_code == 200
     assert not Endpoint.objects.exists()
+
+
+def test_an_endpoint_names_no_other_variable_as_its_key(settings: Any) -> None:
+    settings.CONCORD_JUDGE_ORIGINS = ["https://one.example"]
+    client = make_world().client("admin")
+    fields = {"name": "e", "base_url": "https://one.example/v1", "key_env": "SECRET_KEY", "max_concurrency": 4}
+    answer = client.post(add_to(Endpoint), fields)
+    assert "CONCORD_KEY_" in answer.content.decode()
+    assert not Endpoint.objects.exists()
+    fields |= {"key_env": "CONCORD_KEY_E", "requests_per_minute": 30, "tokens_per_minute": 9000}
+    assert client.post(add_to(Endpoint), fields).status_code == 302
+    made = Endpoint.objects.get()
+    assert (made.key_env, made.requests_per_minute, made.tokens_per_minute) == ("CONCORD_KEY_E", 30, 9000)
 
 
 def test_a_judge_is_entered_once_per_content() -> None:

@@ -3,6 +3,7 @@
 import sys
 from typing import Any
 
+from django.core.checks import WARNING, Tags, run_checks
 from django.core.management.base import BaseCommand, CommandParser
 
 from evaluation.work.dispatch import examine
@@ -20,6 +21,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the problems, or that there are none."""
         problems = examine(options["host"])
+        checked = run_checks(tags=[Tags.database], databases=["default"])
+        problems += [f"{found.msg}. {found.hint}" for found in checked if found.level == WARNING]
         for problem in problems:
             self.stdout.write(problem)
         if problems:

@@ -71,7 +71,7 @@ def test_a_k_out_of_range_is_400(k: str) -> None:
 def test_a_judge_shows_neither_address_nor_key_of_its_endpoint() -> None:
     """A10."""
     project = make_project()
-    endpoint = Endpoint.objects.create(name="local", base_url="http://secret.host:1", key_env="SECRET_KEY_NAME")
+    endpoint = Endpoint.objects.create(name="local", base_url="http://secret.host:1", key_env="CONCORD_KEY_NAME")
     made = save_judge(project, "strict", endpoint, model="m", language="en")
     response = viewer(project).get(f"judges/{made.pk}/")
     assert (response.json()["endpoint"], response.json()["is_baseline"]) == ("local", False)

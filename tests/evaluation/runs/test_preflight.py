@@ -122,7 +122,7 @@ def test_a_key_that_is_not_there_pauses_the_run_without_a_call(judge: JudgeServe
     run = remote_run(judge)
     endpoint = run.judges.get().judge_version.endpoint
     assert endpoint is not None
-    endpoint.key_env = "CONCORD_TEST_NO_SUCH_KEY"
+    endpoint.key_env = "CONCORD_KEY_MISSING"
     endpoint.save()
     run = worked_off(run)
     assert (run.state, run.reason, judge.preflights) == (Run.State.PAUSED, "key_missing", 0)

@@ -147,7 +147,7 @@ def test_a_server_that_wants_to_be_left_alone_is_left_alone(server: JudgeServer)
 
 def test_a_missing_key_pauses_the_run_before_anything_is_sent(server: JudgeServer, settings: Any) -> None:
     other = endpoint_of(server, settings)
-    other.key_env = "CONCORD_NO_SUCH_KEY"
+    other.key_env = "CONCORD_KEY_MISSING"
     other.save()
     run = drained(drafted(PAIR, embeddings_of=other.name))
     assert (run.state, run.reason) == (Run.State.PAUSED, "key_missing")

@@ -78,8 +78,8 @@ def test_a_run_its_batches_and_its_calls_are_told(judge: JudgeServer, memory: An
 def test_no_text_and_no_key_is_in_a_span(judge: JudgeServer, memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     judge.enqueue(actions.text("Prose."), actions.status(400, body='{"error": {"message": "Bad secret"}}'))
     run = remote_run(judge, 3)
-    monkeypatch.setenv("A_KEY", "sk-secret-key")
-    type(run.judges.first().judge_version.endpoint).objects.update(key_env="A_KEY")  # type: ignore[union-attr]
+    monkeypatch.setenv("CONCORD_KEY_A", "sk-secret-key")
+    type(run.judges.first().judge_version.endpoint).objects.update(key_env="CONCORD_KEY_A")  # type: ignore[union-attr]
     worked_off(run)
     assert judge.requests[0].headers["Authorization"] == "Bearer sk-secret-key"
     whole = "".join(span.to_json() for span in memory.get_finished_spans())
