@@ -103,12 +103,14 @@ class AllowList:
     def check(self, url: str) -> Origin:
         """The origin of the URL, if calls may go there.
 
-        :raises Refused: ``origin_invalid``; ``origin_not_allowed`` when the list does not name it, or names an
-            address that is refused always.
+        :raises Refused: ``origin_invalid``; ``origin_never_allowed`` for an address that no list allows;
+            ``origin_not_allowed`` when the list does not name it.
         """
         origin = origin_of(url)
         literal = _address(origin.host)
-        if origin not in self.origins or (literal and _always_refused(literal)):
+        if literal and _always_refused(literal):
+            raise Refused("origin_never_allowed", origin=str(origin))
+        if origin not in self.origins:
             raise Refused("origin_not_allowed", origin=str(origin))
         return origin
 

@@ -46,6 +46,10 @@ REFUSALS = {
     "origin_not_allowed": _(
         "%(origin)s is not on the list of allowed judge addresses. An operator adds it to CONCORD_JUDGE_ORIGINS."
     ),
+    "origin_never_allowed": _(
+        "%(origin)s is an address of the network itself or of a cloud's metadata service, which tells secrets of the "
+        "machine. It is never called, whatever the lists say."
+    ),
     # Systems
     "system_origin_not_allowed": _(
         "%(origin)s is not on the list of addresses of systems. An operator adds it to CONCORD_SYSTEM_ORIGINS."

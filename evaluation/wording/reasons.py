@@ -92,6 +92,9 @@ SENTENCES = {
     "semantic_not_installed": _("Local embeddings need the extra “semantic”."),
     "local_model_unreadable": _("The folder of the local embedding model holds no model that can be read."),
     "origin_not_allowed": _("The endpoint's origin is not on the list of those that may be called."),
+    "origin_never_allowed": _(
+        "The address belongs to the network itself or to a metadata service; it is never called."
+    ),
     "origin_invalid": _("The endpoint's base URL is no address."),
     "key_missing": _("The key of the endpoint is not set."),
     "key_name": _("The endpoint names an environment variable as its key that is not for keys (CONCORD_KEY_…)."),
@@ -186,6 +189,7 @@ ADVICE = {
     "origin_not_allowed": _(
         "Have the operator put the endpoint's origin on the list CONCORD_JUDGE_ORIGINS, then resume the run."
     ),
+    "origin_never_allowed": _("Enter another base URL at the endpoint, then resume the run."),
     "tls": _("Have the endpoint's certificate put in order, then resume the run."),
     "key_missing": _("Enter the endpoint's key or set its environment variable for web and workers, then resume."),
     "key_name": _(

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import category
 
 from django.core.management.base import BaseCommand, OutputWrapper
 from django.utils.translation import gettext as _
@@ -54,9 +55,9 @@ def write(out: OutputWrapper, sheets: Iterable[Sheet]) -> None:
         if console:
             console.print(_drawn(sheet))
         else:
-            out.write(f"# {sheet.title}\n")
+            out.write(f"# {visible(sheet.title)}\n")
             for row in (sheet.header, *sheet.rows):
-                out.write("\t".join(" ".join(cell.split()) for cell in row) + "\n")
+                out.write("\t".join(visible(" ".join(cell.split())) for cell in row) + "\n")
             out.write("\n")
 
 
@@ -71,12 +72,18 @@ def _is_terminal(out: OutputWrapper) -> bool:
 
 
 def _drawn(sheet: Sheet) -> Table:
-    table = Table(title=escape(sheet.title), title_justify="left")
+    table = Table(title=escape(visible(sheet.title)), title_justify="left")
     for position, name in enumerate(sheet.header):
-        table.add_column(escape(name), justify="right" if position >= sheet.numbers_from else "left")
+        table.add_column(escape(visible(name)), justify="right" if position >= sheet.numbers_from else "left")
     for row in sheet.rows:
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*(escape(visible(cell)) for cell in row))
     return table
+
+
+def visible(text: str) -> str:
+    """The text with control characters written out (``\\x1b``): categories and names come from uploaded files, and a
+    terminal would obey them. Lines are kept."""
+    return "".join(f"\\x{ord(c):02x}" if category(c) == "Cc" and c != "\n" else c for c in text)
 
 
 HERE = Output.TERMINAL

@@ -16,7 +16,7 @@ from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
 from evaluation.wording.messages import category_name
 from review.comparisons.whole import compare, comparison_json
-from review.management.tables import results_sheets, systems_sheets
+from review.management.tables import results_sheets, systems_sheets, visible
 from review.reports.report import make_report
 from review.templatetags.figures import plain
 from review.web.pages.comparison import systems_card
@@ -99,3 +99,7 @@ def test_under_the_sources_name_a_figure_stands_on_the_sources_scale(runs: list[
         metrics = next(sheet for sheet in results_sheets(make_report(runs[0])) if sheet.title == "Metrics")
     shown = {row[0]: row[1] for row in metrics.rows}
     assert shown["ragas_faithfulness"] == "50.000"  # the mean of 1, .5, 0 and .5 as a percentage
+
+
+def test_a_terminal_obeys_nothing_that_a_file_says() -> None:
+    assert visible("c\x1b[2J\x07 가\nb") == "c\\x1b[2J\\x07 가\nb"
