@@ -33,6 +33,7 @@ from review.reports.gathering import gather
 from review.reports.lines import MetricLine
 from review.reports.report import Report, report_of
 from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
+from review.results.run_agreement import kept_agreement
 from review.statistics.paired_tests.paired import PairedDifference
 
 NOTHING = "–"
@@ -314,6 +315,7 @@ def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str) -
     plan = next_review(basis)
     report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan_json(plan))
     if form == "json":
+        report = dataclasses.replace(report, agreement=kept_agreement(run))
         command.stdout.write(json.dumps(summary_json(report), ensure_ascii=False, allow_nan=False, indent=2))
     else:
         if gate is not None:

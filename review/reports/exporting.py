@@ -25,6 +25,7 @@ from review.reports.gate import Gate
 from review.reports.gathering import Gathered, gather
 from review.reports.report import Report, report_of
 from review.reports.sections import ToldAnswer
+from review.results.run_agreement import kept_agreement
 
 # What lies on higher floors is handed in by entrances: the plots of a run as HTML, and the next review worth while.
 Pictures = Callable[[Run], str]
@@ -57,6 +58,8 @@ def export(
     wants, basis = REPORT_EXPORTS.checked(format_name), gather(run)
     plan = planned(basis) if planned and wants in PLANNED else None
     report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan)
+    if wants in WITH_AGREEMENT:
+        report = dataclasses.replace(report, agreement=kept_agreement(run))
     answers = _answers(basis, report, with_fields=wants in WITH_FIELDS)
     drawn = pictures(run) if pictures and wants in PICTURED else ""
     made = REPORT_EXPORTS.write(format_name, f"run-{run.pk}", report, Facts(answers, gate, drawn))
@@ -126,5 +129,6 @@ REPORT_EXPORTS = Exports(
     {"json": _json, "jsonl": _jsonl, "csv": _csv, "xlsx": _xlsx, "html": _html, "junit": _junit, "md": _markdown},
 )
 WITH_FIELDS = {"json", "jsonl"}  # these have the source's fields and the cost of each answer
+WITH_AGREEMENT = {"json"}  # with its intervals; in HTML it stands with the plots
 PICTURED = {"html"}  # plots
 PLANNED = {"json"}  # the next review

@@ -69,7 +69,7 @@ class Report:
 
     ``evaluation`` is the section of source 000 without its details: rates and judge means, ``overall_score``
     (judge-only; ``None`` unless it may be called so) and ``by_category``. ``by_profile`` is the profile's own section.
-    ``agreement`` has the form of the ``agreement`` command, with why values vary and without intervals. ``gate`` is
+    ``agreement`` has the form of the ``agreement`` command; the files of the report add its intervals. ``gate`` is
     ``None``: no gate was asked for. ``next_review`` is the next review worth while, ``None`` where nothing would be
     gained or where nobody planned. ``doubts`` are what makes the judge less to be trusted. ``worst`` are the answers
     with the lowest scores, ``disagreements`` the largest distances of judge and experts first. ``removed`` are answers

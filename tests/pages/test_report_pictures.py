@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import re
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 
 from evaluation.core.roles import Role
+from evaluation.models import Run
 from review.evidence.rating_input import Given
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import metrics_of, submit
 from review.reports.exporting import export
+from review.reports.figure import plain
 from review.web.pages.agreement import agreement_pictures
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db
 
 
-def file_of(*, rated: int) -> str:
-    """The HTML report of a run of which an expert rated so many answers."""
+def rated_run(*, rated: int) -> Run:
+    """A run of which an expert rated so many answers."""
     project = make_project()
     run = make_scored_run(make_answer_set(make_question_set(project)))
     reviewer = make_user(Role.REVIEWER, project)
@@ -28,7 +33,23 @@ def file_of(*, rated: int) -> str:
         assert held is not None
         given = {row.metric.name: Given(value=1 + number % 5) for row in metrics_of(queue)}
         submit(held, given, idempotency_key=f"key-{number}", by=reviewer)
-    return b"".join(export(run, "html", pictures=agreement_pictures).chunks).decode()
+    return run
+
+
+def file_of(*, rated: int) -> str:
+    """The HTML report of such a run."""
+    return b"".join(export(rated_run(rated=rated), "html", pictures=agreement_pictures).chunks).decode()
+
+
+def test_agreement_in_the_json_report_is_what_the_command_prints_with_its_intervals() -> None:
+    run = rated_run(rated=6)
+    told = json.loads(b"".join(export(run, "json").chunks))["agreement"]
+    printed = StringIO()
+    call_command("agreement", run.pk, "--format", "json", stdout=printed)
+    assert told == plain(json.loads(printed.getvalue()))
+    figures = [of for judge in told["judges"].values() for of in judge.values()]
+    assert figures
+    assert all(of["intervals"]["exact"] for of in figures)
 
 
 def test_a_rated_run_has_its_plots_with_their_tables() -> None:
@@ -36,6 +57,14 @@ def test_a_rated_run_has_its_plots_with_their_tables() -> None:
     assert 'class="grid-plot"' in text
     assert text.count("Confusion matrix: both said the same") >= 1
     assert text.count('class="twin"') >= 4  # the overall score, the metrics, and two plots at least
+
+
+def test_the_first_statistics_stand_with_their_intervals() -> None:
+    text = re.sub(r"\s+", " ", file_of(rated=6))
+    row = re.search(r"<tr><th scope=\"row\">exact agreement.*?</tr>", text)
+    assert row is not None
+    # e.g. 33% with 0%–83% below it: the bootstrap over the questions that were rated
+    assert re.search(r"\d+\s?%<br><small>\d+\s?%–\d+\s?%</small>", row[0]), row[0]
 
 
 def test_a_run_nobody_rated_has_none_and_still_its_metrics() -> None:

@@ -57,12 +57,17 @@ def _sheet(title: str, estimates: Mapping[str, ThreeWays]) -> Sheet:
         *("n", _("labels"), _("worth labels"), "lambda", _("method or what is missing")),
     )
     rows = [
-        _row(name, ESTIMATES[kind], figure)
+        _row(name, _estimate(kind, figure), figure)
         for name, three in estimates.items()
         for kind, figure in three.named()
         if kind != "corrected_over_questions" or not figure.withheld
     ]
     return Sheet(title, header, rows, numbers_from=2)
+
+
+def _estimate(kind: str, figure: Figure) -> str:
+    """What the figure may be called: with judged parts that nobody rated never corrected."""
+    return ESTIMATES[kind].replace("corrected", "partly corrected") if figure.partly_corrected else ESTIMATES[kind]
 
 
 def _row(name: str, estimate: str, figure: Figure) -> tuple[str, ...]:

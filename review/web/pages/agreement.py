@@ -18,7 +18,7 @@ from evaluation.models import Run
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.comparisons.trend import headline_statistic, trends_of
-from review.results.run_agreement import By, agreement_if_kept, agreement_of
+from review.results.run_agreement import By, kept_agreement
 from review.statistics.agreement.variance import Missing, Source
 from review.statistics.precision import Spend
 from review.web.pages.agreement_plots import FIRST, STATISTICS, JudgePlots, judge_plots, trend_lines
@@ -277,23 +277,11 @@ def _test(found: Figures | None) -> str:
     return gettext("not passed: shown for %(share)s of the experts") % shown
 
 
-class MetricPictures(NamedTuple):
-    """The plots of every judge of one metric."""
-
-    title: str
-    plots: tuple[JudgePlots, ...]
-
-
 def agreement_pictures(run: Run) -> SafeString:
-    """The section as HTML, empty where nobody has rated an answer of the run; with intervals where they have been
-    computed, since a file does not wait for them."""
-    kept = agreement_if_kept(run, by=By.CATEGORY)
-    found = agreement_of(run, by=By.CATEGORY).to_dict() if kept is None else kept
-    metrics = [
-        MetricPictures(title, tuple(one for who, of in judges if (one := judge_plots(who, of, unfolded=True)).any))
-        for title, _, judges in _by_metric(found)
-    ]
-    shown = tuple(one for one in metrics if one.plots)
-    if not shown:
+    """The section as HTML: the first statistics with their intervals, and the plots of every judge; empty where nobody
+    has rated an answer of the run."""
+    found = kept_agreement(run, by=By.CATEGORY)
+    metrics = tuple(_metric(*one) for one in _by_metric(found))
+    if not metrics:
         return SafeString("")
-    return render_to_string("review/report_pictures.html", {"metrics": shown, "lines": trend_lines(trends_of(run))})
+    return render_to_string("review/report_pictures.html", {"metrics": metrics, "lines": trend_lines(trends_of(run))})

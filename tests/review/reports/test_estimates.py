@@ -90,7 +90,7 @@ def test_the_overall_score_of_a_large_category_is_corrected() -> None:
 
 def test_the_table_shows_figures_and_what_is_missing(run: Run) -> None:
     text = printed(str(run.pk))
-    assert "overall\tcorrected\t0.900" in text
+    assert "overall\tpartly corrected\t0.900" in text
     assert "No expert has rated it yet." in text
 
 
