@@ -43,6 +43,7 @@ from evaluation.api.requests import PagesInOrder
 from evaluation.api.run_serializers import RunState, RunSummarySerializer
 from evaluation.core.roles import Action
 from evaluation.files.reading import read_answers, read_questions
+from evaluation.files.shaping import MAP_BYTES, Shape, read_map
 from evaluation.models import AnswerSet, Question, QuestionSet
 from evaluation.questions.importing import Preview, import_question_set, preview_file, set_name
 from evaluation.runs.answer_files import import_answers, score_by_rules
@@ -74,7 +75,27 @@ class QuestionSerializer(ModelSerializer[Question]):
         read_only_fields = fields
 
 
-class QuestionSetOptions(StrictSerializer):
+class ReadByMap(StrictSerializer):
+    """How a file is read."""
+
+    map = CharField(
+        default="",
+        max_length=MAP_BYTES,
+        trim_whitespace=False,
+        help_text="the text of a map file: where the fields of a question or answer stand in a record",
+    )
+
+
+def _shape(options: dict[str, Any]) -> Shape | None:
+    """The map that was given.
+
+    :raises InvalidFile: where the text is no map.
+    """
+    text: str = options["map"]
+    return read_map(text.encode()) if text.strip() else None
+
+
+class QuestionSetOptions(ReadByMap):
     """What is said beside a file of questions."""
 
     project = IntegerField(required=False, min_value=1, help_text="needed with several projects")
@@ -130,6 +151,8 @@ class PreviewSerializer(Serializer[Preview]):
     questions = IntegerField()
     categories = SerializerMethodField()
     metadata_keys = ListField(child=CharField())
+    shape = CharField(help_text="the known shape, or the map, by which the file was read; else empty")
+    columns = SerializerMethodField()
     remarks = ProblemSerializer(many=True)
     newest = IntegerField(source="newest.pk", allow_null=True)
     selects = IntegerField(source="selects.pk", allow_null=True)
@@ -141,6 +164,10 @@ class PreviewSerializer(Serializer[Preview]):
     def get_categories(self, preview: Preview) -> dict[str, int]:
         """The number of questions by category."""
         return dict(preview.categories)
+
+    def get_columns(self, preview: Preview) -> dict[str, str]:
+        """The fields that each column of the file became, ``metadata``, or a dash where it is always empty."""
+        return dict(preview.columns)
 
 
 @extend_schema_view(retrieve=extend_schema(description="The version, with the number of its questions."))
@@ -164,7 +191,8 @@ class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
         body, options = self.upload()
         project = project_for(person(request), options.get("project"))
         limit = settings.CONCORD_UPLOAD_BYTES
-        file = read_questions(body.content, body.file_name, group_by=options["group_by"], max_bytes=limit)
+        how: dict[str, Any] = {"group_by": options["group_by"], "shape": _shape(options), "max_bytes": limit}
+        file = read_questions(body.content, body.file_name, **how)
         if not (body.named or options["name"] or isinstance(file.set_metadata.get("name"), str)):
             raise ValidationError({"name": [_("Name the question set: the body has no file name.")]})
         name = set_name(options["name"], file, body.file_name)
@@ -208,7 +236,7 @@ class AnswerSetSerializer(ModelSerializer[AnswerSet]):
         read_only_fields = fields
 
 
-class AnswerOptions(StrictSerializer):
+class AnswerOptions(ReadByMap):
     """What is said beside a file of answers."""
 
     question_set = IntegerField(min_value=1, help_text="id of one version of a question set")
@@ -256,7 +284,7 @@ class AnswerSetViewSet(UploadEndpoint, RowsViewSet):
         imported = import_answers(
             asked,
             options["system"],
-            read_answers(body.content, body.file_name, max_bytes=settings.CONCORD_UPLOAD_BYTES),
+            read_answers(body.content, body.file_name, shape=_shape(options), max_bytes=settings.CONCORD_UPLOAD_BYTES),
             data=body.content,
             file_name=body.file_name,
             by=person(request),

@@ -12,8 +12,8 @@ from typing import Any
 
 from evaluation.core.errors import Problem
 from evaluation.core.samples import VALUE_BOUND, AnswerSpec, ContextSpec
-from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
-from evaluation.files.values import Field, Row, looking_like, rows_of
+from evaluation.files.tree import Columns, FileTree, Kind, Node, Problems, plain
+from evaluation.files.values import Field, Row, columns_of, looking_like, rows_of
 
 TEXT = ("question", "query", "user_input", "input")  # of a question
 QUESTION_ID = ("question_id", "query_id", "qid", "input_id", "test_case_id")
@@ -73,7 +73,8 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFile:
-    """The answers in the file's order. ``system``: the name the rows give their system, empty without one."""
+    """The answers in the file's order. ``system``: the name the rows give their system, empty without one. ``shape``:
+    the title of the known shape or map by which it was read. ``columns``: what became of each of the file's columns."""
 
     answers: tuple[AnswerRow, ...]
     system: str
@@ -82,6 +83,8 @@ class AnswerFile:
     remarks: tuple[Problem, ...]
     format: str
     encoding: str
+    shape: str = ""
+    columns: Columns = ()
 
 
 def answer_file(tree: FileTree, problems: Problems) -> AnswerFile:
@@ -99,7 +102,17 @@ def answer_file(tree: FileTree, problems: Problems) -> AnswerFile:
     problems.refuse_if_any()
     keys = tuple(sorted({key for answer in answers for key in answer.metadata}))
     _remark(answers, len(rows) - len(answers), keys, problems)
-    return AnswerFile(tuple(answers), system, facts, keys, tuple(problems.remarks), tree.format, tree.encoding)
+    return AnswerFile(
+        tuple(answers),
+        system,
+        facts,
+        keys,
+        tuple(problems.remarks),
+        tree.format,
+        tree.encoding,
+        tree.shape,
+        tree.columns or columns_of(rows, keys),
+    )
 
 
 def _not_yet(row: Row) -> bool:

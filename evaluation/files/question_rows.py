@@ -1,5 +1,5 @@
 """Question files: a tree to a question set. Every row is read, every problem listed, nothing given back unless there is
-none. The shapes a question set may have say where each row gets category and difficulty from.
+none.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Problem
 from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
 from evaluation.files.answer_rows import SYSTEM_FIELDS, TEXT
-from evaluation.files.tree import FileTree, Kind, Node, Problems, plain
-from evaluation.files.values import Field, Row, boolean_of, folded, looking_like, rows_of, splits_at_bars
+from evaluation.files.sections import Placed, place_rows
+from evaluation.files.tree import Columns, FileTree, Kind, Problems, plain
+from evaluation.files.values import Field, Row, boolean_of, columns_of, folded, looking_like, splits_at_bars
 
 ID = ("id", "query_id", "qid", "input_id")
 REFERENCE = (
@@ -148,64 +149,13 @@ def _turn(field: Field) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A row and what its section says: ``category`` is ``None`` in flat lists, where each row names its own."""
-
-    node: Node
-    category: str | None = None
-    difficulty: Node | None = None
-
-
-def place_rows(root: Node, problems: Problems) -> tuple[list[Placed], dict[str, Any]]:
-    """The rows in the order of the file, and what the file says about the set as a whole.
-
-    Shapes: ``categories: {name: {difficulty, questions: [...]}}`` (or the list alone), ``{name: [...]}``, a flat
-    list, and ``{questions: [...], ...}``, a flat list with facts about the set beside it.
-
-    :raises InvalidFile: where the file has none of them.
-    """
-    if root.kind is Kind.LIST:
-        return [Placed(row) for row in rows_of(root, problems)], {}
-    entries = root.entries
-    if "categories" in entries and entries["categories"].kind is Kind.MAP:
-        facts = {key: plain(node) for key, node in entries.items() if key != "categories"}
-        return _sections(entries["categories"].entries, facts, problems)
-    if "questions" in entries and entries["questions"].kind is Kind.LIST:
-        facts = {key: plain(node) for key, node in entries.items() if key != "questions"}
-        return [Placed(row) for row in rows_of(entries["questions"], problems)], facts
-    sections = {key: node for key, node in entries.items() if node.kind is Kind.LIST or "questions" in node.entries}
-    if not sections:
-        problems.stop("shape_questions", root.line, found=root.kind.value)
-    facts = {key: plain(node) for key, node in entries.items() if key not in sections}
-    return _sections(sections, facts, problems)
-
-
-def _sections(
-    sections: dict[str, Node], facts: dict[str, Any], problems: Problems
-) -> tuple[list[Placed], dict[str, Any]]:
-    placed: list[Placed] = []
-    about: dict[str, Any] = {}
-    for category, section in sections.items():
-        questions = section.entries.get("questions", section)
-        if questions.kind is not Kind.LIST:
-            if questions.kind is not Kind.NULL:
-                problems.add("not_list", questions.line, category, found=questions.kind.value)
-            continue
-        difficulty = section.entries.get("difficulty")
-        placed += [Placed(row, category.strip(), difficulty) for row in rows_of(questions, problems)]
-        others = {k: plain(n) for k, n in section.entries.items() if k not in {"questions", "difficulty"}}
-        if others:
-            about[category] = others
-    return placed, facts | ({"categories": about} if about else {})
-
-
-@dataclass(frozen=True, slots=True)
 class QuestionFile:
     """A question set as a file gives it, in the file's order.
 
     ``lines``, ``metadata``: by question id. ``set_metadata``: what the file says about the set (name, version, notes
     of categories). ``metadata_keys``: the fields of rows that no part of the product knows, for the preview.
-    ``remarks`` refuse nothing and belong into the preview too. ``encoding``: ``cp949`` wants a confirmation.
+    ``remarks`` refuse nothing and belong into the preview too. ``encoding``: ``cp949`` wants a confirmation. ``shape``:
+    the title of the known shape or map by which it was read. ``columns``: what became of each of the file's columns.
     """
 
     questions: tuple[QuestionSpec, ...]
@@ -216,6 +166,8 @@ class QuestionFile:
     remarks: tuple[Problem, ...]
     format: str
     encoding: str
+    shape: str = ""
+    columns: Columns = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +221,8 @@ def question_file(tree: FileTree, problems: Problems, *, group_by: str) -> Quest
         remarks=tuple(problems.remarks),
         format=tree.format,
         encoding=tree.encoding,
+        shape=tree.shape,
+        columns=tree.columns or columns_of((row for _, row in rows), keys),
     )
 
 

@@ -14,6 +14,7 @@ from evaluation.files.answer_rows import AnswerFile, answer_file
 from evaluation.files.label_studio import read_annotations
 from evaluation.files.question_rows import QuestionFile, question_file
 from evaluation.files.rating_rows import RatingFile, rating_file
+from evaluation.files.shaping import ANSWERS, QUESTIONS, Shape, shaped
 from evaluation.files.tables import read_csv, read_xlsx
 from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
 from evaluation.files.tree import MAX_BYTES, FileTree, Limits, Node, Problems
@@ -168,23 +169,27 @@ ANSWER_FORMATS = (FileFormat.JSONL, FileFormat.JSON, FileFormat.CSV)
 RATING_FORMATS = (FileFormat.JSONL, FileFormat.CSV)
 
 
-def read_questions(data: bytes, name: str, *, group_by: str = "", max_bytes: int = MAX_BYTES) -> QuestionFile:
+def read_questions(
+    data: bytes, name: str, *, group_by: str = "", shape: Shape | None = None, max_bytes: int = MAX_BYTES
+) -> QuestionFile:
     """Read a question set from YAML, JSON, JSON Lines, CSV or XLSX. ``group_by`` names the field whose equal values
-    mark questions that are not independent.
+    mark questions that are not independent; ``shape`` says where the fields stand, else a known one is recognised.
 
     :raises InvalidFile: with every problem found; nothing of the file is given back then.
     """
     problems = Problems(display_name(name))
-    return question_file(read_tree(data, problems, QUESTION_FORMATS, max_bytes), problems, group_by=group_by)
+    tree = read_tree(data, problems, QUESTION_FORMATS, max_bytes)
+    return question_file(shaped(tree, QUESTIONS, shape, problems), problems, group_by=group_by)
 
 
-def read_answers(data: bytes, name: str, *, max_bytes: int = MAX_BYTES) -> AnswerFile:
-    """Read the answers of one system from JSON Lines, JSON or CSV.
+def read_answers(data: bytes, name: str, *, shape: Shape | None = None, max_bytes: int = MAX_BYTES) -> AnswerFile:
+    """Read the answers of one system from JSON Lines, JSON or CSV; ``shape`` says where the fields stand, else a known
+    one is recognised.
 
     :raises InvalidFile: with every problem found.
     """
     problems = Problems(display_name(name))
-    return answer_file(read_tree(data, problems, ANSWER_FORMATS, max_bytes), problems)
+    return answer_file(shaped(read_tree(data, problems, ANSWER_FORMATS, max_bytes), ANSWERS, shape, problems), problems)
 
 
 def read_ratings(data: bytes, name: str, *, scales: Mapping[str, Scale]) -> RatingFile:

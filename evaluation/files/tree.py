@@ -58,6 +58,13 @@ workbook_entities
 formula cell
 error_cell cell value
 no_rows
+map_invalid detail
+map_finds_no_rows rows
+map_failed expression detail
+shape_lacks_questions shape
+shape_lacks_answers shape
+shape_is_corpus shape
+shape_is_qrels shape
 shape_questions found
 shape_rows found
 row_not_mapping found
@@ -119,6 +126,8 @@ empty_answers rows
 reference_not_found names
 passages_not_found names
 passages_alternative rows
+shape_known shape columns
+rows_left_out rows
 group_missing name rows
 judge_off_scale rows
 ratings_without_value rows
@@ -235,12 +244,18 @@ class Node(NamedTuple):
         return self.kind is Kind.NULL or (self.kind is Kind.CELL and not self.value.strip())
 
 
+Columns = tuple[tuple[str, str], ...]  # a column and the fields that it became, ``metadata`` or ``—`` (always empty)
+
+
 class FileTree(NamedTuple):
-    """The root of a file's tree, the file's format and the encoding it was read in."""
+    """The root of a file's tree, the file's format and the encoding it was read in; where its rows were made from
+    records of another shape, the shape's title and what became of each column."""
 
     root: Node
     format: str
     encoding: str
+    shape: str = ""
+    columns: Columns = ()
 
 
 def plain(node: Node) -> Any:

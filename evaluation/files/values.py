@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from evaluation.files.literals import LiteralSyntax, scan_literal
 from evaluation.files.text_trees import JSONSyntax, scan_json
-from evaluation.files.tree import SHORT_TEXT, Kind, Limits, Node, Problems, TreeBuilder, plain
+from evaluation.files.tree import SHORT_TEXT, Columns, Kind, Limits, Node, Problems, TreeBuilder, plain
 
 # What begins a list of texts, lists or maps as JSON, Python or numpy write it; ``[주의] 확인`` does not.
 _LIST = re.compile(r"""\[\s*(?:["'\[{(\]]|(?:null|None|nan)\b|(?:array|list|np\.\w+)\()""")
@@ -243,6 +243,7 @@ class Row:
         self.problems = problems
         self._entries: dict[str, tuple[str, Node]] = {}
         self._left: dict[str, Node] = {}
+        self.became: dict[str, str] = {}  # the row's own keys that were taken -> the field
         for key, value in node.entries.items():
             if folded(key) in self._entries:
                 self._left[key] = value
@@ -266,9 +267,11 @@ class Row:
         return [name for name in names if name in self._entries and not self._entries[name][1].absent]
 
     def peek(self, name: str) -> Node | None:
-        """The value under exactly this name, which stays unused."""
+        """The value under exactly this name, be it within ``metadata``, which stays unused."""
         entry = self._entries.get(folded(name))
-        return None if entry is None or entry[1].absent else entry[1]
+        inner = self._entries["metadata"][1].entries if entry is None and "metadata" in self._entries else {}
+        node = inner.get(name) if entry is None else entry[1]
+        return None if node is None or node.absent else node
 
     def peek_text(self, name: str) -> str | None:
         """A text under exactly this name, without surrounding white space, which stays unused."""
@@ -286,7 +289,8 @@ class Row:
             if plain(value) != plain(node):
                 self.problems.add("alias_twice", value.line, first, first=first, second=other)
         for name in names:
-            self._entries.pop(name, None)
+            if entry := self._entries.pop(name, None):
+                self.became[entry[0]] = names[0]
         return Field(present[0][1], names[0], self.problems) if present else None
 
     def set_aside(self, name: str) -> None:
@@ -352,6 +356,12 @@ class Row:
             return left | {extra[0]: plain(extra[1])}
         inner = {key: plain(node) for key, node in extra[1].entries.items()}
         return {(f"metadata.{key}" if key in left else key): value for key, value in inner.items()} | left
+
+
+def columns_of(rows: Iterable[Row], kept: Iterable[str]) -> Columns:
+    """The rows' own names of fields with what they became, and those that were kept as metadata."""
+    became = {key: field for row in rows for key, field in row.became.items()}
+    return (*became.items(), *((key, "metadata") for key in kept if key not in became))
 
 
 def looking_like(pattern: re.Pattern[str], keys: Iterable[str]) -> str:

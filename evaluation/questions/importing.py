@@ -27,6 +27,8 @@ from evaluation.core.errors import Problem, Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.files.question_rows import QuestionFile
 from evaluation.files.reading import display_name, read_questions
+from evaluation.files.shaping import read_map
+from evaluation.files.tree import Columns
 from evaluation.models import ImportBatch, Project, Question, QuestionSet, User
 
 _FIELDS = tuple(name for name in QuestionSpec.model_fields if name != "id")
@@ -232,6 +234,7 @@ class Preview:
     ``categories`` are (name, questions) in the file's order. ``selects`` is the version that has exactly this content
     already, with the metadata keys it would not take over; else ``newest`` is the version the next one follows and
     ``difference`` what changes, both ``None`` for a new set. ``encoding`` is ``cp949`` where the file is not UTF-8.
+    ``shape`` is the known shape or map by which it was read, ``columns`` what became of each column.
     """
 
     name: str
@@ -246,6 +249,8 @@ class Preview:
     difference: Difference | None
     format: str
     encoding: str
+    shape: str
+    columns: Columns
 
 
 def preview_file(project: Project, name: str, file: QuestionFile) -> Preview:
@@ -267,6 +272,8 @@ def preview_file(project: Project, name: str, file: QuestionFile) -> Preview:
         difference=changes,
         format=file.format,
         encoding=file.encoding,
+        shape=file.shape,
+        columns=file.columns,
     )
 
 
@@ -281,15 +288,14 @@ def store_upload(
 ) -> ImportBatch:
     """Read a file and keep it for its confirmation. ``name`` may be empty: then the file's own is taken.
 
-    ``kind`` is :data:`QUESTIONS`; ``options`` may hold ``group_by``.
+    ``kind`` is :data:`QUESTIONS`; ``options`` may hold ``group_by`` and ``map``, the text of a map file.
 
     :raises InvalidFile: with every problem of the file; nothing is stored then.
     :raises Refused: ``unknown_upload_kind``, ``bad_name``.
     """
     if kind != QUESTIONS:
         raise Refused("unknown_upload_kind", kind=kind)
-    limit = settings.CONCORD_UPLOAD_BYTES
-    file = read_questions(content, file_name, group_by=str(options.get("group_by", "")), max_bytes=limit)
+    file = _read(content, file_name, options, settings.CONCORD_UPLOAD_BYTES)
     expire_uploads()
     return ImportBatch.objects.create(
         uuid=uuid.uuid4(),
@@ -347,5 +353,11 @@ def _file(batch: ImportBatch) -> QuestionFile:
     if batch.state == State.EXPIRED:
         raise Refused("upload_expired", file=batch.file_name)
     content = bytes(batch.content)
-    group_by = str(batch.options.get("group_by", ""))
-    return read_questions(content, batch.file_name, group_by=group_by, max_bytes=len(content))
+    return _read(content, batch.file_name, batch.options, len(content))
+
+
+def _read(content: bytes, file_name: str, options: Mapping[str, Any], limit: int) -> QuestionFile:
+    text = str(options.get("map", ""))
+    shape = read_map(text.encode()) if text else None
+    group_by = str(options.get("group_by", ""))
+    return read_questions(content, file_name, group_by=group_by, shape=shape, max_bytes=limit)

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.accounts.logging_in import minutes_to_wait
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.criteria.services import name_is_free
+from evaluation.files.shaping import MAP_BYTES
 from evaluation.judging.criteria.spec import CriterionSpec, read_criterion
 from evaluation.judging.rubric import Offline, Slot
 from evaluation.models import CriterionVersion, Project
@@ -67,6 +68,13 @@ class UploadForm(forms.Form):
         help_text=_("Questions that are not independent, such as all about one document, share a value of it."),
     )
 
+    map = forms.FileField(
+        label=_("Map file"),
+        required=False,
+        help_text=_("Says where the fields stand, for records of a shape that is not recognised."),
+        widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json"}),
+    )
+
     def __init__(self, *args: Any, projects: Sequence[Project], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._projects = {str(one.pk): one for one in projects}
@@ -84,6 +92,19 @@ class UploadForm(forms.Form):
             limit = filesizeformat(settings.CONCORD_UPLOAD_BYTES)
             raise forms.ValidationError(gettext("The file is larger than %(limit)s.") % {"limit": limit})
         return file
+
+    def clean_map(self) -> str:
+        """The text of the map file, empty without one. What it says is checked where it is read."""
+        file: UploadedFile[Any] | None = self.cleaned_data["map"]
+        if file is None:
+            return ""
+        if (file.size or 0) > MAP_BYTES:
+            limit = filesizeformat(MAP_BYTES)
+            raise forms.ValidationError(gettext("The file is larger than %(limit)s.") % {"limit": limit})
+        try:
+            return str(file.read().decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise forms.ValidationError(gettext("The map file is not in UTF-8. Save it again as UTF-8.")) from error
 
     @property
     def chosen_project(self) -> Project:

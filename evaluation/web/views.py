@@ -130,7 +130,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _upload_page(request, UploadPage(form), status=400)
     file = form.cleaned_data["file"]
-    options = {"group_by": form.cleaned_data["group_by"]}
+    options = {name: form.cleaned_data[name] for name in ("group_by", "map")}
     try:
         batch = store_upload(
             form.chosen_project, QUESTIONS, form.cleaned_data["name"], file.name, file.read(), options, person(request)

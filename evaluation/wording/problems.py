@@ -78,6 +78,21 @@ SENTENCES = {
     "error_cell": _("Cell %(cell)s shows the error %(value)s. Correct or empty it."),
     # Rows and fields
     "no_rows": _("There is not one row in the file."),
+    "map_invalid": _("The map file does not have the required form: %(detail)s."),
+    "map_finds_no_rows": _("There are no records at “%(rows)s”, where they are looked for."),
+    "map_failed": _("The expression “%(expression)s” does not fit this record: %(detail)s."),
+    "shape_lacks_questions": _(
+        "This is a file of %(shape)s, which holds answers and no questions. Import it as answers."
+    ),
+    "shape_lacks_answers": _(
+        "This is a file of %(shape)s, which holds what is expected and no answers of a system. Import it as questions; "
+        "where it does hold answers, say by a map file (--map) in which field."
+    ),
+    "shape_is_corpus": _("This is a %(shape)s: passages, no questions. Import the file of queries."),
+    "shape_is_qrels": _(
+        "These are %(shape)s, no questions. Import the queries; passages that should be found are their field "
+        "ground_truth_chunk_ids."
+    ),
     "shape_questions": _(
         "No questions were found in this %(found)s. Expected: categories with questions, or a list of questions."
     ),
@@ -182,6 +197,8 @@ SENTENCES = {
     "passages_alternative": _(
         "%(rows)s row(s) name passages of which one is enough; here each counts as one that should be found."
     ),
+    "shape_known": _("Read as %(shape)s: %(columns)s."),
+    "rows_left_out": _("%(rows)s record(s) do not have what the map asks for and are left out."),
     "group_missing": _("%(rows)s row(s) lack the field “%(name)s” and count as independent questions."),
     "judge_off_scale": _("%(rows)s value(s) of judges are off the scale: kept as failures and counted."),
     "ratings_without_value": _("%(rows)s rating(s) have no value but a reason: kept as failed or not judged."),

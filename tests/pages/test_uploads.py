@@ -100,3 +100,28 @@ def test_nobody_previews_the_upload_of_another_project(client: Client, project: 
     other = Client()
     other.force_login(make_user(Role.EVALUATOR, make_project()))
     assert other.get(response.headers["Location"]).status_code == 404
+
+
+def test_the_preview_names_the_shape_and_what_became_of_every_column(client: Client, project: Project) -> None:
+    response = upload(client, project, [{"user_input": "Why?", "reference": "so", "rubrics": {"1": "bad"}}])
+    page = client.get(response.headers["Location"]).content.decode()
+    assert "Read as Ragas." in page
+    assert "<td><code>rubrics</code></td><td>metadata</td>" in page
+
+
+def test_the_preview_asks_where_nothing_became_a_reference(client: Client, project: Project) -> None:
+    response = upload(client, project, [{"question": "Why?", "gold_text": "so"}])
+    page = client.get(response.headers["Location"]).content.decode()
+    assert "Nothing became an expected answer. Is it in gold_text?" in page
+
+
+def test_a_map_file_goes_with_the_upload(client: Client, project: Project) -> None:
+    told = SimpleUploadedFile("map.yaml", b"questions: {question: ask, expected_answer: gold_text}")
+    response = upload(client, project, [{"ask": "Why?", "gold_text": "so"}], map=told)
+    assert "Why?" in client.get(response.headers["Location"]).content.decode()
+    confirm(client, response)
+    assert QuestionSet.objects.get().questions.get().spec["references"] == ["so"]
+    for text, sentence in ((b"\xff", "not in UTF-8"), (b"a" * 100_001, "larger than"), (b"rows: x", "required form")):
+        refused = upload(client, project, [{"ask": "Why?"}], map=SimpleUploadedFile("map.yaml", text))
+        assert refused.status_code == 400
+        assert sentence in refused.content.decode()

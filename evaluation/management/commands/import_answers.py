@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from evaluation.files.reading import read_answers
-from evaluation.management.commands.import_questions import read_bytes
+from evaluation.management.commands.import_questions import add_map, map_in, read_bytes
 from evaluation.management.working import add_format, as_json, refusals, remarks, work_off
 from evaluation.runs.answer_files import import_answers
 from evaluation.runs.making import project_named, question_set_named
@@ -27,6 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--k", type=_k, default=5, help="how many retrieved passages count (1-50)")
         parser.add_argument("--name", default="", help="name of the run")
         parser.add_argument("--project", default="", help="needed where there are several projects")
+        add_map(parser)
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -38,7 +39,7 @@ class Command(BaseCommand):
             imported = import_answers(
                 asked,
                 options["system"],
-                read_answers(data, path.name, max_bytes=settings.CONCORD_UPLOAD_BYTES),
+                read_answers(data, path.name, shape=map_in(options), max_bytes=settings.CONCORD_UPLOAD_BYTES),
                 data=data,
                 file_name=path.name,
                 by=None,

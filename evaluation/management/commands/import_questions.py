@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evaluation.core.errors import Problem
 from evaluation.files.reading import read_questions
+from evaluation.files.shaping import Shape, read_map
 from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
 from evaluation.questions.importing import Preview, import_question_set, preview_file, set_name
 from evaluation.runs.making import project_named
@@ -26,6 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only say what would be imported")
         parser.add_argument("--project", default="", help="needed where there are several projects")
         parser.add_argument("--group-by", default="", metavar="FIELD", help="equal values mark dependent questions")
+        add_map(parser)
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -35,7 +37,8 @@ class Command(BaseCommand):
         with refusals(self):
             project = project_named(options["project"])
             limit = settings.CONCORD_UPLOAD_BYTES
-            file = read_questions(data, path.name, group_by=options["group_by"], max_bytes=limit)
+            shape = map_in(options)
+            file = read_questions(data, path.name, group_by=options["group_by"], shape=shape, max_bytes=limit)
             name = set_name(options["name"], file, path.name)
             if options["dry_run"]:
                 self._preview(preview_file(project, name, file), options["format"])
@@ -56,11 +59,13 @@ class Command(BaseCommand):
         changes = shown.difference
         if form == "json":
             facts = {"name": shown.name, "questions": shown.questions, "categories": dict(shown.categories)}
+            facts |= {"shape": shown.shape, "columns": dict(shown.columns)}
             versions = {"newest": str(shown.newest or ""), "selects": str(shown.selects or "")}
             as_json(self, facts | versions | {"difference": asdict(changes) if changes else None})
             return
         self.stdout.write(f"{shown.name}: {shown.questions}")
         table(self, ["category", "questions"], shown.categories)
+        table(self, ["column", "became"], shown.columns)
         if shown.selects:
             same = {"set": str(shown.selects), "newest": str(shown.newest)}
             self.stdout.write(problem_line(Problem("set_unchanged", params=same)))
@@ -68,6 +73,21 @@ class Command(BaseCommand):
             lines = [("+", id_, "") for id_ in changes.added] + [("-", id_, "") for id_ in changes.removed]
             lines += [("~", change.id, ", ".join(f.field for f in change.fields)) for change in changes.changed]
             table(self, ["", "question", "fields"], lines)
+
+
+def add_map(parser: CommandParser) -> None:
+    """``--map``: the file that says where the fields stand."""
+    parser.add_argument("--map", type=Path, metavar="FILE", help="where the fields stand, as JMESPath (docs/files.md)")
+
+
+def map_in(options: dict[str, Any]) -> Shape | None:
+    """The map that ``--map`` names.
+
+    :raises CommandError: wrong usage where it is no file that can be read.
+    :raises InvalidFile: where it is no map.
+    """
+    path: Path | None = options["map"]
+    return read_map(read_bytes(path), path.name) if path else None
 
 
 def read_bytes(path: Path) -> bytes:

@@ -94,3 +94,13 @@ def test_rubrics_and_profiles_are_shown_with_their_content() -> None:
     assert [row["id"] for row in found] == [rubric.pk]
     parts = someone.get(f"profiles/{profile.pk}/").json()["spec"]["parts"]
     assert {part["metric"]: part["weight"] for part in parts}["correctness"] == 0.25
+
+
+def test_a_map_says_where_the_answers_stand() -> None:
+    asked = make_question_set(specs=1)
+    content = as_json([{"nr": "q1", "said": "so"}])
+    told = "answers: {question_id: nr, answer: said}"
+    fields = {"question_set": asked.pk, "system": "s", "map": told}
+    response = evaluator(asked.project).upload("answer-sets/", content, "a.json", **fields)
+    assert response.status_code == 201
+    assert "Read as map: nr → question_id; said → answer." in response.content.decode()

@@ -244,3 +244,14 @@ def test_the_schema_says_that_a_form_brings_the_file_itself(client: Client) -> N
     forms = {name for name, one in told.items() if "file" in one.get("properties", {}) and name.endswith("Form")}
     assert forms == {"AnswerForm", "QuestionSetForm", "RatingFileForm"}
     assert {told[name]["properties"]["file"]["format"] for name in forms} == {"binary"}
+
+
+def test_a_map_goes_with_the_file_and_a_dry_run_names_the_columns(caller: Caller) -> None:
+    told = "questions: {question: ask, expected_answer: gold}"
+    content = json.dumps([{"ask": "Why?", "gold": "so"}]).encode()
+    dry = caller.upload("question-sets/", content, "a.json", map=told, dry_run="true").json()
+    assert (dry["shape"], dry["columns"]) == ("map", {"ask": "question", "gold": "expected_answer"})
+    assert caller.upload("question-sets/", content, "a.json", map=told).status_code == 201
+    assert Question.objects.get().spec["references"] == ["so"]
+    refused = caller.upload("question-sets/", content, "a.json", map="rows: x")
+    assert (refused.status_code, "map_invalid" in refused.content.decode()) == (400, True)

@@ -54,7 +54,10 @@ def test_a_dry_run_shows_the_difference_and_imports_nothing(file: Path) -> None:
     call(file)
     file.write_bytes(as_json([question(2, difficulty="hard"), question(3)]))
     out, _ = call(file, "--dry-run")
-    assert out.splitlines() == ["capitals: 2", "capitals\t2", "+\tq3\t", "-\tq1\t", "~\tq2\tdifficulty"]
+    lines = out.splitlines()
+    assert [lines[0], lines[1]] == ["capitals: 2", "capitals\t2"]
+    assert lines[-3:] == ["+\tq3\t", "-\tq1\t", "~\tq2\tdifficulty"]
+    assert "question\tquestion" in lines
     assert QuestionSet.objects.count() == 1
     facts = json.loads(call(file, "--dry-run", "--format", "json")[0])
     assert (facts["newest"], facts["difference"]["added"]) == ("capitals v1", ["q3"])
@@ -104,3 +107,20 @@ def test_a_file_that_is_not_there_is_wrong_usage(file: Path) -> None:
     with pytest.raises(CommandError) as refused:
         call(file.with_name("absent.yaml"))
     assert refused.value.returncode == 2
+
+
+def test_a_map_file_says_where_the_fields_stand(tmp_path: Path) -> None:
+    make_project()
+    records, told = tmp_path / "records.json", tmp_path / "map.yaml"
+    records.write_text('{"items": [{"ask": {"text": "q"}, "gold": "a"}]}', encoding="utf-8")
+    told.write_text("rows: items\nquestions: {question: ask.text, expected_answer: gold}\n", encoding="utf-8")
+    out, remarks = call(records, "--map", str(told), "--dry-run")
+    assert out.splitlines()[2:] == ["ask.text\tquestion", "gold\texpected_answer"]
+    assert "Read as map.yaml: ask.text → question; gold → expected_answer." in remarks
+    call(records, "--map", str(told))
+    assert QuestionSet.objects.get().questions.get().spec["references"] == ["a"]
+    told.write_text("questions: {question: 'ask['}", encoding="utf-8")
+    problems = io.StringIO()
+    with pytest.raises(CommandError):
+        call_command("import_questions", str(records), "--map", str(told), stderr=problems)
+    assert "map.yaml questions.question.0 The map file does not have" in problems.getvalue()
