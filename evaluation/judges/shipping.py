@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import models, transaction
+from django.db.models import Exists, OuterRef
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
@@ -19,9 +20,19 @@ from evaluation.judging.catalogue import judge_metrics
 from evaluation.judging.formulas import JuryRule
 from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.metrics.catalogue import RULE_METRICS
-from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion, User
+from evaluation.models import (
+    Endpoint,
+    JudgeVersion,
+    MetricDefinition,
+    ProfileVersion,
+    Project,
+    RubricVersion,
+    Run,
+    Score,
+    User,
+)
 from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS
-from evaluation.profiles.spec import ProfileSpec, shipped_profiles
+from evaluation.profiles.spec import ProfileSpec, metrics_by_report_name, shipped_profiles
 
 BASELINE = "baseline"
 Row = TypeVar("Row", bound=models.Model)
@@ -185,6 +196,32 @@ def define(spec: MetricSpec) -> MetricDefinition:
             },
         )
     return made
+
+
+def shown_names(runs: Sequence[Run]) -> dict[str, str]:
+    """The metrics by the names under which reports of the runs show them (``avg_correctness``: ``correctness``); a name
+    that is a scored metric's own means that metric and is not among them. Two queries."""
+    shown: dict[str, str] = {}
+    for content in ProfileVersion.objects.filter(runs__in=runs).values_list("spec", flat=True):
+        shown |= metrics_by_report_name(content)
+    scored = Exists(Score.objects.filter(run__in=runs, metric=OuterRef("pk")))
+    own = MetricDefinition.objects.filter(scored, name__in=shown).values_list("name", flat=True) if shown else ()
+    return {name: metric for name, metric in shown.items() if name not in set(own)}
+
+
+def own_names(runs: Sequence[Run], names: Iterable[str]) -> list[str]:
+    """The metrics' own names for names that may be those of reports; unknown ones are given back as they are."""
+    shown = shown_names(runs)
+    return [shown.get(name, name) for name in names]
+
+
+def metrics_called(name: str) -> set[str]:
+    """The own names of the metrics that go by a name without a run to tell: itself where a metric has it, else every
+    metric that some profile's reports show under it."""
+    if name in declared() or MetricDefinition.objects.filter(name=name).exists():
+        return {name}
+    named = [metrics_by_report_name(content) for content in ProfileVersion.objects.values_list("spec", flat=True)]
+    return {shown[name] for shown in named if name in shown}
 
 
 def definitions(names: Iterable[str]) -> dict[str, MetricDefinition]:

@@ -7,7 +7,7 @@ unknown field, a repeated key, an alias or weights that do not sum to 1 refuse i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from functools import lru_cache
@@ -327,3 +327,10 @@ def rule_settings(profile: ProfileSpec, *, k: int | None = None) -> RuleSettings
 def shipped_profiles() -> tuple[ProfileSpec, ...]:
     """The profiles that come with the product, by name."""
     return tuple(load_profile(path.read_text(encoding="utf-8")) for path in sorted(_SHIPPED.glob("*.yaml")))
+
+
+def metrics_by_report_name(content: Mapping[str, Any]) -> dict[str, str]:
+    """The metrics of a profile's stored content by the names under which its reports show them, where that is another
+    name than their own."""
+    named = content.get("report_names", {}).items()
+    return {shown: metric for metric, shown in named if metric not in {shown, OVERALL}}

@@ -34,7 +34,7 @@ from evaluation.models import (
     SystemVersion,
     User,
 )
-from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec
+from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, metrics_by_report_name
 from evaluation.work.lifecycle import RunConfig, cancel, make_run, pause, resume, start
 from evaluation.work.plugins import require
 
@@ -88,10 +88,13 @@ def prepare_run(
     :raises UnknownName: for a name in ``also`` that nothing computes.
     """
     spec = ProfileSpec.model_validate(profile.spec)
+    rules, judged = {m.spec.name for m in RULE_METRICS}, {s.name for s in judge_metrics()}
+    computed = [*rules, *judged, *EMBEDDING_NAMES]
+    shown = metrics_by_report_name(profile.spec)
+    also = [name if name in computed else shown.get(name, name) for name in also]
     names = dict.fromkeys([*spec.metrics, *also])
     criteria = _criteria(profile.project_id, spec, names)
-    rules, judged = {m.spec.name for m in RULE_METRICS}, {s.name for s in judge_metrics()}
-    _check_known(also, [*rules, *judged, *EMBEDDING_NAMES], profile.project_id)
+    _check_known(also, computed, profile.project_id)
     generated = answer_set.evaluation_type == FULL_RAG
     judge = judge if generated else None
     families = sorted({judge_metric(name).rubric_family for name in names if name in judged}) if judge else []

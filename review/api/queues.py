@@ -25,6 +25,7 @@ from evaluation.api.endpoints import StrictSerializer, ViewSet, part, person, ve
 from evaluation.api.requests import Pages, PagesInOrder
 from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Action
+from evaluation.judges.shipping import own_names
 from evaluation.models import RoleGrant, Run, User
 from evaluation.runs.exports import download, take_export, take_figures
 from review.api.card_serializers import CardShown
@@ -83,7 +84,7 @@ class DrawViewSet(ViewSet):
         """Draw a sample without a queue."""
         body = self.body()
         run = access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, body["run"])
-        metric = metrics_of([run], [body["metric"]])[0] if body["metric"] else None
+        metric = metrics_of([run], own_names([run], [body["metric"]]))[0] if body["metric"] else None
         params = design_from(body)
         return make_draw(
             run, body["strategy"], body["size"], body["seed"], person(request), metric=metric, params=params
@@ -181,6 +182,7 @@ class QueueViewSet(ViewSet):
         """Make a queue on a draw from each run."""
         body = self.body()
         runs = [access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk) for pk in body["runs"]]
+        body["metrics"] = own_names(runs, body["metrics"])
         project, spec = runs[0].project_id, QueueSpec(**{one.name: body[one.name] for one in ASKED})
         return make_queue(
             runs,

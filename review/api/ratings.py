@@ -32,6 +32,7 @@ from evaluation.api.endpoints import (
 from evaluation.api.errors import ProblemSerializer
 from evaluation.api.requests import Pages
 from evaluation.core.roles import Action
+from evaluation.judges.shipping import metrics_called
 from evaluation.models import Answer, Run
 from review.api.card_serializers import CardShown, FinalisedShown, JudgeSaidShown, SubmittedShown
 from review.api.requests import (
@@ -185,9 +186,15 @@ class RatingFilter(FilterSet):  # type: ignore[misc]  # the package has no types
     answer = _id_filter("answer_id")
     queue = _id_filter("assignment__item__queue_id")
     run = _id_filter("assignment__item__run_id")
-    metric = CharFilter(field_name="metric__name")
+    metric = CharFilter(
+        method="of_metric", help_text="its own name, or the one that reports show where it is no metric's"
+    )
     reviewer = CharFilter(field_name="reviewer__username")
     phase = ChoiceFilter(field_name="phase", choices=[("initial", "initial"), ("final", "final")])
+
+    def of_metric(self, rows: QuerySet[Rating], _: str, name: str) -> QuerySet[Rating]:
+        """Those of the metrics that go by the name."""
+        return rows.filter(metric__name__in=metrics_called(name))
 
 
 class RatingViewSet(UploadEndpoint, ViewSet):

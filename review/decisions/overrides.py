@@ -15,7 +15,7 @@ from evaluation.accounts.access import may
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.judges.shipping import definitions
+from evaluation.judges.shipping import definitions, own_names
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from review.evidence.effective import standing
 from review.evidence.rating_input import check_value
@@ -69,7 +69,8 @@ def metric_of(answer: Answer, name: str) -> MetricDefinition:
     :raises UnknownName: for a name that nothing defines.
     """
     said = Q(Exists(Score.objects.filter(answer=answer, metric=OuterRef("pk"))))
-    return _newest(said | Q(Exists(Rating.objects.filter(answer=answer, metric=OuterRef("pk")))), name)
+    known = said | Q(Exists(Rating.objects.filter(answer=answer, metric=OuterRef("pk"))))
+    return _newest(known, list(Run.objects.filter(answer_set=answer.answer_set_id)), name)
 
 
 def may_override(user: User, answer: Answer) -> bool:
@@ -220,10 +221,11 @@ def metric_of_run(run: Run, name: str) -> MetricDefinition:
 
     :raises UnknownName: for a name that nothing defines.
     """
-    return _newest(Q(Exists(Score.objects.filter(run=run, metric=OuterRef("pk")))), name)
+    return _newest(Q(Exists(Score.objects.filter(run=run, metric=OuterRef("pk")))), [run], name)
 
 
-def _newest(known: Q, name: str) -> MetricDefinition:
+def _newest(known: Q, runs: Sequence[Run], name: str) -> MetricDefinition:
+    (name,) = own_names(runs, [name])
     return MetricDefinition.objects.filter(known, name=name).order_by("-version").first() or definitions([name])[name]
 
 

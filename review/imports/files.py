@@ -21,7 +21,7 @@ from evaluation.core.samples import Status
 from evaluation.criteria.services import active
 from evaluation.files.rating_rows import Rater, read_definitions
 from evaluation.files.reading import display_name, read_label_studio, read_ratings
-from evaluation.judges.shipping import declared, define
+from evaluation.judges.shipping import declared, define, shown_names
 from evaluation.models import Criterion, Finding, MetricDefinition, Run, Score, User
 from evaluation.work.database import look_again
 from review.imports.ratings import Placed, Sampled, placed_rows, store_ratings
@@ -31,7 +31,7 @@ from review.models import Rating
 def known_metrics(run: Run, scales: Mapping[str, Scale]) -> tuple[dict[str, MetricDefinition], tuple[str, ...]]:
     """Every metric a row may name, and which of them were defined just now. An imported metric with another scale
     than before becomes the next version of its name; without a definition the version that the run's answers have
-    values of is meant, else the newest.
+    values of is meant, else the newest. The names under which the run's reports show metrics mean these.
 
     :raises Refused: ``metric_known`` for a scale that contradicts a shipped metric or a criterion,
         ``criterion_name_taken`` for the name of one that is not in force here.
@@ -53,6 +53,7 @@ def known_metrics(run: Run, scales: Mapping[str, Scale]) -> tuple[dict[str, Metr
     for name in scales.keys() - shipped.keys() - criteria.keys():
         found[name], made = _imported(name, scales[name])
         new += [name] if made else []
+    found |= {name: found[own] for name, own in shown_names([run]).items() if own in found and name not in scales}
     return found, tuple(sorted(new))
 
 

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from evaluation.core.registry import JUDGED
+from evaluation.judges.shipping import own_names
 from evaluation.models import MetricDefinition, Run
 from evaluation.wording import numbers
 from review.management.options import (
@@ -56,7 +57,7 @@ class Command(BaseCommand):
         """Say what it asks of people and what it is expected to bring, and make it."""
         runs = [run_named(one) for one in options["run"]]
         with refusals():
-            metrics = metrics_of(runs, options["metrics"] or [m.name for m in _judged(runs[0])])
+            metrics = metrics_of(runs, own_names(runs, options["metrics"]) or [m.name for m in _judged(runs[0])])
             people = reviewers_of(runs[0], options["reviewers"])
             planned = designs(runs, metrics, options["size"], options["guess"])
             if options["width"] or options["difference"]:

@@ -1,0 +1,67 @@
+"""A name that one command prints is accepted wherever a metric is asked for."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from evaluation.core.roles import Role
+from evaluation.judges.shipping import own_names
+from evaluation.models import Run
+from review.decisions.overrides import metric_of, metric_of_run
+from review.imports.files import import_ratings
+from review.models import Rating, ReviewQueue
+from tests.factories import make_profile, make_project, make_scored_run, make_user
+from tests.review.api.clients import Caller
+
+pytestmark = pytest.mark.django_db
+SPEC = {
+    "name": "named",
+    "title": {"en": "Named", "ko": "이름"},
+    "reported": ["correctness", "nugget_coverage"],
+    "report_names": {"correctness": "avg_correctness", "nugget_coverage": "completeness"},
+}
+
+
+@pytest.fixture
+def run() -> Run:
+    return make_scored_run(metrics=["correctness"], profile=make_profile(make_project(), SPEC))
+
+
+def test_a_name_of_reports_means_the_metric_unless_it_is_a_scored_one_of_its_own(run: Run) -> None:
+    names = ["avg_correctness", "correctness", "completeness", "nobody"]
+    assert own_names([run], names) == ["correctness", "correctness", "nugget_coverage", "nobody"]
+    other = make_scored_run(run.answer_set, metrics=["correctness", "completeness"], profile=run.profile_version)
+    assert own_names([other], names) == ["correctness", "correctness", "completeness", "nobody"]
+
+
+def test_queues_are_made_on_it_by_command_and_rest(run: Run) -> None:
+    make_user(Role.REVIEWER, run.project)
+    call_command("make_queue", str(run.pk), "--metrics", "avg_correctness", stdout=StringIO())
+    body = {"runs": [run.pk], "metrics": ["avg_correctness"], "size": 2, "strategy": "uniform", "reviewers": []}
+    body["reviewers"] = [make_user(Role.REVIEWER, run.project).username]
+    answered = Caller(make_user(Role.LEAD, run.project)).post("review-queues/", body)
+    assert answered.status_code == 201, answered.content
+    for queue in ReviewQueue.objects.all():
+        assert [one.metric.name for one in queue.metrics.all()] == ["correctness"]
+
+
+def test_values_are_overridden_and_imported_by_it_and_ratings_found(run: Run) -> None:
+    answer = run.answer_set.answers.order_by("pk").first()
+    assert answer is not None
+    assert metric_of(answer, "avg_correctness") == metric_of_run(run, "correctness")
+    row = {"question_id": answer.question.external_id, "metric": "avg_correctness", "value": 2, "rater": "human"}
+    import_ratings(run, (json.dumps(row | {"author": "e1"}) + "\n").encode(), "ratings.jsonl")
+    assert Rating.objects.get().metric.name == "correctness"
+    lead = Caller(make_user(Role.LEAD, run.project))
+    for name, count in (("avg_correctness", 1), ("correctness", 1), ("faithfulness", 0)):
+        assert len(lead.get(f"ratings/?metric={name}").json()["results"]) == count
+
+
+def test_what_results_prints_a_queue_can_be_made_on(run: Run) -> None:
+    out = StringIO()
+    call_command("results", str(run.pk), stdout=out)
+    assert "avg_correctness\t" in out.getvalue()
