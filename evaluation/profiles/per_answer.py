@@ -116,6 +116,18 @@ def overall_of_answer(
     )
 
 
+def reweighted(profile: ProfileSpec, answers: Sequence[AnswerOverall]) -> int:
+    """How many answers are scored by parts that weigh more there than in the profile, because another did not apply;
+    where one metric is the whole score nothing was scaled."""
+    weights = {name: part.weight for part in profile.parts for name in (part.metric, part.otherwise)}
+    whole = {profile.whole_score.metric} if profile.whole_score else set()
+    return sum(
+        answer.weights_used.keys() != whole
+        and any(rounded(weight - weights.get(name, weight)) > 0 for name, weight in answer.weights_used.items())
+        for answer in answers
+    )
+
+
 def overall_from_answers(
     profile: ProfileSpec, answers: Sequence[AnswerOverall], computed: Sequence[str], *, all_parts: bool = False
 ) -> Overall:

@@ -9,6 +9,7 @@ from typing import Any
 
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label, MissingPart
+from evaluation.profiles.per_answer import reweighted
 from review.evidence.effective import Said, Source
 from review.evidence.experts import agreement_ratings, effective_ratings
 from review.reports.figure import Figure, Withheld, plain, withheld
@@ -22,11 +23,15 @@ from review.statistics.correction.outcome import Target
 class ThreeScores:
     """The overall score three ways; ``sections.OVERALL`` says what each field means. A ``rules_only`` or ``partial``
     figure is shown with its weight ("rules only, weight 0.40") and stands in ``part_only``, the three being withheld
-    with that label. ``missing`` names the parts left out. ``mean_shift`` is ``None`` without ratings of both kinds."""
+    with that label. ``missing`` names the parts left out, ``weights`` are those in use (empty where every answer has
+    its own), ``reweighted`` counts answers to which a part did not apply, so that the others weigh more there.
+    ``mean_shift`` is ``None`` without ratings of both kinds."""
 
     label: Label
     weight: float
     missing: tuple[MissingPart, ...]
+    weights: Mapping[str, float]
+    reweighted: int
     judge_only: Figure
     reviewed: Figure
     corrected: Figure
@@ -53,6 +58,8 @@ def three_scores(basis: Gathered) -> ThreeScores:
         label=machine.outcome.label,
         weight=machine.outcome.weight,
         missing=machine.outcome.missing,
+        weights=machine.outcome.weights_used,
+        reweighted=0 if partial else reweighted(basis.profile, machine.answers),
         judge_only=judge_only,
         reviewed=_named(run, basis.reviewed, n) if human else withheld(Withheld.NOT_REVIEWED, n),
         corrected=_corrected(basis, Target.THIS_RUN),

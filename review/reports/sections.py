@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.profiles.arithmetic import Gap
 from evaluation.runs.progress import Spending
 from review.charts.forest import Shape
 from review.evidence.effective import Effective
@@ -42,6 +43,23 @@ def _cost_in_words(report: Report) -> str:
     cost = report.provenance.cost
     spent = f"{cost.known:.4f} USD"
     return gettext("at least %(cost)s") % {"cost": spent} if cost.at_least else spent
+
+
+def weights_in_words(report: Report) -> str:
+    """That the weights in use are not the profile's, because parts do not apply; empty where they are."""
+    language, overall = get_language() or "en", report.overall
+    titles = {line.name: line.title.in_language(language) for line in report.metrics}
+    found = []
+    if gone := [one for one in overall.missing if one.gap is Gap.NOT_APPLICABLE]:
+        parts = ", ".join(f"{titles.get(one.metric, one.metric)} ({100 * one.weight:.0f}%)" for one in gone)
+        found.append(
+            gettext("applies to no answer here: %(parts)s; the other weights were scaled up to take its place")
+            % {"parts": parts}
+        )
+    if overall.reweighted:
+        text = gettext("in %(count)d of %(answers)d answers a part does not apply and the others weigh more")
+        found.append(text % {"count": overall.reweighted, "answers": overall.answers})
+    return "; ".join(found)
 
 
 def spending_json(cost: Spending) -> dict[str, Any]:
@@ -106,6 +124,13 @@ OVERALL: Section[Report, Report] = Section(
             "parts of the profile that are not in the score",
             JSON,
         ),
+        Entry("weights", lambda r: r.overall.weights or None, "weights of the parts in use", JSON, if_any=True),
+        Entry(
+            "reweighted_answers",
+            lambda r: r.overall.reweighted,
+            "answers to which a part did not apply, so that the others weigh more",
+            JSON,
+        ),
         Entry(
             "judge_only",
             lambda r: r.overall.judge_only,
@@ -145,6 +170,9 @@ OVERALL: Section[Report, Report] = Section(
             page_title=_("Parts only"),
             mark=Shape.PLAIN,
             if_any=True,
+        ),
+        Entry(
+            "scaled_weights", weights_in_words, "which weights were scaled up, and why", READ, _("weights"), if_any=True
         ),
         Entry("answers", lambda r: r.overall.answers, "answers that count", JSON),
         Entry("reviewed_answers", lambda r: r.overall.reviewed_answers, "answers with a person's value", JSON),

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from io import StringIO
+
 import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from evaluation.core.roles import Role
 from evaluation.models import Answer, Run
 from evaluation.profiles.arithmetic import Label
+from review.reports.as_json import summary_json
+from review.reports.exporting import export
 from review.reports.lines import MetricLine
 from review.reports.report import Report, make_report
 from tests.factories import make_profile, make_user
@@ -319,6 +328,35 @@ def test_a_per_answer_profile_is_corrected_by_contributions(by_answer: Run) -> N
     assert set(corrected.extra["as_it_came"]) == {"negative_detection"}
     # completeness (.4, judged 3 of 5, scale 1 to 5) counts in q1 and q2 only: q3 is decided by its check
     assert set(corrected.partly_corrected) == {"completeness"}
+
+
+def test_scaled_weights_are_said_everywhere_people_read(by_answer: Run) -> None:
+    """Without an answer that negative_detection (15%) applies to, the others are divided by .85: .15 -> .17647, ...;
+    and of the profile by answer, one of two answers has only correctness, whose .6 becomes 1."""
+    made = run_over(answers_to(["single_hop"] * 4))
+    judged = {"correctness": [5, 4, 4, 3], "faithfulness": [4] * 4, "completeness": [3] * 4}
+    score_all(made, {"keyword_hit": [1] * 4, "keyword_coverage": [1] * 4, "negative_detection": [NA] * 4, **judged})
+    overall = make_report(made).overall
+    assert overall.weights["keyword_hit"] == pytest.approx(0.15 / 0.85)
+    assert sum(overall.weights.values()) == pytest.approx(1)
+    assert "weights" not in dict(summary_json(make_report(by_answer))["overall"])
+    assert make_report(by_answer).overall.reweighted == 0
+    one = run_over(answers_to(["a", "a"]), profile=by_answer.profile_version)
+    score_all(one, {"correctness": [5, 3], "completeness": [3, NA], "negative_detection": [NA, NA]})
+    assert summary_json(make_report(one))["overall"]["reweighted_answers"] == 1
+    said = {
+        made: re.compile(r"applies to no answer here: .+ \(15%\); the other weights were scaled up to take its place"),
+        one: re.compile("in 1 of 2 answers a part does not apply and the others weigh more"),
+    }
+    for run, sentence in said.items():
+        out = StringIO()
+        call_command("results", str(run.pk), stdout=out)
+        client = Client()
+        client.force_login(make_user(Role.VIEWER, run.project))
+        files = [b"".join(export(run, form).chunks).decode() for form in ("html", "md")]
+        page = client.get(reverse("run", args=[run.pk])).content.decode()
+        for place, text in {"terminal": out.getvalue(), "html": files[0], "md": files[1], "page": page}.items():
+            assert sentence.search(text), (run, place)
 
 
 def test_a_failed_part_makes_that_answers_score_failed_and_bounds_the_mean() -> None:
