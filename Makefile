@@ -19,7 +19,7 @@ $(VENV)/.run: pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.run
-	$(BIN)/python -m pip install --quiet -e '.[dev,ko,semantic,otel]'
+	$(BIN)/python -m pip install --quiet -e '.[dev,ko,semantic,otel,arrow]'
 	@touch $@
 
 setup: $(VENV)/.run            ## install what running needs into .venv

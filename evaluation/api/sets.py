@@ -44,6 +44,7 @@ from evaluation.api.run_serializers import RunState, RunSummarySerializer
 from evaluation.core.roles import Action
 from evaluation.files.reading import read_answers, read_questions
 from evaluation.files.shaping import MAP_BYTES, Shape, read_map
+from evaluation.files.tree import MAX_BYTES
 from evaluation.models import AnswerSet, Question, QuestionSet
 from evaluation.questions.importing import Preview, import_question_set, preview_file, set_name
 from evaluation.runs.answer_files import import_answers, score_by_rules
@@ -101,6 +102,12 @@ class QuestionSetOptions(ReadByMap):
     project = IntegerField(required=False, min_value=1, help_text="needed with several projects")
     name = CharField(default="", max_length=200, help_text="else the file's own")
     group_by = CharField(default="", max_length=200, help_text="field whose equal values mark dependent questions")
+    qrels = CharField(
+        default="",
+        max_length=MAX_BYTES,
+        trim_whitespace=False,
+        help_text="the text of a file of judgements (TREC or BEIR): which passages should be found",
+    )
     dry_run = BooleanField(default=False, help_text="only say what would be imported")
 
 
@@ -191,8 +198,14 @@ class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
         body, options = self.upload()
         project = project_for(person(request), options.get("project"))
         limit = settings.CONCORD_UPLOAD_BYTES
-        how: dict[str, Any] = {"group_by": options["group_by"], "shape": _shape(options), "max_bytes": limit}
-        file = read_questions(body.content, body.file_name, **how)
+        file = read_questions(
+            body.content,
+            body.file_name,
+            group_by=options["group_by"],
+            shape=_shape(options),
+            qrels=options["qrels"].encode(),
+            max_bytes=limit,
+        )
         if not (body.named or options["name"] or isinstance(file.set_metadata.get("name"), str)):
             raise ValidationError({"name": [_("Name the question set: the body has no file name.")]})
         name = set_name(options["name"], file, body.file_name)

@@ -11,12 +11,14 @@ from enum import StrEnum
 
 from evaluation.core.registry import Scale
 from evaluation.files.answer_rows import AnswerFile, answer_file
+from evaluation.files.columnar import ARROW, PARQUET, read_columnar
 from evaluation.files.label_studio import read_annotations
 from evaluation.files.question_rows import QuestionFile, question_file
 from evaluation.files.rating_rows import RatingFile, rating_file
 from evaluation.files.shaping import ANSWERS, QUESTIONS, Shape, shaped
-from evaluation.files.tables import read_csv, read_xlsx
+from evaluation.files.tables import read_csv, read_xlsx, rows_of_columns
 from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
+from evaluation.files.trec import QRELS, RUN, TOPICS, read_qrels, read_run, read_topics, trec_form
 from evaluation.files.tree import MAX_BYTES, FileTree, Limits, Node, Problems
 
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -49,6 +51,9 @@ _ENDINGS = {
     "csv": "csv",
     "tsv": "csv",
     "xlsx": "xlsx",
+    "parquet": "parquet",
+    "arrow": "arrow",
+    "feather": "arrow",
 }
 _ARCHIVES = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _BOM = b"\xef\xbb\xbf"
@@ -64,12 +69,17 @@ class FileFormat(StrEnum):
     JSONL = "jsonl"
     CSV = "csv"
     XLSX = "xlsx"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+    TOPICS = TOPICS
+    RUN = RUN
+    QRELS = QRELS
 
 
 @dataclass(frozen=True, slots=True)
 class Sniffed:
-    """``text`` without a byte order mark, empty for workbooks. ``encoding`` is ``utf-8``, ``utf-8-sig``, ``cp949``
-    (recognised, so the preview says so) or empty for workbooks."""
+    """``text`` without a byte order mark, empty for binary formats. ``encoding`` is ``utf-8``, ``utf-8-sig``,
+    ``utf-16``, ``cp949`` (recognised, so the preview says so) or empty for binary formats."""
 
     format: FileFormat
     text: str
@@ -87,11 +97,17 @@ def sniff(data: bytes, name: str, problems: Problems, limits: Limits) -> Sniffed
     if not data.strip():
         problems.stop("file_empty")
     given = _ENDINGS.get(ending(name), "")
+    if data.startswith(PARQUET):
+        return Sniffed(FileFormat.PARQUET, "", "")
+    if data.startswith(ARROW):
+        return Sniffed(FileFormat.ARROW, "", "")
     if given == FileFormat.XLSX and data.startswith(b"PK\x03\x04"):
         return Sniffed(FileFormat.XLSX, "", "")
     _refuse_binary(data, problems)
     if given == FileFormat.XLSX:
         problems.stop("file_not_workbook")
+    if given in {FileFormat.PARQUET, FileFormat.ARROW}:
+        problems.stop("file_not_columnar")
     text, encoding = _decode(data, problems)
     if not text.strip():
         problems.stop("file_empty")
@@ -110,18 +126,21 @@ def _refuse_binary(data: bytes, problems: Problems) -> None:
         problems.stop("file_pdf")
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         problems.stop("file_old_excel")
-    if data.startswith(_UNICODE_BOMS):
-        problems.stop("encoding_utf16")
 
 
 def _decode(data: bytes, problems: Problems) -> tuple[str, str]:
-    """UTF-8, else CP949 where it gives mostly Hangul; a damaged UTF-8 text is never read as CP949."""
+    """UTF-16 by its mark; UTF-8, else CP949 where it gives mostly Hangul; a damaged UTF-8 text is never read as
+    CP949."""
     try:
+        if data.startswith(_UNICODE_BOMS):
+            return data.decode("utf-16"), "utf-16"
         if data.startswith(_BOM):
             return data.decode("utf-8-sig"), "utf-8-sig"
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError as error:
         line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
+    if data.startswith(_UNICODE_BOMS):
+        problems.stop("encoding_utf16", byte=f"0x{byte:02X}")
     lossy = data.decode("utf-8", "replace")
     damaged = lossy.count("\ufffd")
     if data.startswith(_BOM) or _beyond_ascii(lossy) > 2 * damaged:
@@ -145,7 +164,10 @@ def _beyond_ascii(text: str) -> int:
 
 
 def _by_content(text: str, given: str) -> str:
-    """The format; between JSON and JSON Lines the content decides, elsewhere the name where it is known."""
+    """The format; TREC's forms and JSON or JSON Lines are told by the content, elsewhere by the name where it is
+    known."""
+    if given in {"", FileFormat.CSV} and (form := trec_form(text)):
+        return form
     if given in {FileFormat.YAML, FileFormat.CSV}:
         return given
     lines = (line.strip() for line in text.split("\n"))
@@ -164,26 +186,58 @@ def _by_content(text: str, given: str) -> str:
     return FileFormat.CSV if re.search(r"[,;\t]", first) else ""
 
 
-QUESTION_FORMATS = tuple(FileFormat)
-ANSWER_FORMATS = (FileFormat.JSONL, FileFormat.JSON, FileFormat.CSV)
+QUESTION_FORMATS = tuple(one for one in FileFormat if one not in {FileFormat.RUN, FileFormat.QRELS})
+ANSWER_FORMATS = (
+    FileFormat.JSONL,
+    FileFormat.JSON,
+    FileFormat.CSV,
+    FileFormat.PARQUET,
+    FileFormat.ARROW,
+    FileFormat.RUN,
+)
 RATING_FORMATS = (FileFormat.JSONL, FileFormat.CSV)
 
 
 def read_questions(
-    data: bytes, name: str, *, group_by: str = "", shape: Shape | None = None, max_bytes: int = MAX_BYTES
+    data: bytes,
+    name: str,
+    *,
+    group_by: str = "",
+    shape: Shape | None = None,
+    qrels: bytes = b"",
+    max_bytes: int = MAX_BYTES,
 ) -> QuestionFile:
-    """Read a question set from YAML, JSON, JSON Lines, CSV or XLSX. ``group_by`` names the field whose equal values
-    mark questions that are not independent; ``shape`` says where the fields stand, else a known one is recognised.
+    """Read a question set in any of the formats. ``group_by`` names the field whose equal values mark questions that
+    are not independent; ``shape`` says where the fields stand, else a known one is recognised; ``qrels`` is a file of
+    judgements that names the passages which should be found.
 
     :raises InvalidFile: with every problem found; nothing of the file is given back then.
     """
     problems = Problems(display_name(name))
     tree = read_tree(data, problems, QUESTION_FORMATS, max_bytes)
-    return question_file(shaped(tree, QUESTIONS, shape, problems), problems, group_by=group_by)
+    file = question_file(shaped(tree, QUESTIONS, shape, problems), problems, group_by=group_by)
+    return _with_passages(file, qrels, max_bytes) if qrels else file
+
+
+def _with_passages(file: QuestionFile, qrels: bytes, max_bytes: int) -> QuestionFile:
+    """The questions with the passages that the judgements call relevant, in place of those of the file itself."""
+    problems, limits = Problems("qrels"), replace(Limits(), bytes=max_bytes)
+    if len(qrels) > max_bytes:
+        problems.stop("file_too_large", size=len(qrels), limit=max_bytes)
+    relevant = read_qrels(_decode(qrels, problems)[0], problems, limits)
+    if not any(question.id in relevant for question in file.questions):
+        problems.stop("qrels_unmatched")
+    questions = tuple(
+        question.model_copy(update={"ground_truth_chunk_ids": relevant.get(question.id, ())})
+        for question in file.questions
+    )
+    missing = sum(question.id not in relevant for question in questions)
+    problems.remark("qrels_added", rows=len(questions) - missing, missing=missing)
+    return replace(file, questions=questions, remarks=(*file.remarks, *problems.remarks))
 
 
 def read_answers(data: bytes, name: str, *, shape: Shape | None = None, max_bytes: int = MAX_BYTES) -> AnswerFile:
-    """Read the answers of one system from JSON Lines, JSON or CSV; ``shape`` says where the fields stand, else a known
+    """Read the answers of one system in any of ``ANSWER_FORMATS``; ``shape`` says where the fields stand, else a known
     one is recognised.
 
     :raises InvalidFile: with every problem found.
@@ -223,6 +277,8 @@ def read_tree(
     """
     limits = replace(Limits(), bytes=max_bytes)
     sniffed = sniff(data, problems.file, problems, limits)
+    if sniffed.format is FileFormat.QRELS:
+        problems.stop("shape_is_qrels", shape="TREC qrels")
     if sniffed.format not in accepted:
         problems.stop("format_not_accepted", format=sniffed.format.value, accepted=", ".join(accepted))
     readers = {
@@ -230,11 +286,17 @@ def read_tree(
         FileFormat.JSON: read_json,
         FileFormat.JSONL: read_json_lines,
         FileFormat.CSV: read_csv,
+        FileFormat.TOPICS: read_topics,
+        FileFormat.RUN: read_run,
     }
     if sniffed.format is FileFormat.XLSX:
         root: Node | None = read_xlsx(data, problems, limits)
+    elif sniffed.format in {FileFormat.PARQUET, FileFormat.ARROW}:
+        root = read_columnar(data, problems, limits)
     else:
         root = readers[sniffed.format](sniffed.text, problems, limits)
     if root is None:
         problems.stop("no_rows")
+    if sniffed.format is FileFormat.JSON:
+        root = rows_of_columns(root)
     return FileTree(root, sniffed.format.value, sniffed.encoding)

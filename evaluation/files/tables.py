@@ -33,6 +33,8 @@ def read_header(names: Sequence[str], problems: Problems) -> list[str]:
         problems.stop("header_empty", 1, column=1)
     seen: set[str] = set()
     for position, name in enumerate(header, start=1):
+        if not name and position == 1:  # pandas writes its index so; _without_index looks whether it is one
+            continue
         if not name:
             problems.add("header_empty", 1, column=position)
         elif name in seen:
@@ -43,7 +45,7 @@ def read_header(names: Sequence[str], problems: Problems) -> list[str]:
 
 def row_node(header: Sequence[str], cells: Sequence[Node], row: int) -> Node:
     """One row as a map from column name to cell."""
-    return Node(Kind.MAP, {name: cell for name, cell in zip(header, cells, strict=False) if name}, row)
+    return Node(Kind.MAP, dict(zip(header, cells, strict=False)), row)
 
 
 # The module's own cap on a field is one number for the whole process. Ours are per file (bytes before, characters
@@ -74,7 +76,31 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
                 _row(header, cells, number, builder, nodes)
     except csv.Error as error:
         problems.stop("csv_syntax", number + 1, detail=str(error))
-    return Node(Kind.LIST, nodes, 1)
+    return Node(Kind.LIST, _without_index(header, nodes, problems), 1)
+
+
+def _without_index(header: Sequence[str], nodes: list[Node], problems: Problems) -> list[Node]:
+    """The rows without a first column that has no name and counts them from 0, as pandas writes its index."""
+    if not header or header[0]:
+        return nodes
+    if [node.entries[""].spelling.strip() for node in nodes] != [str(number) for number in range(len(nodes))]:
+        problems.add("header_empty", 1, column=1)
+    else:
+        problems.remark("index_left_out", 1)
+    return [node._replace(value={name: cell for name, cell in node.entries.items() if name}) for node in nodes]
+
+
+def rows_of_columns(root: Node) -> Node:
+    """The rows of a map of columns, each a map from the row's number to its value, as pandas' ``to_json`` writes a
+    table; anything else unchanged."""
+    columns = root.entries
+    keys = [list(column.entries) for column in columns.values()]
+    if not keys or not keys[0] or any(one != keys[0] for one in keys) or not all(map(str.isdecimal, keys[0])):
+        return root
+    rows = [
+        Node(Kind.MAP, {name: column.entries[key] for name, column in columns.items()}, root.line) for key in keys[0]
+    ]
+    return Node(Kind.LIST, rows, root.line)
 
 
 def _row(header: list[str], cells: list[str], number: int, builder: TreeBuilder, nodes: list[Node]) -> None:
@@ -160,7 +186,7 @@ def _table(rows: Iterable[Any], problems: Problems, limits: Limits) -> Node:
             problems.add("ragged_row", number, found=len(read), expected=len(header))
         if not all(cell.absent for cell in read):
             nodes.append(row_node(header, read, number))
-    return Node(Kind.LIST, nodes, 1)
+    return Node(Kind.LIST, _without_index(header, nodes, problems), 1)
 
 
 def _cell(cell: Any, row: int, header: list[str], position: int, builder: TreeBuilder) -> Node:

@@ -26,7 +26,7 @@ file_not_workbook
 file_binary
 format_unknown known
 format_not_accepted format accepted
-encoding_utf16
+encoding_utf16 byte
 encoding_damaged byte
 encoding_unknown byte
 nul_character
@@ -55,6 +55,11 @@ too_many_columns limit
 workbook_broken detail
 workbook_too_large limit
 workbook_entities
+file_not_columnar
+arrow_not_installed
+columnar_broken detail
+qrels_expected
+qrels_unmatched
 formula cell
 error_cell cell value
 no_rows
@@ -128,6 +133,9 @@ passages_not_found names
 passages_alternative rows
 shape_known shape columns
 rows_left_out rows
+index_left_out
+columns_not_read columns
+qrels_added rows missing
 group_missing name rows
 judge_off_scale rows
 ratings_without_value rows

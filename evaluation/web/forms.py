@@ -52,8 +52,7 @@ class UploadForm(forms.Form):
     project = forms.ChoiceField(label=_("Project"))
     file = forms.FileField(
         label=_("File"),
-        help_text=_("YAML, JSON, JSONL, CSV or XLSX. Nothing is imported before you confirm."),
-        widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json,.jsonl,.csv,.xlsx"}),
+        help_text=_("YAML, JSON, JSONL, CSV, XLSX, Parquet or TREC topics. Nothing is imported before you confirm."),
     )
     name = forms.CharField(
         label=_("Name of the set"),

@@ -221,7 +221,7 @@ REFUSALS = {
 
 
 _BYTES = {"file_too_large", "workbook_too_large"}
-_TABLES = (".csv", ".tsv", ".xlsx")
+_TABLES = (".csv", ".tsv", ".xlsx", ".parquet", ".arrow", ".feather")
 
 
 def explain(problem: Problem) -> str:

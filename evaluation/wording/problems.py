@@ -44,9 +44,17 @@ SENTENCES = {
     "file_binary": _("The content is no text in any encoding that is read here (UTF-8, CP949)."),
     "format_unknown": _("The format cannot be told from name or content. Use one of these endings: %(known)s."),
     "format_not_accepted": _("This import takes %(accepted)s, not %(format)s."),
-    "encoding_utf16": _("The file is in UTF-16. Save it as UTF-8 (in Excel: “CSV UTF-8”)."),
+    "encoding_utf16": _("The text is UTF-16 but damaged (byte %(byte)s). Save it as UTF-8 (in Excel: “CSV UTF-8”)."),
     "encoding_damaged": _("The text is UTF-8 but damaged here (byte %(byte)s). Save it again as UTF-8."),
     "encoding_unknown": _("The encoding is neither UTF-8 nor CP949 (first odd byte %(byte)s). Save the file as UTF-8."),
+    "file_not_columnar": _("The name says Parquet or Arrow, but the content is neither."),
+    "arrow_not_installed": _(
+        "This is a Parquet or Arrow file, which needs pyarrow. Have it installed here (the extra “arrow”), or save the "
+        'table as JSON Lines (in pandas: to_json with lines=True, orient="records").'
+    ),
+    "columnar_broken": _("The Parquet or Arrow file cannot be read (%(detail)s). Write it anew, or as JSON Lines."),
+    "qrels_expected": _("These are no judgements: lines of topic, 0, passage and grade are expected, or BEIR's table."),
+    "qrels_unmatched": _("No question of the file has one of the ids that the judgements are about."),
     # Its syntax
     "nul_character": _("The text holds a NUL character, which no database stores. Remove it."),
     "lone_surrogate": _("The text holds half a character (a surrogate alone, \\ud800 to \\udfff). Write it whole."),
@@ -90,8 +98,8 @@ SENTENCES = {
     ),
     "shape_is_corpus": _("This is a %(shape)s: passages, no questions. Import the file of queries."),
     "shape_is_qrels": _(
-        "These are %(shape)s, no questions. Import the queries; passages that should be found are their field "
-        "ground_truth_chunk_ids."
+        "These are %(shape)s, no questions and no answers. Import the questions, and give this file beside them "
+        "(--qrels)."
     ),
     "shape_questions": _(
         "No questions were found in this %(found)s. Expected: categories with questions, or a list of questions."
@@ -198,6 +206,12 @@ SENTENCES = {
         "%(rows)s row(s) name passages of which one is enough; here each counts as one that should be found."
     ),
     "shape_known": _("Read as %(shape)s: %(columns)s."),
+    "index_left_out": _("The first column has no name and counts the rows: pandas' index, left out."),
+    "columns_not_read": _("Columns of bytes are not read: %(columns)s."),
+    "qrels_added": _(
+        "%(rows)s question(s) have passages that should be found from the judgements (grades above 0, counted as "
+        "equal); %(missing)s have none."
+    ),
     "rows_left_out": _("%(rows)s record(s) do not have what the map asks for and are left out."),
     "group_missing": _("%(rows)s row(s) lack the field “%(name)s” and count as independent questions."),
     "judge_off_scale": _("%(rows)s value(s) of judges are off the scale: kept as failures and counted."),

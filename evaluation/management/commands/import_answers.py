@@ -17,7 +17,7 @@ from evaluation.runs.making import project_named, question_set_named
 class Command(BaseCommand):
     """``import_answers FILE --questions NAME --system NAME``: prints ``run ID``; 1 with every problem of the file."""
 
-    help = "Import answers from JSON Lines, JSON or CSV; makes an answer set and a run with its rule metrics."
+    help = "Import answers (JSON Lines, JSON, CSV, Parquet, Arrow, TREC run): an answer set and a run with its rules."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The file, and whose answers to which questions it holds."""

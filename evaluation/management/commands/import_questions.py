@@ -18,7 +18,7 @@ from evaluation.runs.making import project_named
 class Command(BaseCommand):
     """``import_questions FILE``: exit 0 with the version that has the content now, 1 with every problem of the file."""
 
-    help = "Import a question set from YAML, JSON, JSON Lines, CSV or XLSX."
+    help = "Import a question set from YAML, JSON, JSON Lines, CSV, XLSX, Parquet, Arrow or TREC topics."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The file, and where it belongs."""
@@ -28,6 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--project", default="", help="needed where there are several projects")
         parser.add_argument("--group-by", default="", metavar="FIELD", help="equal values mark dependent questions")
         add_map(parser)
+        parser.add_argument("--qrels", type=Path, metavar="FILE", help="judgements: which passages should be found")
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -37,8 +38,14 @@ class Command(BaseCommand):
         with refusals(self):
             project = project_named(options["project"])
             limit = settings.CONCORD_UPLOAD_BYTES
-            shape = map_in(options)
-            file = read_questions(data, path.name, group_by=options["group_by"], shape=shape, max_bytes=limit)
+            file = read_questions(
+                data,
+                path.name,
+                group_by=options["group_by"],
+                shape=map_in(options),
+                qrels=read_bytes(options["qrels"]) if options["qrels"] else b"",
+                max_bytes=limit,
+            )
             name = set_name(options["name"], file, path.name)
             if options["dry_run"]:
                 self._preview(preview_file(project, name, file), options["format"])

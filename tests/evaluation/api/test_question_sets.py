@@ -255,3 +255,8 @@ def test_a_map_goes_with_the_file_and_a_dry_run_names_the_columns(caller: Caller
     assert Question.objects.get().spec["references"] == ["so"]
     refused = caller.upload("question-sets/", content, "a.json", map="rows: x")
     assert (refused.status_code, "map_invalid" in refused.content.decode()) == (400, True)
+
+
+def test_judgements_go_with_the_file(caller: Caller) -> None:
+    assert caller.upload("question-sets/", b"1\tWhat?\n", "topics.tsv", qrels="1 0 d1 1\n").status_code == 201
+    assert Question.objects.get().spec["ground_truth_chunk_ids"] == ["d1"]

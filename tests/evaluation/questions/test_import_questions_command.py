@@ -124,3 +124,13 @@ def test_a_map_file_says_where_the_fields_stand(tmp_path: Path) -> None:
     with pytest.raises(CommandError):
         call_command("import_questions", str(records), "--map", str(told), stderr=problems)
     assert "map.yaml questions.question.0 The map file does not have" in problems.getvalue()
+
+
+def test_judgements_go_with_the_questions(tmp_path: Path) -> None:
+    make_project()
+    topics, qrels = tmp_path / "topics.tsv", tmp_path / "test.qrels"
+    topics.write_text("1\tWhat?\n2\tWho?\n", encoding="utf-8")
+    qrels.write_text("1 0 d1 1\n1 0 d2 0\n", encoding="utf-8")
+    assert "1 question(s) have passages" in call(topics, "--qrels", str(qrels))[1]
+    specs = QuestionSet.objects.get().questions.order_by("position").values_list("spec", flat=True)
+    assert [spec["ground_truth_chunk_ids"] for spec in specs] == [["d1"], []]

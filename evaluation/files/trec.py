@@ -1,0 +1,108 @@
+"""TREC's text forms to a tree: topics (``<top>`` or a line of id, tab and text each), runs, and judgements (qrels)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from evaluation.files.tree import Kind, Limits, Node, Problems, TreeBuilder
+
+_RUN = re.compile(r"\S+\s+Q0\s+\S+\s+[0-9]+\s+[-+0-9.eE]+\s+\S+\s*")
+_QRELS = re.compile(r"\S+\s+(?:0|Q0)\s+\S+\s+-?[0-9]+\s*")
+_TOPIC = re.compile(r"[\w.-]*[0-9]\t[^\t]+")
+_TAG = re.compile(r"<(num|title|desc|narr)>([^<]*)", re.IGNORECASE)
+_LABEL = re.compile(r"\s*(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
+_BEIR = ("query-id", "corpus-id", "score")
+TOPICS, RUN, QRELS = "trec_topics", "trec_run", "trec_qrels"
+
+
+def trec_form(text: str) -> str:
+    """Which of the forms the text has by its first lines, empty for none."""
+    lines = [line for line in text[:10_000].split("\n")[:5] if line.strip()][:2]
+    for form, pattern in ((RUN, _RUN), (QRELS, _QRELS), (TOPICS, _TOPIC)):
+        if lines and all(pattern.fullmatch(line.rstrip("\r")) for line in lines):
+            return form
+    return TOPICS if lines and lines[0].lstrip().lower().startswith("<top>") else ""
+
+
+def read_topics(text: str, problems: Problems, limits: Limits) -> Node:
+    """A row with id, question, description and narrative for each topic; the title is the question, else the
+    description."""
+    builder, rows = TreeBuilder(problems, limits), []
+    if "<top>" in text[:10_000].lower():
+        line = 1
+        for part in re.split(r"(?i)(?=<top>)", text):
+            found = {tag.lower(): " ".join(_LABEL.sub("", words, count=1).split()) for tag, words in _TAG.findall(part)}
+            question = found.get("title") or found.get("desc", "")
+            names = {"id": found.get("num", ""), "question": question, "description": found.get("desc", "")}
+            if found:
+                rows.append(_row(names | {"narrative": found.get("narr", "")}, line, builder))
+            line += part.count("\n")
+        return Node(Kind.LIST, rows, 1)
+    for number, words in _lines(text, 2, problems, limits, separator="\t"):
+        rows.append(_row({"id": words[0].strip(), "question": words[1].strip()}, number, builder))
+    return Node(Kind.LIST, rows, 1)
+
+
+def read_run(text: str, problems: Problems, limits: Limits) -> Node:
+    """A row with question_id, retrieved_context_ids and system for each topic. As trec_eval does, the score orders the
+    passages, and the later id comes first where scores are equal; the rank is not looked at."""
+    builder = TreeBuilder(problems, limits)
+    found: dict[str, list[tuple[float, str]]] = {}
+    first: dict[str, tuple[int, str]] = {}
+    for number, (topic, _, passage, _, score, tag) in _lines(text, 6, problems, limits):
+        try:
+            found.setdefault(topic, []).append((float(score), passage))
+        except ValueError:
+            problems.add("not_number", number, "score", value=score[:80])
+        first.setdefault(topic, (number, tag))
+    rows = []
+    for topic, passages in found.items():
+        line, tag = first[topic]
+        ids = [Node(Kind.TEXT, passage, line) for _, passage in sorted(passages, reverse=True)]
+        row = _row({"question_id": topic, "system": tag}, line, builder)
+        rows.append(row._replace(value=row.entries | {"retrieved_context_ids": Node(Kind.LIST, ids, line)}))
+    return Node(Kind.LIST, rows, 1)
+
+
+def read_qrels(text: str, problems: Problems, limits: Limits) -> dict[str, tuple[str, ...]]:
+    """The ids of the passages that are relevant (above 0) by question id, from TREC's four columns or BEIR's three
+    with their header.
+
+    :raises InvalidFile: for anything else.
+    """
+    beir = tuple(text.partition("\n")[0].split()) == _BEIR
+    if not beir and trec_form(text) != QRELS:
+        problems.stop("qrels_expected")
+    relevant: dict[str, dict[str, None]] = {}
+    for number, words in _lines(text, 3 if beir else 4, problems, limits):
+        if beir and number == 1:
+            continue
+        topic, passage, grade = words[0], words[-2], words[-1]
+        try:
+            if float(grade) > 0:
+                relevant.setdefault(topic, {})[passage] = None
+        except ValueError:
+            problems.add("not_number", number, "score", value=grade[:80])
+    problems.refuse_if_any()
+    return {topic: tuple(passages) for topic, passages in relevant.items()}
+
+
+def _lines(
+    text: str, columns: int, problems: Problems, limits: Limits, separator: str | None = None
+) -> list[tuple[int, Sequence[str]]]:
+    rows: list[tuple[int, Sequence[str]]] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if number > limits.rows:
+            problems.stop("too_many_rows", number, limit=limits.rows)
+        words = line.split(separator)
+        if len(words) == columns:
+            rows.append((number, words))
+        elif line.strip():
+            problems.add("ragged_row", number, found=len(words), expected=columns)
+    return rows
+
+
+def _row(fields: dict[str, str], line: int, builder: TreeBuilder) -> Node:
+    entries = {name: Node(Kind.TEXT, builder.storable(text, line, name), line) for name, text in fields.items() if text}
+    return Node(Kind.MAP, entries, line)
