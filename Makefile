@@ -63,7 +63,8 @@ crosscheck: setup-dev $(CROSSCHECK)/.ready  ## statistics against reference libr
 	$(CROSSCHECK)/bin/python -m pytest -c tests/crosscheck/pytest.ini --rootdir=. tests/crosscheck tests/review/statistics/agreement/test_reference_libraries.py
 	$(BIN)/python -m tests.crosscheck_bert_score
 
-simulate: setup-dev            ## how often corrected intervals cover the truth (CONCORD_TEST_DATA; minutes)
+simulate: setup-dev            ## coverage of corrected intervals (CONCORD_TEST_DATA), false acceptances of prompts (minutes)
+	$(BIN)/python -m tests.simulations.acceptance $(if $(LIVES),--lives $(LIVES))
 	$(BIN)/python -m tests.simulations.correction $(if $(DRAWS),--draws $(DRAWS))
 
 $(MUTATION)/.ready: tests/mutation/requirements.txt

@@ -22,6 +22,7 @@ HOLDS = "           login     gone     gone   ok     gone     gone      gone gon
 SEES_ANSWER = "     login     gone     ok     gone   gone     ok        ok   ok  "
 OVERRIDES = "       login     gone     no     gone   gone     no        ok   ok  "
 SEES_RUBRIC = "     login     gone     ok     gone   gone     ok        ok   ok  "
+LEADS_RUBRIC = "    login     gone     no     gone   gone     no        ok   ok  "
 
 PAGES = {
     ("GET", "home"): LOGGED_IN,
@@ -131,7 +132,11 @@ API = {
     ("GET", "api-criterion-list"): LOGGED_IN,
     ("GET", "api-criterion-detail"): SEES_RUNS,
     ("GET", "api-rubric-list"): LOGGED_IN,
+    ("POST", "api-rubric-list"): LOGGED_IN,  # likewise
     ("GET", "api-rubric-detail"): SEES_RUBRIC,
+    ("GET", "api-rubric-events"): SEES_RUBRIC,
+    ("POST", "api-rubric-activate"): LEADS_RUBRIC,
+    ("POST", "api-rubric-retire"): LEADS_RUBRIC,
     ("GET", "api-profile-list"): LOGGED_IN,
     ("GET", "api-profile-detail"): SEES_RUNS,
     ("GET", "api-run-list"): LOGGED_IN,

@@ -7,22 +7,27 @@ import yaml
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person
 from evaluation.admin.rights import ReadOnlyAdmin
 from evaluation.core.canonical import whole_number
-from evaluation.core.errors import InvalidFile, UnknownName
+from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.core.roles import Action
+from evaluation.criteria.rubrics import LONGEST_REASON, activate, draft, retire, slot_of, standings
 from evaluation.criteria.services import check_metric_names, rubrics_of_others
-from evaluation.judges.shipping import BASELINE, rubric_row, save_judge, save_profile
+from evaluation.judges.shipping import BASELINE, save_judge, save_profile
+from evaluation.judging.drafting import as_yaml, check_draft
 from evaluation.judging.rubric import Rubric, is_criterion, parse_rubric
 from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion
 from evaluation.profiles.spec import ProfileSpec, load_profile
-from evaluation.wording.messages import explain
+from evaluation.wording.messages import explain, explain_refusal
 
 LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]
 
@@ -136,29 +141,37 @@ class YamlForm(VersionForm):
 class RubricForm(YamlForm):
     """A rubric as YAML."""
 
+    project = forms.ModelChoiceField(Project.objects.none(), label=_("project"))
+    note = forms.CharField(label=_("why"), required=False, max_length=LONGEST_REASON)
+
     class Meta:
         model = RubricVersion
-        fields = ("text",)
+        fields = ("project", "text", "note")
 
     def clean_text(self) -> Rubric:
-        """The rubric the text holds."""
+        """The rubric the text holds; it may differ from the shipped one in words only."""
         try:
             rubric = parse_rubric(self.cleaned_data["text"])
+            check_draft(rubric)
         except InvalidFile as refused:
             raise forms.ValidationError([explain(problem) for problem in refused.problems]) from refused
-        if rubric.criterion is not None or is_criterion(rubric.family):
-            raise forms.ValidationError(gettext("Rubrics of custom criteria are made by activating a criterion."))
+        except Refused as refused:
+            raise forms.ValidationError(explain_refusal(refused)) from refused
+        except UnknownName as unknown:
+            raise forms.ValidationError(str(unknown)) from unknown
         return rubric
 
 
 @admin.register(RubricVersion)
 class RubricVersionAdmin(VersionAdmin):
-    """Rubrics of the whole site, but for those of other projects' criteria."""
+    """Rubrics of the whole site, but for those of other projects. A version that is added is a draft: a run that names
+    it is judged by it, others once a lead puts it in force on its page."""
 
     path = ""
     form = RubricForm
-    list_display = ("family", "language", "version", "created_at")
+    list_display = ("family", "language", "version", "project", "created_at", "created_by")
     list_filter = ("language",)
+    list_select_related = ("project", "created_by")
     search_fields = ("family",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -168,12 +181,67 @@ class RubricVersionAdmin(VersionAdmin):
         return rows.exclude(pk__in=rubrics_of_others(own).values("pk"))
 
     def make(self, request: HttpRequest, form: Any) -> RubricVersion:
-        """The rubric version of the text."""
-        return rubric_row(form.cleaned_data["text"])
+        """The draft with the text."""
+        said = form.cleaned_data
+        return draft(said["project"], said["text"], by=person(request), note=said["note"])
 
     def values_of(self, row: RubricVersion) -> dict[str, Any]:
-        """Its text."""
-        return {"text": _yaml(row.spec)}
+        """Its text and project."""
+        return {"text": as_yaml(row.rubric), "project": row.project_id}
+
+    def get_urls(self) -> list[URLPattern]:
+        """What a lead does with a version, beside Django's own addresses."""
+        wrapped = self.admin_site.admin_view
+        own = path("<int:pk>/decide/", wrapped(require_POST(self.decide_view)), name="rubric-decide")
+        return [own, *super().get_urls()]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """The version's own page: what it says, for which judges it is in force, and what a lead may do with it."""
+        row = self.get_object(request, object_id)
+        if row is None or is_criterion(row.family):
+            shown: HttpResponse = super().change_view(request, object_id, form_url, extra_context)
+            return shown
+        judges = _judges_for(request, row, Action.VIEW)
+        led = {judge.pk for judge in _judges_for(request, row, Action.ACTIVATE)}
+        page = {
+            "version": row,
+            "text": as_yaml(row.rubric),
+            "judges": [(judge, standings(slot_of(judge, row.family)), judge.pk in led) for judge in judges],
+            "events": row.events.filter(project__in=access.projects_with(request.user, Action.VIEW)).order_by("-pk"),
+        }
+        page["judges"] = [(judge, stand.of(row), stand.active, may) for judge, stand, may in page["judges"]]
+        context = {**self.admin_site.each_context(request), "page": page, "opts": self.opts, "title": str(row)}
+        return render(request, "admin/rubric.html", context)
+
+    def decide_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Put the version in force for a judge, or go back to the shipped one, for a reason that is kept."""
+        row = self.get_object(request, str(pk))
+        if row is None:
+            raise Http404
+        wanted = whole_number(request.POST.get("judge", ""), 18) or 0
+        judge = access.fetch(JudgeVersion.objects.all(), request.user, Action.ACTIVATE, wanted, path="project_id")
+        try:
+            reason = request.POST.get("reason", "")
+            if request.POST.get("do") == "retire":
+                event = retire(judge, row.family, by=person(request), reason=reason)
+            else:
+                event = activate(row, judge, by=person(request), reason=reason)
+            messages.success(request, str(event))
+        except Refused as refused:
+            messages.error(request, explain_refusal(refused))
+        return HttpResponseRedirect(reverse("admin:evaluation_rubricversion_change", args=[pk]))
+
+
+def _judges_for(request: HttpRequest, row: RubricVersion, action: Action) -> list[JudgeVersion]:
+    """The newest version of each judge that could work by the rubric, in projects where the person may do this."""
+    projects = access.projects_with(request.user, action)
+    rows = JudgeVersion.objects.filter(project__in=projects).exclude(endpoint=None).select_related("project")
+    if row.project_id:
+        rows = rows.filter(project=row.project_id)
+    newest = {(one.project_id, one.name): one for one in rows.order_by("version")}
+    return [one for one in newest.values() if slot_of(one, row.family).language == row.language]
 
 
 class ProfileForm(YamlForm):

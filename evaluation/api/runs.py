@@ -178,6 +178,12 @@ class RunRequestSerializer(StrictSerializer):
         default=list,
         help_text="further judges, compared only; with `jury` its other members",
     )
+    rubrics = ListField(
+        child=CharField(max_length=120),
+        default=list,
+        max_length=20,
+        help_text="versions to judge by as `FAMILY@V`, else those in force; of several of a family the first counts",
+    )
     baseline = BooleanField(default=True, help_text="the offline baseline judges as well")
     jury = ChoiceField(choices=[*JuryRule], default="", allow_blank=True)
     embeddings = CharField(
@@ -215,7 +221,7 @@ class PageQuery(StrictSerializer):
 def wanted_run(body: dict[str, Any]) -> Wanted:
     """The request as the lower floors take it."""
     names = ("categories", "tags", "question_ids", "limit")
-    several = {name: tuple(body[name]) for name in ("beside", "metrics")}
+    several = {name: tuple(body[name]) for name in ("beside", "metrics", "rubrics")}
     rest = {name: one for name, one in body.items() if name not in {"answer_set", *names}}
     return Wanted(questions=QuestionFilter(*(body[name] for name in names)), **(rest | several))
 

@@ -1,24 +1,41 @@
-"""Read only, all versions: ``judges/``, ``rubrics/`` and ``profiles/`` that runs are scored with, and ``criteria/``,
-whose drafting and activating are the back office's."""
+"""Versions: ``judges/`` and ``profiles/`` that runs are scored with, and ``criteria/``, read only, whose drafting and
+activating are the back office's; ``rubrics/`` are drafted, activated and retired here too."""
 
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import Http404
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
 from rest_framework.serializers import BooleanField, CharField, IntegerField, ModelSerializer, SerializerMethodField
 
-from evaluation.accounts.access import projects_with
-from evaluation.api.endpoints import RowsViewSet
+from evaluation.accounts.access import Person, fetch, projects_with
+from evaluation.api.endpoints import (
+    RowsViewSet,
+    StrictSerializer,
+    part,
+    person,
+    project_for,
+    verb,
+    written_by,
+)
 from evaluation.api.filters import ByNameInProject, CriterionFilter, RubricFilter
+from evaluation.api.requests import PagesInOrder
+from evaluation.core.errors import InvalidFile
 from evaluation.core.roles import Action
+from evaluation.criteria.rubrics import LONGEST_REASON, activate, draft, retire
 from evaluation.criteria.services import newest_events, rubrics_of_others
+from evaluation.judging.rubric import parse_rubric
 from evaluation.models import (
     CriterionEvent,
     CriterionVersion,
     JudgeVersion,
     ProfileVersion,
+    RubricEvent,
     RubricVersion,
 )
+from evaluation.wording.messages import explain
 
 
 class JudgeSerializer(ModelSerializer[JudgeVersion]):
@@ -47,12 +64,37 @@ class JudgeSerializer(ModelSerializer[JudgeVersion]):
 
 
 class RubricSerializer(ModelSerializer[RubricVersion]):
-    """A rubric version; ``spec`` holds its metrics with their anchored levels."""
+    """A rubric version; ``spec`` holds its metrics with their anchored levels. ``project`` is null for those that ship,
+    ``note`` says why a person wrote it."""
 
     class Meta:
         model = RubricVersion
-        fields = ("id", "family", "language", "version", "spec", "content_hash", "created_at")
+        fields = ("id", "project", "family", "language", "version", "spec", "note", "content_hash", "created_at")
         read_only_fields = fields
+
+
+class RubricDraftSerializer(StrictSerializer):
+    """A version as YAML, as ``rubric show`` prints one; only its words may differ from the shipped one."""
+
+    project = IntegerField(default=None, allow_null=True, min_value=1)
+    text = CharField(max_length=200_000, trim_whitespace=False)
+    note = CharField(default="", allow_blank=True, max_length=LONGEST_REASON)
+
+
+class RubricStandingSerializer(ModelSerializer[RubricEvent]):
+    """What happened to a version: for which judges (by their name), when, on what ground and why."""
+
+    class Meta:
+        model = RubricEvent
+        fields = ("project", "judge", "verb", "ground", "reason", "created_at")
+        read_only_fields = fields
+
+
+class ForJudgeSerializer(StrictSerializer):
+    """For the judges of whose name it is done, by the id of one of their versions, and why."""
+
+    judge = IntegerField(min_value=1)
+    reason = CharField(max_length=LONGEST_REASON)
 
 
 class ProfileSerializer(ModelSerializer[ProfileVersion]):
@@ -82,19 +124,33 @@ class ProfileViewSet(RowsViewSet):
     filterset_class = ByNameInProject
 
 
+def _rubrics_seen(user: Person) -> QuerySet[RubricVersion]:
+    projects = list(projects_with(user, Action.VIEW).values_list("pk", flat=True))
+    if not projects:
+        return RubricVersion.objects.none()
+    return RubricVersion.objects.exclude(pk__in=rubrics_of_others(projects).values("pk"))
+
+
+def _to_activate(user: Person, pk: int) -> RubricVersion:
+    """A version, for who may activate somewhere; the judge that is named decides where."""
+    found = _rubrics_seen(user).filter(pk=pk).first()
+    if found is None:
+        raise Http404
+    if not projects_with(user, Action.ACTIVATE).exists():
+        raise PermissionDenied
+    return found
+
+
 class RubricViewSet(RowsViewSet):
-    """Rubric versions, newest first. They belong to no project: whoever may look at runs anywhere sees them, but for
-    those of other projects' criteria."""
+    """Rubric versions, newest first. Shipped ones belong to no project: whoever may look at runs anywhere sees them;
+    those that a project wrote, and those of its criteria, its people see. A POST drafts one."""
 
     serializer_class = RubricSerializer
     filterset_class = RubricFilter
 
     def get_queryset(self) -> QuerySet[Any]:
-        """All of them but other projects' criteria; none for somebody without a role."""
-        projects = list(projects_with(self.request.user, Action.VIEW).values_list("pk", flat=True))
-        if not projects:
-            return RubricVersion.objects.none()
-        return RubricVersion.objects.exclude(pk__in=rubrics_of_others(projects).values("pk"))
+        """What the caller may see; none for somebody without a role."""
+        return _rubrics_seen(self.request.user)
 
     def get_object(self) -> Any:
         """The one of the address among them."""
@@ -102,6 +158,39 @@ class RubricViewSet(RowsViewSet):
         if found is None:
             raise Http404
         return found
+
+    @written_by(RubricSerializer, status=201, body=RubricDraftSerializer)
+    def create(self, request: Request) -> RubricVersion:
+        """The version with this content, made as a draft where there is none; it is judged by where a run names it."""
+        asked = self.body()
+        project = project_for(person(request), asked["project"])
+        try:
+            rubric = parse_rubric(asked["text"])
+        except InvalidFile as refused:
+            raise ValidationError({"text": [explain(problem) for problem in refused.problems]}) from refused
+        return draft(project, rubric, by=person(request), note=asked["note"])
+
+    @part(RubricStandingSerializer, pages=PagesInOrder)
+    def events(self, request: Request, pk: int) -> QuerySet[RubricEvent]:
+        """What happened to the version, oldest first."""
+        projects = projects_with(request.user, Action.VIEW).values("pk")
+        return RubricEvent.objects.filter(version=self.get_object(), project__in=projects)
+
+    @verb(_to_activate, RubricSerializer, body=ForJudgeSerializer)
+    def activate(self, version: RubricVersion, asked: dict[str, Any]) -> RubricVersion:
+        """Let new runs of the judge work by it, by a lead's decision, which is recorded with its reason."""
+        activate(version, self._judge(asked), by=person(self.request), reason=asked["reason"])
+        return version
+
+    @verb(_to_activate, RubricSerializer, body=ForJudgeSerializer)
+    def retire(self, version: RubricVersion, asked: dict[str, Any]) -> RubricVersion:
+        """Let new runs of the judge work by the shipped version of the family again."""
+        retire(self._judge(asked), version.family, by=person(self.request), reason=asked["reason"])
+        return version
+
+    def _judge(self, asked: dict[str, Any]) -> JudgeVersion:
+        rows = JudgeVersion.objects.all()
+        return fetch(rows, self.request.user, Action.ACTIVATE, asked["judge"], path="project_id")
 
 
 _IN_FORCE = newest_events().filter(criterion=OuterRef("criterion"), verb=CriterionEvent.Verb.ACTIVATED)

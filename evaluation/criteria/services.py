@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models import Q, QuerySet
 
 from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash
@@ -45,8 +45,7 @@ from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool
 
 def newest_events() -> QuerySet[CriterionEvent]:
     """The event that tells how each criterion stands."""
-    later = CriterionEvent.objects.filter(criterion=OuterRef("criterion"), seq__gt=OuterRef("seq"))
-    return CriterionEvent.objects.filter(~Exists(later))
+    return CriterionEvent.newest()
 
 
 def active(project_id: int) -> QuerySet[CriterionEvent]:
@@ -77,9 +76,11 @@ def standing(criterion: Criterion) -> CriterionEvent | None:
 
 
 def rubrics_of_others(project_ids: Iterable[int]) -> QuerySet[RubricVersion]:
-    """Rubrics of criteria of other projects than these: what a project wrote is not everybody's."""
-    foreign = Criterion.objects.exclude(project_id__in=list(project_ids)).values_list("name", flat=True)
-    return RubricVersion.objects.filter(family__in=[FAMILY_PREFIX + name for name in foreign])
+    """Rubrics that other projects than these wrote or made of criteria: they are not everybody's."""
+    own = list(project_ids)
+    foreign = Criterion.objects.exclude(project_id__in=own).values_list("name", flat=True)
+    of_criteria = Q(family__in=[FAMILY_PREFIX + name for name in foreign])
+    return RubricVersion.objects.filter(of_criteria | Q(project__isnull=False) & ~Q(project__in=own))
 
 
 def rubric_of(metric: MetricDefinition, language: str) -> RubricVersion | None:
@@ -184,9 +185,8 @@ def deactivate(criterion: Criterion, *, by: User | None) -> CriterionEvent:
 def _next_event(
     criterion: Criterion, version: CriterionVersion, verb: str, by: User | None, **more: Any
 ) -> CriterionEvent:
-    newest: int | None = criterion.events.aggregate(newest=Max("seq"))["newest"]
     what = {"criterion": criterion, "version": version, "verb": verb, "created_by": by}
-    return CriterionEvent.objects.create(seq=(newest or 0) + 1, **what, **more)
+    return CriterionEvent.objects.create(seq=CriterionEvent.next_seq(criterion=criterion), **what, **more)
 
 
 def _metric(spec: CriterionSpec) -> MetricDefinition:

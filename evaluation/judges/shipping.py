@@ -38,22 +38,28 @@ BASELINE = "baseline"
 Row = TypeVar("Row", bound=models.Model)
 
 
-def version_of(rows: models.QuerySet[Row], digest: str, least: int = 1, **content: Any) -> Row:
+def version_of(
+    rows: models.QuerySet[Row], digest: str, least: int = 1, *, among: models.Q | None = None, **content: Any
+) -> Row:
     """The one of a name's versions with exactly this content, by its hash; made as the next version, at ``least`` that
-    one, where there is none."""
-    if same := rows.filter(content_hash=digest).first():
+    one, where there is none. ``among``: which of them may be taken."""
+    if same := rows.filter(among or models.Q(), content_hash=digest).first():
         return same
     with transaction.atomic():
         newest = rows.order_by("-version").values_list("version", flat=True).first() or 0
         return rows.create(version=max(least, newest + 1), content_hash=digest, **content)
 
 
-def rubric_row(rubric: Rubric) -> RubricVersion:
-    """The row of a rubric with exactly this content; a changed content becomes the next version."""
+def rubric_row(
+    rubric: Rubric, project: Project | None = None, *, by: User | None = None, note: str = ""
+) -> RubricVersion:
+    """The row of a rubric with exactly this content, of everybody's or the project's own; a changed content becomes the
+    next version of the family and language. What a ``project`` wrote is seen and used there alone."""
     named: dict[str, Any] = {"family": rubric.family, "language": rubric.language}
-    spec = rubric.model_dump(mode="json")
+    made = {"spec": rubric.model_dump(mode="json"), "project": project, "created_by": by, "note": note}
+    among = models.Q(project=None) | models.Q(project=project) if project else models.Q(project=None)
     rows = RubricVersion.objects.filter(**named)
-    return version_of(rows, rubric.content_hash, rubric.version, spec=spec, **named)
+    return version_of(rows, rubric.content_hash, rubric.version, among=among, **made, **named)
 
 
 def shipped_rubric_row(family: str, language: str) -> RubricVersion:

@@ -8,10 +8,21 @@ from evaluation.models.judges import (
     JudgeVersion,
     KeptVector,
     ProfileVersion,
+    RubricEvent,
     RubricVersion,
 )
 from evaluation.models.questions import ImportBatch, Question, QuestionSet, System, SystemVersion
-from evaluation.models.runs import Answer, AnswerSet, Context, Preflight, Run, RunEvent, RunJudge
+from evaluation.models.runs import (
+    Answer,
+    AnswerSet,
+    Context,
+    Preflight,
+    Run,
+    RunEvent,
+    RunJudge,
+    SealedAnswer,
+    Standing,
+)
 from evaluation.models.scores import Criterion, CriterionEvent, CriterionVersion, Finding, MetricDefinition, Score
 from evaluation.models.work import Attempt, BatchLine, Heartbeat, JudgeBatch, Reply, WorkUnit
 
@@ -44,11 +55,14 @@ __all__ = [
     "QuestionSet",
     "Reply",
     "RoleGrant",
+    "RubricEvent",
     "RubricVersion",
     "Run",
     "RunEvent",
     "RunJudge",
     "Score",
+    "SealedAnswer",
+    "Standing",
     "System",
     "SystemVersion",
     "TakenExport",

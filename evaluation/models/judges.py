@@ -4,11 +4,11 @@ A judge is an endpoint, a model and parameters.
 """
 
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from django.core.validators import MinValueValidator
 from django.db import models
-from django.db.models import PROTECT, Q
+from django.db.models import PROTECT, Exists, Max, OuterRef, Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.judging.logprobs import asking_for
@@ -200,8 +200,13 @@ class AttackResult(AppendOnly):
 
 
 class RubricVersion(AppendOnly, Authored):
-    """A judge prompt with its anchored levels; ``spec`` is read as ``rubric`` only."""
+    """A judge prompt with its anchored levels; ``spec`` is read as ``rubric`` only. Without a project it ships, or was
+    made from a criterion; with one a person of the project wrote it, and ``note`` says why."""
 
+    project = models.ForeignKey(
+        Project, verbose_name=_("project"), on_delete=PROTECT, null=True, blank=True, related_name="rubrics"
+    )
+    note = models.TextField(_("why"), blank=True, default="")
     family = models.CharField(_("family"), max_length=100)
     language = models.CharField(_("language"), max_length=5)
     version = models.PositiveIntegerField(_("version"))
@@ -220,6 +225,73 @@ class RubricVersion(AppendOnly, Authored):
     def rubric(self) -> Rubric:
         """The content as judges and reviewers read it."""
         return Rubric.model_validate(self.spec)
+
+
+class Activation(AppendOnly, Authored):
+    """Something was put in force, or out of it. The newest event, by ``seq``, of what the columns ``OF`` name tells how
+    it stands."""
+
+    OF: ClassVar[tuple[str, ...]]
+
+    seq = models.PositiveIntegerField()
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def newest(cls) -> QuerySet[Self]:
+        """The event that tells how each of them stands."""
+        same = {name: OuterRef(name) for name in cls.OF}
+        rows: QuerySet[Self] = cls._default_manager.all()
+        return rows.filter(~Exists(rows.filter(**same, seq__gt=OuterRef("seq"))))
+
+    @classmethod
+    def next_seq(cls, **of: Any) -> int:
+        """The number of the next event of what these columns name."""
+        return (cls._default_manager.filter(**of).aggregate(newest=Max("seq"))["newest"] or 0) + 1
+
+
+class RubricEvent(Activation):
+    """A judge of a project began to judge by a version of a rubric, or went back to the shipped one (``retired``), or
+    a version was offered for acceptance (``proposed``). ``ground`` tells why it was put in force: it proved itself on
+    answers it had never seen (``accepted``), or a lead ``decided`` it, whose ``reason`` is then there."""
+
+    OF = ("project", "judge", "family", "language")
+
+    class Verb(models.TextChoices):
+        PROPOSED = "proposed", _("offered")
+        ACTIVATED = "activated", _("activated")
+        RETIRED = "retired", _("retired")
+
+    class Ground(models.TextChoices):
+        ACCEPTED = "accepted", _("accepted by experts' labels")
+        DECIDED = "decided", _("decided by a lead")
+
+    project = models.ForeignKey(Project, on_delete=PROTECT, related_name="rubric_events")
+    judge = models.CharField(_("judge"), max_length=100)
+    family = models.CharField(_("family"), max_length=100)
+    language = models.CharField(_("language"), max_length=5)
+    version = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="events")
+    verb = models.CharField(max_length=20, choices=Verb.choices)
+    ground = models.CharField(max_length=20, choices=Ground.choices, blank=True)
+    reason = models.TextField(_("reason"), blank=True)
+
+    class Meta:
+        verbose_name = _("event of a rubric")
+        verbose_name_plural = _("events of rubrics")
+        constraints = [
+            models.UniqueConstraint(fields=["project", "judge", "family", "language", "seq"], name="one_rubric_event"),
+            models.CheckConstraint(
+                condition=Q(verb="proposed", ground="")
+                | Q(verb="retired", ground="") & ~Q(reason="")
+                | Q(verb="activated", ground="accepted")
+                | Q(verb="activated", ground="decided") & ~Q(reason=""),
+                name="activation_of_rubric_has_a_ground",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.judge}: {self.version} {self.verb}"
 
 
 class ProfileVersion(AppendOnly, Authored):

@@ -169,14 +169,45 @@ class Run(Row, Authored):
         return f"{self.answer_set.system_version} · {made} (#{self.pk})"
 
 
+class SealedAnswer(AppendOnly):
+    """A question and an answer, by the hashes of their texts, on which prompts prove themselves later: no version that
+    has not done so yet is shown them in any run of the project, whatever answer set they stand in."""
+
+    project = models.ForeignKey(Project, on_delete=PROTECT, related_name="sealed_answers")
+    question_hash = models.CharField(max_length=64)
+    text_hash = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "question_hash", "text_hash"], name="one_seal_per_answer")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project_id} {self.text_hash[:12]}"
+
+
 SINGLE = "single"
+
+
+class Standing(models.TextChoices):
+    """How a version of a rubric stands for a judge."""
+
+    DRAFT = "draft", _("draft")
+    CANDIDATE = "candidate", _("candidate")
+    ACTIVE = "active", _("active")
+    RETIRED = "retired", _("retired")
+
+
+UNPROVEN = (Standing.DRAFT, Standing.CANDIDATE)
 
 
 class RunJudge(AppendOnly):
     """A judge of a run with its pinned rubric. The primary one counts; others are compared only.
 
-    ``method`` says how a value comes about: ``single``, ``mean_of_3`` (of repeats), ``expected`` (over the token
-    probabilities of levels) or ``expected_mean_of_3``. Values of two methods are never one series.
+    ``standing`` is how the rubric's version stood for the judge when the run was made; a draft or a candidate makes no
+    verdicts on answers that are sealed (:class:`SealedAnswer`). ``method`` says how a value comes about: ``single``,
+    ``mean_of_3`` (of repeats), ``expected`` (over the token probabilities of levels) or ``expected_mean_of_3``. Values
+    of two methods are never one series.
     """
 
     run = models.ForeignKey(Run, on_delete=PROTECT, related_name="judges")
@@ -184,6 +215,9 @@ class RunJudge(AppendOnly):
     rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
     primary = models.BooleanField(default=True)
     repeat_count = models.PositiveIntegerField(default=1)
+    standing = models.CharField(
+        _("state of the rubric"), max_length=10, choices=Standing.choices, default=Standing.ACTIVE
+    )
 
     class Meta:
         constraints = [

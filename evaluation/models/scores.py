@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.registry import Scale
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models.accounts import Project
-from evaluation.models.judges import JudgeVersion, RubricVersion
+from evaluation.models.judges import Activation, JudgeVersion, RubricVersion
 from evaluation.models.runs import Answer, Run
 from evaluation.models.work import WorkUnit
 from evaluation.storage.append_only import AppendOnly, Authored, Row
@@ -153,8 +153,8 @@ class CriterionVersion(AppendOnly, Authored):
         return CriterionSpec.model_validate(self.spec)
 
 
-class CriterionEvent(AppendOnly, Authored):
-    """A lead put a version in force, or out of it. The newest event of a criterion, by ``seq``, tells how it stands.
+class CriterionEvent(Activation):
+    """A lead put a version of a criterion in force, or out of it.
 
     An activation names the metric and the rubrics that the version became, one for each language it is written in.
     """
@@ -163,8 +163,9 @@ class CriterionEvent(AppendOnly, Authored):
         ACTIVATED = "activated", _("activated")
         DEACTIVATED = "deactivated", _("deactivated")
 
+    OF = ("criterion",)
+
     criterion = models.ForeignKey(Criterion, on_delete=PROTECT, related_name="events")
-    seq = models.PositiveIntegerField()
     version = models.ForeignKey(CriterionVersion, on_delete=PROTECT, related_name="events")
     verb = models.CharField(max_length=20, choices=Verb.choices)
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, null=True, related_name="+")

@@ -14,10 +14,11 @@ from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.registry import Direction
+from evaluation.criteria.rubrics import seats_of
 from evaluation.criteria.services import active, active_by_name, idle_names
 from evaluation.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.judges.clients import chosen_embedding, chosen_tokens
-from evaluation.judges.shipping import bench_of, profile_row, shipped_rubric_row
+from evaluation.judges.shipping import bench_of, profile_row
 from evaluation.judging.catalogue import family_named, judge_metric, judge_metrics
 from evaluation.judging.families import asked_back
 from evaluation.metrics.catalogue import RULE_METRICS
@@ -30,6 +31,7 @@ from evaluation.models import (
     QuestionSet,
     RubricVersion,
     Run,
+    Standing,
     System,
     SystemVersion,
     User,
@@ -75,6 +77,7 @@ def prepare_run(
     embeddings_of: str = "",
     also: Collection[str] = (),
     batch: bool = False,
+    rubrics: Sequence[str] = (),
 ) -> Run:
     """A draft run of the profile's rule metrics and, with a judge, of its judge metrics; one unit per rubric family.
     Rule metrics that a family decides are left to the judge. ``also`` are metrics to compute beside the profile's.
@@ -82,10 +85,13 @@ def prepare_run(
     ``judge`` is the one whose values count; those ``beside`` it are members of a jury or only compared.
     A set of retrieved passages without answers has nothing to judge, so its runs have no judge. ``embeddings_of`` is
     the name of an endpoint, ``local`` or ``none``; empty leaves the choice to :func:`chosen_embedding`. ``batch``: the
-    calls of judges whose endpoints take batches are handed over in such.
+    calls of judges whose endpoints take batches are handed over in such. ``rubrics`` are versions to judge by in place
+    of those in force, as ``FAMILY@V``; of several of one family the first one's values count.
 
-    :raises Refused: see :func:`_criteria`; ``no_batches`` and ``feature_off`` where there can be none.
-    :raises UnknownName: for a name in ``also`` that nothing computes.
+    :raises Refused: see :func:`_criteria`; ``no_batches`` and ``feature_off`` where there can be none;
+        ``rubric_not_used`` for a version of a family that the run does not judge by, ``rubrics_of_jury`` for several of
+        one family under a jury, ``rubric_needs_answers`` by :func:`make_run`.
+    :raises UnknownName: for a name in ``also`` that nothing computes, or a version of a rubric that there is not.
     """
     spec = ProfileSpec.model_validate(profile.spec)
     rules, judged = {m.spec.name for m in RULE_METRICS}, {s.name for s in judge_metrics()}
@@ -116,15 +122,35 @@ def prepare_run(
     if batch:
         _check_batches([one for one in (judge, *beside) if one])
     bench = enumerate((judge, *beside) if judge else ())
-    judges = [(one, rubric, place == 0) for place, one in bench for rubric in _rubrics(one, families, criteria)]
+    _check_rubrics(rubrics, families, judge)
+    judges: list[tuple[JudgeVersion, RubricVersion, bool]] = []
+    stand: dict[tuple[int, int], Standing] = {}
+    for place, one in bench:
+        for seats in seats_of(one, families, rubrics):
+            judges += [(one, seat.rubric, place == 0 and seat is seats[0]) for seat in seats]
+            stand |= {(one.pk, seat.rubric.pk): seat.standing for seat in seats}
+        judges += [(one, event.rubric(one.language), place == 0) for event in criteria]
     return make_run(
-        answer_set, profile, config, judges=judges, name=name, by=by, budget=budget, start_token=start_token
+        answer_set,
+        profile,
+        config,
+        judges=judges,
+        standings=stand,
+        name=name,
+        by=by,
+        budget=budget,
+        start_token=start_token,
     )
 
 
-def _rubrics(judge: JudgeVersion, families: Sequence[str], criteria: Sequence[CriterionEvent]) -> list[RubricVersion]:
-    shipped = [shipped_rubric_row(family, judge.language) for family in families]
-    return shipped + [event.rubric(judge.language) for event in criteria]
+def _check_rubrics(rubrics: Sequence[str], families: Sequence[str], judge: JudgeVersion | None) -> None:
+    asked = [name.rpartition("@")[0] for name in dict.fromkeys(rubrics)]
+    if unused := sorted(set(asked) - set(families)):
+        raise Refused("rubric_not_used", families=unused)
+    if asked and judge and judge.is_baseline:
+        raise Refused("rubric_of_baseline")
+    if judge and judge.is_jury and len(set(asked)) < len(asked):
+        raise Refused("rubrics_of_jury")
 
 
 def _check_known(names: Collection[str], metrics: Sequence[str], project_id: int) -> None:
@@ -258,14 +284,15 @@ class Wanted:
     ``beside`` names judges that are only compared with it, or with the rule of a ``jury`` its other members;
     ``baseline`` sets the offline baseline beside them.
 
-    ``embeddings`` and ``metrics`` are ``embeddings_of`` and ``also`` of :func:`prepare_run`. ``start_token`` makes
-    asking twice one run. ``budget`` is in US dollars.
+    ``embeddings`` and ``metrics`` are ``embeddings_of`` and ``also`` of :func:`prepare_run`, ``rubrics`` its own.
+    ``start_token`` makes asking twice one run. ``budget`` is in US dollars.
     """
 
     profile: str = DEFAULT_PROFILE
     judge: str | None = ""
     beside: tuple[str, ...] = ()
     jury: str = ""
+    rubrics: tuple[str, ...] = ()
     baseline: bool = True
     embeddings: str = ""
     metrics: tuple[str, ...] = ()
@@ -313,6 +340,7 @@ def ask_for_run(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
             start_token=wanted.start_token,
             embeddings_of=wanted.embeddings,
             also=wanted.metrics,
+            rubrics=wanted.rubrics,
         )
         start(run, by)
     return run

@@ -14,7 +14,18 @@ from enum import StrEnum
 
 from django.db.models import Avg, Max, Prefetch, QuerySet
 
-from evaluation.models import Answer, JudgeVersion, ProfileVersion, QuestionSet, RubricVersion, Run, Score, WorkUnit
+from evaluation.criteria.rubrics import Slot, all_in_force, slot_of
+from evaluation.models import (
+    Answer,
+    JudgeVersion,
+    ProfileVersion,
+    QuestionSet,
+    RubricVersion,
+    Run,
+    RunJudge,
+    Score,
+    WorkUnit,
+)
 from evaluation.scoring.writing import counting, coverage, current
 
 #: Names of source 002 for the means of a run, and for the values of one answer.
@@ -114,15 +125,26 @@ def drift(run: Run) -> tuple[Drift, ...]:
         _drift(Part.PROFILE, run.profile_version, "project_id", "name"),
         _drift(Part.QUESTION_SET, run.answer_set.question_set, "project_id", "name"),
     ]
-    for judge in run.judges.select_related("judge_version", "rubric_version"):
+    seats = list(run.judges.select_related("judge_version", "rubric_version"))
+    now = all_in_force(run.project_id)
+    for judge in seats:
         found.append(_drift(Part.JUDGE, judge.judge_version, "project_id", "name"))
-        found.append(_drift(Part.RUBRIC, judge.rubric_version, "family", "language"))
+        found.append(_rubric_drift(judge, now))
     return tuple(dict.fromkeys(one for one in found if one))
 
 
-def _drift(part: Part, used: ProfileVersion | QuestionSet | JudgeVersion | RubricVersion, *same: str) -> Drift | None:
+def _rubric_drift(seat: RunJudge, now: Mapping[Slot, RubricVersion]) -> Drift | None:
+    """Another version than the one used is in force for the judge ``now``, or a newer one of everybody's is there."""
+    used = seat.rubric_version
+    newest = now.get(slot_of(seat.judge_version, used.family))
+    if newest is None:
+        everybodys = RubricVersion.objects.filter(project=None, family=used.family, language=used.language)
+        newest = everybodys.order_by("-version").first()
+    return Drift(Part.RUBRIC, used.family, used.version, newest.version) if newest and newest.pk != used.pk else None
+
+
+def _drift(part: Part, used: ProfileVersion | QuestionSet | JudgeVersion, *same: str) -> Drift | None:
     """``same``: the columns that all versions of it share."""
     versions = type(used)._default_manager.filter(**{name: getattr(used, name) for name in same})
     newest = versions.aggregate(newest=Max("version"))["newest"] or 0
-    name = used.family if isinstance(used, RubricVersion) else used.name
-    return Drift(part, name, used.version, newest) if newest > used.version else None
+    return Drift(part, used.name, used.version, newest) if newest > used.version else None

@@ -103,6 +103,28 @@ REFUSALS = {
     "start_token_used": _("The start token belongs to another run of another answer set."),
     # Criteria
     "criterion_name_taken": _("The name “%(name)s” belongs to another metric or criterion. Choose another one."),
+    "rubric_active": _("%(judge)s works by %(rubric)s already."),
+    "rubric_not_activated": _("%(judge)s works by the shipped version of “%(family)s” already."),
+    "rubric_other_language": _(
+        "%(rubric)s is in another language than the judge works in (%(language)s). Name a version in that language."
+    ),
+    "rubric_of_criterion": _("Rubrics of custom criteria are made by activating a criterion."),
+    "rubric_differs": _(
+        "Not as in the shipped rubric of “%(family)s”: %(parts)s. A version may change words only; metrics, scales, "
+        "levels, labels and steps stay, because replies are read by them."
+    ),
+    "rubric_unseen": _("The rubric holds characters that nobody sees (%(characters)s). Remove them."),
+    "rubric_too_long": _("The rubric's texts are longer than %(limit)s characters. Shorten them."),
+    "rubric_not_used": _(
+        "The run does not judge by: %(families)s. Name versions of families that its profile uses, or add a metric of "
+        "the family."
+    ),
+    "rubric_of_baseline": _("The offline baseline counts words and reads no rubric. Name another judge."),
+    "rubrics_of_jury": _("A jury judges by one version of each family. Name one, or compare them without a jury."),
+    "rubric_needs_answers": _(
+        "A version that has not proved itself judges answers that are there. Ask the system in a run of its own, then "
+        "judge those answers with this version."
+    ),
     "criterion_active": _("%(criterion)s is in force already."),
     "criterion_not_active": _("Not in force: %(names)s. A lead activates a version of the criterion first."),
     "criterion_not_weighable": _(

@@ -10,7 +10,7 @@ is one conditional update, so that two people pressing the same button do it onc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from uuid import UUID, uuid4
 
@@ -35,9 +35,12 @@ from evaluation.models import (
     Run,
     RunEvent,
     RunJudge,
+    SealedAnswer,
+    Standing,
     User,
     WorkUnit,
 )
+from evaluation.models.runs import UNPROVEN
 from evaluation.systems.protocol import RECORDED
 from evaluation.work import dispatch
 from evaluation.work.plugins import batch_hooks
@@ -114,14 +117,26 @@ def planned_units(run: Run, asked: Iterable[WorkUnit] = ()) -> Iterator[WorkUnit
     are still to be given are those of the questions ``asked``, for which their units wait."""
     config = RunConfig.model_validate(run.config)
     judges = list(run.judges.select_related("judge_version", "rubric_version"))
+    proven = [judge for judge in judges if judge.standing not in UNPROVEN]
+    sealed = sealed_of(run.project_id) if len(proven) < len(judges) else frozenset()
     for answer in answers_in(run).order_by("question__position", "sample"):
-        yield from _scoring(
-            run, config, judges, WorkUnit(question=answer.question, sample=answer.sample, answer=answer)
-        )
+        may = proven if sealed and seal_of(answer) in sealed else judges
+        yield from _scoring(run, config, may, WorkUnit(question=answer.question, sample=answer.sample, answer=answer))
     for unit in asked:
         for waiting in _scoring(run, config, judges, unit):
             waiting.needs, waiting.state = unit, State.BLOCKED
             yield waiting
+
+
+def seal_of(answer: Answer) -> tuple[str, str]:
+    """By what an answer is known as sealed: the hashes of its question's text and of its own."""
+    return content_hash(answer.question.text), content_hash(answer.text)
+
+
+def sealed_of(project_id: int) -> frozenset[tuple[str, str]]:
+    """What is sealed in a project, as :func:`seal_of` tells it."""
+    rows = SealedAnswer.objects.filter(project_id=project_id)
+    return frozenset(rows.values_list("question_hash", "text_hash"))
 
 
 def _scoring(run: Run, config: RunConfig, judges: Sequence[RunJudge], of: WorkUnit) -> Iterator[WorkUnit]:
@@ -187,19 +202,26 @@ def make_run(
     config: RunConfig,
     *,
     judges: Sequence[tuple[JudgeVersion, RubricVersion, bool]] = (),
+    standings: Mapping[tuple[int, int], Standing] | None = None,
     name: str = "",
     by: User | None = None,
     budget: Decimal | None = None,
     start_token: UUID | None = None,
 ) -> Run:
-    """A draft run. ``judges`` are judge, rubric and whether that judge is the primary one of its rubric.
+    """A draft run. ``judges`` are judge, rubric and whether that judge is the primary one of its rubric; ``standings``
+    tells by their keys how the rubric stands for the judge, active where nothing is said.
 
     ``start_token`` is chosen by whoever asks, so that asking twice does not make two runs.
 
-    :raises Refused: ``answers_unfinished`` where another run still asks for the answers.
+    :raises Refused: ``answers_unfinished`` where another run still asks for the answers; ``rubric_needs_answers`` where
+        a version that has not proved itself is to judge answers that are still to be asked for, so that nobody can
+        tell yet which of them are sealed.
     """
     if answer_set.content_hash is None and answer_set.runs.exists():
         raise Refused("answers_unfinished")
+    stand = standings or {}
+    if answer_set.content_hash is None and any(standing in UNPROVEN for standing in stand.values()):
+        raise Refused("rubric_needs_answers")
     with transaction.atomic():
         run = Run.objects.create(
             project_id=answer_set.project_id,
@@ -213,7 +235,14 @@ def make_run(
             created_by=by,
         )
         RunJudge.objects.bulk_create(
-            RunJudge(run=run, judge_version=judge, rubric_version=rubric, primary=primary, repeat_count=config.repeat)
+            RunJudge(
+                run=run,
+                judge_version=judge,
+                rubric_version=rubric,
+                primary=primary,
+                repeat_count=config.repeat,
+                standing=stand.get((judge.pk, rubric.pk), Standing.ACTIVE),
+            )
             for judge, rubric, primary in judges
         )
     return run

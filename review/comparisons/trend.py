@@ -135,8 +135,8 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True)
 class MetricRecord:
-    """A metric a judge has given, by a version of a rubric; ``newer`` is the family's newest version where that is
-    another. ``agreed`` is ``None`` where nothing is at hand."""
+    """A metric a judge has given, by a version of a rubric; ``newer`` is the family's newest version of everybody's
+    where that is newer. ``agreed`` is ``None`` where nothing is at hand."""
 
     spec: MetricSpec
     rubric: RubricVersion
@@ -172,7 +172,9 @@ def judge_records(judges: Sequence[JudgeVersion]) -> list[JudgeRecord]:
     wanted = {pk for several in measured.values() for pk in several} | {of.last for of in used.values()}
     runs = Run.objects.select_related("answer_set__question_set", Run.NAMED_BY).in_bulk(wanted)
     kept = kept_of([runs[pk] for pk in sorted({pk for several in measured.values() for pk in several})])
-    newest_rubrics = _newest_versions(RubricVersion.objects.filter(family__in={r.family for r in rubrics.values()}))
+    newest_rubrics = _newest_versions(
+        RubricVersion.objects.filter(project=None, family__in={r.family for r in rubrics.values()})
+    )
     names = JudgeVersion.objects.filter(project__in={j.project_id for j in judges}, name__in={j.name for j in judges})
     newest = {
         (project, name): version
@@ -283,10 +285,10 @@ def _metrics(
     experts = figures.get("experts", {})
     found = []
     for row in sorted(rubrics, key=lambda rubric: rubric.family):
-        latest = newest[row.family, row.language]
+        latest = newest.get((row.family, row.language), 0)
         for spec in family_for(row.rubric).given:
             agreed = _agreed(said[spec.name], experts.get(spec.name, {})) if spec.name in said else None
-            found.append(MetricRecord(spec, row, latest if latest != row.version else None, agreed))
+            found.append(MetricRecord(spec, row, latest if latest > row.version else None, agreed))
     return tuple(found)
 
 

@@ -13,10 +13,10 @@ from evaluation.accounts import audit
 from evaluation.accounts.access import may
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.criteria.rubrics import draft
 from evaluation.files.question_rows import QuestionFile
-from evaluation.judges.shipping import rubric_row
 from evaluation.judging.rubric import Rubric
-from evaluation.models import Answer, MetricDefinition, Question, RubricVersion, User
+from evaluation.models import Answer, MetricDefinition, Project, Question, RubricVersion, User
 from evaluation.questions.importing import Imported, import_question_set, newest_version
 from review.decisions.cases import RAISED, Why, case_of
 from review.decisions.overrides import checked_reason, insert_decision
@@ -72,13 +72,15 @@ def amend_question(question: Question, *, text: str, references: Sequence[str], 
 
 
 def amend_rubric(
-    rubric: RubricVersion, metric: str, *, question: str, texts: Mapping[str, str], by: User
+    rubric: RubricVersion, metric: str, *, question: str, texts: Mapping[str, str], project: Project, by: User
 ) -> AmendedRubric:
-    """The rubric with a metric's question and level or label texts replaced, as the next version. ``texts`` are by
-    level (``3``) or label. Earlier ratings and scores keep pointing at the version they were made with.
+    """The rubric with a metric's question and level or label texts replaced, as a draft of the project: runs judge by
+    it where they name it, and others once it is activated. ``texts`` are by level (``3``) or label. Earlier ratings and
+    scores keep pointing at the version they were made with.
 
     :raises UnknownName: for a metric the rubric does not hold.
-    :raises Refused: ``text_needed``, or ``anchor_too_long`` beyond 120 characters.
+    :raises Refused: ``text_needed``, ``anchor_too_long`` beyond 120 characters, or what a draft may not be
+        (:func:`evaluation.criteria.rubrics.draft`).
     """
     spec = rubric.rubric
     spec.metric(metric)  # refuses an unknown one
@@ -95,10 +97,8 @@ def amend_rubric(
             for label in one["labels"]:
                 label["text"] = texts.get(label["label"], label["text"]).strip()
     newest = RubricVersion.objects.filter(family=spec.family, language=spec.language).order_by("-version").first()
-    row = rubric_row(Rubric.model_validate(content))
+    row = draft(project, Rubric.model_validate(content), by=by)
     created = newest is None or row.version > newest.version
-    if created:
-        audit.record(by, "rubric_amended", row, hash=row.content_hash, before=rubric.pk)
     return AmendedRubric(row, created)
 
 

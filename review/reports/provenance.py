@@ -64,7 +64,7 @@ class JudgeUsed:
     """A judge of the run. ``models_returned`` are the model ids the server named in its replies, ``served`` those whose
     replies its values rest on: values of several models are not one series. ``baseline`` tells
     the offline baseline, which every page calls so. ``method`` is how its values come about
-    (``evaluation.models.runs.RunJudge``)."""
+    and ``standing`` how the rubric stood for it when the run was made (``evaluation.models.runs.RunJudge``)."""
 
     judge: Versioned
     model: str
@@ -76,6 +76,7 @@ class JudgeUsed:
     baseline: bool
     repeats: int
     method: str
+    standing: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +230,7 @@ def _judges(run: Run) -> tuple[JudgeUsed, ...]:
             baseline=one.judge_version.is_baseline,
             repeats=one.repeat_count,
             method=one.method,
+            standing=one.standing,
         )
         for one in judges
     )

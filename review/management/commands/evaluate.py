@@ -73,6 +73,13 @@ class Command(BaseCommand):
         parser.add_argument("--category", action="append", default=[])
         parser.add_argument("--tag", action="append", default=[])
         parser.add_argument("--ids", nargs="+", default=[])
+        parser.add_argument(
+            "--rubric",
+            action="append",
+            default=[],
+            metavar="FAMILY@V",
+            help="version to judge by, else the one in force. Named again: versions to compare with the first",
+        )
         parser.add_argument("--max-concurrency", type=_positive, default=32)
         parser.add_argument("--repeat", type=_positive, default=1, help="judgements of each answer")
         parser.add_argument("--jury", choices=[*JuryRule], default="", help="let all judges named count, joined so")
@@ -133,6 +140,7 @@ def _draft(options: dict[str, Any]) -> Run:
         batch=options["batch"],
         question_ids=wanted.select(questions),
         also=options["metrics"],
+        rubrics=options["rubric"],
     )
 
 

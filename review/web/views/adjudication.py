@@ -125,13 +125,17 @@ def rubric(request: HttpRequest, pk: int, metric: str) -> HttpResponse:
         words = request.POST.get("question", "")
         lines = [(name, request.POST.get(f"text:{name}", "")) for name, _text in lines]
         try:
-            made = amend_rubric(pinned, metric, question=words, texts=dict(lines), by=person(request))
+            project = item.queue.project
+            made = amend_rubric(pinned, metric, question=words, texts=dict(lines), project=project, by=person(request))
         except Refused as refused:
             error = explain_refusal(refused)
         else:
             text = gettext("%(version)s has these words already.")
             if made.created:
-                text = gettext("%(version)s is kept. What was decided before stays as it is.")
+                text = gettext(
+                    "%(version)s is kept as a draft: judges work by it in runs that name it, and in others once a lead "
+                    "has activated it. What was decided before stays as it is."
+                )
             messages.success(request, text % {"version": made.version})
             return redirect("adjudication-case", item.pk)
     shown = {"item": item, "version": pinned, "question": words, "lines": lines, "error": error}

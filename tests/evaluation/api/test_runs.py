@@ -285,7 +285,7 @@ def test_a_run_costs_the_same_for_any_number_of_answers(django_assert_num_querie
     for number in (3, 30):
         run = make_scored_run(make_answer_set(make_question_set(specs=[question_spec(n) for n in range(number)])))
         someone = viewer(run.project)
-        with django_assert_num_queries(24, exact=False) as queries:
+        with django_assert_num_queries(25, exact=False) as queries:
             someone.get(f"runs/{run.pk}/", page_size=500)
         counts.append(len(queries))
     assert counts[0] == counts[1]

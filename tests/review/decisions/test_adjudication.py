@@ -334,9 +334,11 @@ def test_amending_the_rubric_makes_a_version_and_old_ratings_keep_theirs() -> No
     pinned = queue.metrics.get().rubric_version
     assert pinned is not None
     words: dict[str, Any] = {"question": "Is it right?", "texts": {"5": "Nothing is wrong."}, "by": lead_of(queue)}
+    words["project"] = queue.project
     made = amend_rubric(pinned, "correctness", **words)
     assert made.created
     assert made.version.version == pinned.version + 1
+    assert made.version.project == queue.project
     assert RubricVersion.objects.get(pk=pinned.pk).spec == pinned.spec
     assert set(Rating.objects.values_list("rubric_version", flat=True)) == {pinned.pk}
     same = amend_rubric(pinned, "correctness", **words)
