@@ -69,14 +69,16 @@ Found = Annotated[tuple[Expression, ...], BeforeValidator(_listed)]
 
 
 class _Part(FrozenModel):
-    """``when``: what a record has to have; the others are left out, and counted."""
+    """``when``: what a record has to have; the others are left out, and counted. ``metadata``: what is kept of a
+    record beside its fields, where that is not everything that no expression used."""
 
     when: Found = ()
+    metadata: Found = ()
 
     def fields(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The fields that are mapped, with their expressions."""
         for name in type(self).model_fields:
-            if name != "when" and (expressions := getattr(self, name)):
+            if name not in _Part.model_fields and (expressions := getattr(self, name)):
                 yield name, expressions
 
 
@@ -99,6 +101,9 @@ class QuestionMap(_Part):
     persona: Found = ()
     required_info: Found = ()
     clarification_ok: Found = ()
+    hops: Found = ()
+    aggregation_type: Found = ()
+    inference_type: Found = ()
 
 
 class AnswerMap(_Part):
@@ -120,7 +125,8 @@ class Shape(FrozenModel):
     """How the records of a product are read. ``known_by``: sets of columns, one of which is there with none of
     ``without``. ``rows``: where the records stand, as names with ``[]`` behind lists (``data[].qas[]``); a file that is
     a list needs none. A part that is left out is not in such files; ``instead`` names what they are, where they have
-    neither (``shape_is_…`` among the problems)."""
+    neither (``shape_is_…`` among the problems). ``writes`` makes a record of this shape from one of ours
+    (``records``), all of them standing in one ``document`` at ``rows`` or on a line each."""
 
     title: str = "map"
     known_by: tuple[tuple[str, ...], ...] = ()
@@ -129,6 +135,8 @@ class Shape(FrozenModel):
     instead: str = ""
     questions: QuestionMap | None = None
     answers: AnswerMap | None = None
+    writes: str = ""
+    document: bool = False
 
     def part(self, name: str) -> QuestionMap | AnswerMap | None:
         """The part for ``questions`` or ``answers``."""
@@ -165,15 +173,15 @@ def read_map(data: bytes, name: str = "map") -> Shape:
 
 
 @lru_cache(maxsize=1)
-def shipped() -> tuple[Shape, ...]:
-    """The known shapes, those with most columns to be known by first."""
-    shapes = [read_map(path.read_bytes(), path.stem) for path in sorted(SHIPPED.glob("*.yaml"))]
-    return tuple(sorted(shapes, key=lambda shape: -max(map(len, shape.known_by))))
+def shipped() -> Mapping[str, Shape]:
+    """The known shapes by the names of their files, those with most columns to be known by first."""
+    shapes = [(path.stem, read_map(path.read_bytes(), path.stem)) for path in sorted(SHIPPED.glob("*.yaml"))]
+    return dict(sorted(shapes, key=lambda named: -max(map(len, named[1].known_by))))
 
 
 def recognised(root: Node) -> Shape | None:
     """The shape whose columns the file has, if it is a known one."""
-    for shape in shipped():
+    for shape in shipped().values():
         columns: set[str] = set()
         for row in shape.records(root)[:_SAMPLE]:
             columns |= row.entries.keys()
@@ -213,7 +221,7 @@ class _Reader:
 
     def __init__(self, part: QuestionMap | AnswerMap, problems: Problems) -> None:
         self.fields = tuple(part.fields())
-        self.when = part.when
+        self.when, self.metadata = part.when, part.metadata
         self.problems = problems
         self.builder = TreeBuilder(problems, Limits())
         self.left_out = 0
@@ -241,7 +249,11 @@ class _Reader:
         rest = _without(values, used)
         for name in values:
             if name in rest or _says_nothing(values[name]):
-                self._became.setdefault(name, set()).add("metadata" if name in rest else "—")
+                told = "metadata" if name in rest and not self.metadata else "—"
+                self._became.setdefault(name, set()).add(told)
+        if self.metadata:
+            found = self._find(self.metadata, values, record, "metadata")
+            rest = found[1] if found and isinstance(found[1], dict) else {}
         inner = rest.pop("metadata", {})
         kept = {**inner, **rest} if isinstance(inner, dict) else {**rest, "metadata": inner}
         if kept:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from evaluation.files.tree import Kind, Limits, Node, Problems, TreeBuilder
 
@@ -86,6 +87,34 @@ def read_qrels(text: str, problems: Problems, limits: Limits) -> dict[str, tuple
             problems.add("not_number", number, "score", value=grade[:80])
     problems.refuse_if_any()
     return {topic: tuple(passages) for topic, passages in relevant.items()}
+
+
+def topic_line(record: Mapping[str, Any]) -> Iterator[str]:
+    """A question as a line of id, tab and text."""
+    if record["first_of_question"]:
+        yield f"{_word(record['question_id'])}\t{' '.join(record['question'].split())}\n"
+
+
+def qrels_line(record: Mapping[str, Any]) -> Iterator[str]:
+    """The passages that should be found, a line each."""
+    if record["first_of_question"]:
+        for passage in record["ground_truth_chunk_ids"]:
+            yield f"{_word(record['question_id'])} 0 {_word(passage)} 1\n"
+
+
+def run_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """The passages that were found, with scores that fall with their order."""
+    ids = record["retrieved_context_ids"]
+    found = [one["id"] for one in record["contexts"] or () if "id" in one] if ids is None else ids
+    if record["first_of_question"]:
+        for rank, passage in enumerate(found, start=1):
+            tag = _word(record["system"] or "run")
+            yield f"{_word(record['question_id'])} Q0 {_word(passage)} {rank} {len(found) - rank + 1} {tag}\n"
+
+
+def _word(name: str) -> str:
+    """A name without white space, which would end it."""
+    return "_".join(name.split())
 
 
 def _lines(

@@ -1,0 +1,82 @@
+"""``export_records``: a run leaves the site and comes back as the same questions, answers and ratings."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluation.files.reading import read_answers, read_questions
+from evaluation.files.records import forms
+from evaluation.models import Run
+from evaluation.questions.importing import import_question_set, questions_hash
+from evaluation.runs.answer_files import import_answer_file
+from review.imports.files import import_ratings
+from review.models import Rating
+from tests.evaluation.files.support import jsonl
+from tests.factories import make_project
+
+pytestmark = pytest.mark.django_db
+
+QUESTIONS = jsonl(
+    {"id": "q1", "question": "Why?", "expected_answer": ["so", "thus"], "category": "c", "note": "n"},
+    {"id": "q2", "question": "How?", "expected_answer": "so", "category": "c"},
+    {"id": "q3", "question": "When?", "category": "c"},
+)
+ANSWERS = jsonl(
+    {"question_id": "q1", "answer": "so", "contexts": [{"id": "d", "text": "t", "score": 0.5}], "latency_seconds": 2},
+    {"question_id": "q1", "answer": "thus", "sample": 1, "contexts": []},
+    {"question_id": "q2", "error": "timeout"},
+)
+RATINGS = jsonl(
+    {"question_id": "q1", "metric": "avg_correctness", "rater": "human", "author": "kim", "value": 0.75},
+)
+
+
+@pytest.fixture
+def run() -> Run:
+    made = import_question_set(make_project(), "mine", read_questions(QUESTIONS, "a.jsonl"), by=None).question_set
+    return import_answer_file(made, "rag", ANSWERS, "a.jsonl", by=None)
+
+
+def export(run: Run, path: Path, form: str = "concord") -> bytes:
+    call_command("export_records", str(run.pk), "--output", str(path), "--form", form, stdout=io.StringIO())
+    return path.read_bytes()
+
+
+def test_questions_and_answers_come_back_as_they_were(run: Run, tmp_path: Path) -> None:
+    data = export(run, tmp_path / "run.jsonl")
+    questions = read_questions(data, "run.jsonl")
+    before = [one for one in read_questions(QUESTIONS, "a.jsonl").questions if one.id != "q3"]  # nobody answered it
+    assert questions_hash(questions.questions) == questions_hash(before)
+    assert questions.metadata["q1"] == {"note": "n"}
+    came_back, original = (
+        [(one.question_id, one.sample, one.answer, one.answered, one.error) for one in read_answers(text, "a").answers]
+        for text in (data, ANSWERS)
+    )
+    assert came_back == original
+
+
+def test_ratings_come_back_as_they_were(run: Run, tmp_path: Path) -> None:
+    import_ratings(run, RATINGS, "r.jsonl", ["avg_correctness=0..1:real"])
+    data = export(run, tmp_path / "ratings.jsonl", "ratings")
+    (row,) = map(json.loads, data.splitlines())
+    assert (row["author"], row["value"], row["blind"], row["phase"]) == ("kim", 0.75, True, "initial")
+    again = import_ratings(run, data, "again.jsonl", ["avg_correctness=0..1:real"])
+    assert (again.human, again.unchanged) == (0, 1)
+    assert Rating.objects.count() == 1
+
+
+@pytest.mark.parametrize("form", forms())
+def test_every_form_can_be_written(run: Run, tmp_path: Path, form: str) -> None:
+    assert isinstance(export(run, tmp_path / "f", form), bytes)
+
+
+def test_an_unknown_form_or_run_is_wrong_usage(tmp_path: Path) -> None:
+    for arguments in (["1", "--output", str(tmp_path / "f")], ["1", "--output", "f", "--form", "nobody"]):
+        with pytest.raises(CommandError):
+            call_command("export_records", *arguments)
+    assert not (tmp_path / "f").exists()
