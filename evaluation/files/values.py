@@ -122,7 +122,8 @@ class Field(NamedTuple):
         found = self.expanded()
         if found.node.kind is not Kind.LIST:
             return self.texts()
-        return tuple(text for one in found.items() for text in one.flat_texts())
+        inner = ((one.flat_texts() if one.node.kind is Kind.LIST else (one.text().strip(),)) for one in found.items())
+        return tuple(text for texts in inner for text in texts if text)
 
     def keywords(self) -> tuple[tuple[str, ...], ...]:
         """Keywords, each a text or a list of alternatives. Whole numbers are taken by their text (``200``), unless

@@ -191,3 +191,11 @@ def test_a_cell_of_passages_is_read_or_refused_by_name(cell: str) -> None:
     except InvalidFile as refusal:
         problems = refusal.problems
     assert all((one.line, one.field[:8]) == (2, "contexts") for one in problems)
+
+
+@pytest.mark.parametrize(
+    ("cell", "ids"), [("d", ("d",)), ("d|e", ("d", "e")), ("", ()), ('"[""d"", [""e""]]"', ("d", "e"))]
+)
+def test_ids_of_passages_stand_in_a_cell(cell: str, ids: tuple[str, ...]) -> None:
+    read = read_questions(f"question,ground_truth_chunk_ids\nq,{cell}\n".encode(), "a.csv")
+    assert read.questions[0].ground_truth_chunk_ids == ids
