@@ -51,6 +51,11 @@ class Frame:
         """Whether the person has a door to the back office."""
         return bool(self.roles & STAFF_ROLES)
 
+    @property
+    def evaluates(self) -> bool:
+        """Whether the person may start runs in some project."""
+        return allowed(self.roles, Action.EVALUATE)
+
     @cached_property
     def places(self) -> tuple[Place, ...]:
         """The navigation."""
@@ -70,7 +75,7 @@ def _places(request: HttpRequest, roles: frozenset[str]) -> tuple[Place, ...]:
     reads = allowed(roles, Action.VIEW)
     wanted = [
         (gettext("Home"), "home", ("home",), True),
-        (gettext("Runs"), "run-list", ("run", "answer"), reads),
+        (gettext("Runs"), "run-list", ("run", "answer", "evaluation"), reads),
         (gettext("Review"), "queue-list", ("queue", "review", "my-ratings", "keys", "pair"), True),
         (gettext("Disputes"), "adjudication", ("adjudication", "ruling"), allowed(roles, Action.ADJUDICATE)),
         (gettext("Question sets"), "question-set-list", ("question-set",), reads),

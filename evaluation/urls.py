@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from evaluation.web import views
+from evaluation.web import run_views, views
 from evaluation.work import lifecycle
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -17,6 +17,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("question-sets/upload/<uuid:uuid>/", views.upload_preview, name="question-set-preview"),
     path("question-sets/upload/<uuid:uuid>/confirm/", views.upload_confirm, name="question-set-confirm"),
     path("question-sets/<int:pk>/", views.question_set, name="question-set"),
+    path("evaluations/new/", run_views.new_evaluation, name="evaluation-new"),
+    path("evaluations/new/run/", run_views.new_run, name="evaluation-run"),
+    path("evaluations/answers/<uuid:uuid>/", run_views.answers_preview, name="answers-preview"),
+    path("evaluations/answers/<uuid:uuid>/confirm/", run_views.answers_confirm, name="answers-confirm"),
     path("runs/<int:pk>/start/", views.steer, {"step": lifecycle.start}, name="run-start"),
     path("runs/<int:pk>/pause/", views.steer, {"step": lifecycle.pause}, name="run-pause"),
     path("runs/<int:pk>/resume/", views.steer, {"step": lifecycle.resume}, name="run-resume"),

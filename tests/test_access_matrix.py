@@ -21,6 +21,8 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "question-set-confirm": lambda w: w.batch.uuid,
     "question-set": lambda w: w.question_set.pk,
     "run": lambda w: w.run.pk,
+    "answers-preview": lambda w: w.answer_batch.uuid,
+    "answers-confirm": lambda w: w.answer_batch.uuid,
     "answer": lambda w: w.answer.pk,
     "answer-set": lambda w: w.run.answer_set_id,
     "queue": lambda w: w.queue.pk,
@@ -41,6 +43,7 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "profile": lambda w: w.run.profile_version_id,
 }
 QUERIES: dict[str, Callable[[World], dict[str, Any]]] = {
+    "evaluation-run": lambda w: {"answers": w.run.answer_set_id},
     "queue-new": lambda w: {"run": w.run.pk},
     "queue-preview": lambda w: {"run": w.run.pk},
     "pair-new": lambda w: {"run": w.run.pk},
@@ -103,7 +106,7 @@ def ask(client: Client, world: World, method: str, name: str, url: str) -> Any:
     body = BODIES.get(name, lambda w: {})(world)
     if name.startswith("api-"):
         return client.post(url, json.dumps(body), content_type="application/json")
-    return client.post(url, body)
+    return client.post(url, body, query_params=QUERIES.get(name, lambda w: {})(world))
 
 
 def outcome(response: HttpResponse, name: str) -> str:

@@ -21,6 +21,7 @@ from evaluation.accounts import access
 from evaluation.accounts.logging_in import new_token
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
+from evaluation.judges.shipping import BASELINE, judge_names
 from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
 
 LONGEST_TOKEN = timedelta(days=365)
@@ -173,7 +174,21 @@ class ProjectAdmin(AdministratorsOnly):
     """Projects; only a superuser opens one."""
 
     path = "pk"
-    list_display = ("name", "created_at")
+    list_display = ("name", "default_judge", "created_at")
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """The default judge is chosen among those there are; the form of one project knows which these are."""
+        if db_field.name != "default_judge":
+            return super().formfield_for_dbfield(db_field, request, **kwargs)
+        match = request.resolver_match
+        found = Project.objects.filter(pk=match.kwargs.get("object_id") or 0).first() if match else None
+        names = [*judge_names(found), BASELINE] if found else []
+        return forms.ChoiceField(
+            label=db_field.verbose_name,
+            help_text=db_field.help_text,
+            required=False,
+            choices=[("", "–"), *((name, name) for name in names)],
+        )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Superusers only: a new project belongs to nobody's project."""

@@ -3,6 +3,7 @@ contexts, scores and what stands behind each score."""
 
 from typing import Any
 
+from django.utils.translation import gettext
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,6 +17,7 @@ from rest_framework.serializers import (
     ModelSerializer,
     SerializerMethodField,
     UUIDField,
+    ValidationError,
 )
 
 from evaluation.accounts.access import Person, fetch, values_shown
@@ -23,14 +25,18 @@ from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person
 from evaluation.api.filters import AnswerFilter, RunFilter
 from evaluation.api.requests import MOST, PagesInOrder
 from evaluation.api.run_serializers import RunSerializer, RunState, RunSummarySerializer, RunWhole
+from evaluation.asking.systems import asked_version
+from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.samples import Status
 from evaluation.judging.formulas import JuryRule
-from evaluation.models import Answer, AnswerSet, Context, Finding, Run, Score
+from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, Run, Score
 from evaluation.profiles.spec import DEFAULT_PROFILE
-from evaluation.runs.making import QuestionFilter, Wanted, ask_for_run, cancel_run, pause_run, resume_run
+from evaluation.runs.making import Asking, Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.progress import progress
 from evaluation.runs.results import primary_pairs, with_scores
+from evaluation.runs.selectors import QuestionFilter
+from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
 from evaluation.wording.messages import explain_reason
 from evaluation.work.lifecycle import answers_in, retry_failed
 
@@ -168,9 +174,18 @@ RUNS = Run.objects.select_related("answer_set__question_set", "profile_version")
 
 
 class RunRequestSerializer(StrictSerializer):
-    """What a run should be. Without ``judge`` the project's own judges, else the offline baseline; null is none."""
+    """What a run should be: of an ``answer_set``, or of the answers that ``system`` is asked for. Without ``judge`` the
+    project's default or only one, else the offline baseline; null is none."""
 
-    answer_set = IntegerField(min_value=1)
+    answer_set = IntegerField(default=None, min_value=1, allow_null=True)
+    dataset_id = IntegerField(
+        default=None, min_value=1, allow_null=True, help_text="question set whose questions the system is asked"
+    )
+    system = CharField(
+        default="", allow_blank=True, max_length=220, help_text="name or NAME@VERSION of a system with a connector"
+    )
+    evaluation_type = ChoiceField(choices=[FULL_RAG, RETRIEVAL_ONLY], default=FULL_RAG, help_text="what to ask for")
+    k = IntegerField(default=5, min_value=1, max_value=50, help_text="passages to ask for")
     profile = CharField(default=DEFAULT_PROFILE, max_length=100)
     judge = CharField(default="", allow_null=True, allow_blank=True, max_length=120)
     beside = ListField(
@@ -210,6 +225,13 @@ class RunRequestSerializer(StrictSerializer):
     budget = DecimalField(max_digits=12, decimal_places=4, min_value=0, default=None, allow_null=True)
     start_token = UUIDField(default=None, allow_null=True, help_text="chosen by the caller; asking twice makes one run")
 
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Answers that are there, or a system to ask."""
+        asks = bool(attrs["dataset_id"] and attrs["system"])
+        if asks == bool(attrs["answer_set"]) or bool(attrs["dataset_id"]) != bool(attrs["system"]):
+            raise ValidationError(gettext("Name an answer_set, or a dataset_id and the system that is to be asked."))
+        return attrs
+
 
 class PageQuery(StrictSerializer):
     """Which page of a run's results."""
@@ -222,8 +244,20 @@ def wanted_run(body: dict[str, Any]) -> Wanted:
     """The request as the lower floors take it."""
     names = ("categories", "tags", "question_ids", "limit")
     several = {name: tuple(body[name]) for name in ("beside", "metrics", "rubrics")}
-    rest = {name: one for name, one in body.items() if name not in {"answer_set", *names}}
+    sources = {"answer_set", "dataset_id", "system", "evaluation_type", "k"}
+    rest = {name: one for name, one in body.items() if name not in sources.union(names)}
     return Wanted(questions=QuestionFilter(*(body[name] for name in names)), **(rest | several))
+
+
+def _source(user: Person, body: dict[str, Any]) -> AnswerSet | Asking:
+    if body["answer_set"]:
+        rows = AnswerSet.objects.select_related("project", "question_set")
+        return fetch(rows, user, Action.EVALUATE, body["answer_set"])
+    questions = fetch(QuestionSet.objects.select_related("project"), user, Action.EVALUATE, body["dataset_id"])
+    version = asked_version(questions.project, body["system"])
+    if version is None:
+        raise Refused("not_asked", system=body["system"])
+    return Asking(questions, version, k=body["k"], evaluation_type=body["evaluation_type"])
 
 
 def _to_steer(user: Person, pk: int) -> Run:
@@ -248,9 +282,7 @@ class RunViewSet(RowsViewSet):
     def create(self, request: Request) -> RunState:
         """Make and start a run: 202 with its id, status, progress and links."""
         wanted = self.body()
-        rows = AnswerSet.objects.select_related("project", "question_set")
-        asked = fetch(rows, request.user, Action.EVALUATE, wanted["answer_set"])
-        return self._now(ask_for_run(asked, wanted_run(wanted), person(request)))
+        return self._now(ask_for_run(_source(request.user, wanted), wanted_run(wanted), person(request)))
 
     @written_by(RunSerializer, query=PageQuery)
     def retrieve(self, request: Request, pk: int) -> RunWhole:

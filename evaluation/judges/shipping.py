@@ -117,19 +117,42 @@ def save_judge(
     return version_of(JudgeVersion.objects.filter(**named), digest, **(named | asked))
 
 
+def judge_names(project: Project) -> list[str]:
+    """The project's judges behind endpoints, by name in alphabetical order."""
+    return sorted(
+        set(JudgeVersion.objects.filter(project=project, endpoint__isnull=False).values_list("name", flat=True))
+    )
+
+
+def default_judge(project: Project) -> str:
+    """The name of the judge that counts where nobody names one: the project's default, else its only one, else the
+    offline baseline.
+
+    :raises Refused: ``judge_needed`` where several stand and none is the default: a judge that was added must not
+        change what a gate measures, nor what it costs.
+    """
+    if project.default_judge:
+        return project.default_judge
+    names = judge_names(project)
+    if len(names) > 1:
+        raise Refused("judge_needed", names=", ".join([*names, BASELINE]))
+    return names[0] if names else BASELINE
+
+
 def judge_row(project: Project, name: str = "") -> JudgeVersion:
-    """The newest version of a judge: the named one, else the project's own newest, else the baseline.
+    """The newest version of a judge: the named one, else the project's :func:`default_judge`.
 
     :raises UnknownName: for a name the project does not have.
+    :raises Refused: see :func:`default_judge`.
     """
+    name = name or default_judge(project)
+    if name == BASELINE:
+        return baseline_judge(project, settings.LANGUAGE_CODE)
     rows = JudgeVersion.objects.filter(project=project).select_related("endpoint")
-    if name and name != BASELINE:
-        found = rows.filter(name=name.split("@")[0]).order_by("-version").first()
-        if found is None:
-            raise UnknownName("judge", name, [BASELINE, *rows.values_list("name", flat=True).distinct()])
-        return found
-    own = None if name == BASELINE else rows.exclude(endpoint=None).order_by("-id").first()
-    return own or baseline_judge(project, settings.LANGUAGE_CODE)
+    found = rows.filter(name=name.split("@")[0]).order_by("-version").first()
+    if found is None:
+        raise UnknownName("judge", name, [BASELINE, *rows.values_list("name", flat=True).distinct()])
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +169,7 @@ def bench_of(project: Project, names: Sequence[str], jury: str = "", *, baseline
     sees how much better than word counting they are; it calls nobody and costs nothing.
 
     :raises UnknownName: for a judge the project does not have, or another rule.
-    :raises Refused: what :func:`jury_row` refuses.
+    :raises Refused: what :func:`default_judge` and :func:`jury_row` refuse.
     """
     judges = list({judge.pk: judge for judge in (judge_row(project, name) for name in names or [""])}.values())
     yardstick = baseline_judge(project, judges[0].language) if baseline else None

@@ -75,6 +75,13 @@ class Project(Row):
     """The scope of roles: everything else belongs to one project. A site starts with one."""
 
     name = models.CharField(_("name"), max_length=200, unique=True)
+    default_judge = models.CharField(
+        _("default judge"),
+        max_length=100,
+        blank=True,
+        default="",
+        help_text=_("Name of the judge that counts where nobody names one. With one judge it is that one."),
+    )
 
     class Meta:
         verbose_name = _("project")

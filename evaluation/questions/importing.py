@@ -296,19 +296,59 @@ def store_upload(
     if kind != QUESTIONS:
         raise Refused("unknown_upload_kind", kind=kind)
     file = _read(content, file_name, options, settings.CONCORD_UPLOAD_BYTES)
+    name = set_name(name, file, file_name)
+    return keep_file(project, kind, name, file_name, content, options=options, rows=len(file.questions), by=by)
+
+
+def keep_file(
+    project: Project,
+    kind: str,
+    name: str,
+    file_name: str,
+    content: bytes,
+    *,
+    options: Mapping[str, Any],
+    rows: int,
+    by: User | None,
+) -> ImportBatch:
+    """A file that was read, until it is confirmed or a day has passed. ``name`` is what it will be imported as."""
     expire_uploads()
     return ImportBatch.objects.create(
         uuid=uuid.uuid4(),
         project=project,
         kind=kind,
-        name=set_name(name, file, file_name),
+        name=name,
         file_name=display_name(file_name),
         file_sha256=hashlib.sha256(content).hexdigest(),
         content=content,
         options=dict(options),
-        rows=len(file.questions),
+        rows=rows,
         created_by=by,
     )
+
+
+def kept_file(batch: ImportBatch) -> bytes:
+    """The file of an upload.
+
+    :raises Refused: ``upload_expired``.
+    """
+    if batch.state == State.EXPIRED:
+        raise Refused("upload_expired", file=batch.file_name)
+    return bytes(batch.content)
+
+
+def claim_upload(batch: ImportBatch) -> bool:
+    """Whether the caller is the one who imports it; false where it was confirmed before. In a transaction, which gives
+    it back where the import fails.
+
+    :raises Refused: ``upload_expired``.
+    """
+    waiting = ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED, created_at__gt=Now() - LIFETIME)
+    claimed = bool(waiting.update(state=State.CONFIRMED))
+    batch.refresh_from_db()
+    if batch.state != State.CONFIRMED:
+        raise Refused("upload_expired", file=batch.file_name)
+    return claimed
 
 
 def preview(batch: ImportBatch) -> Preview:
@@ -325,11 +365,7 @@ def confirm_upload(batch: ImportBatch, by: User | None, *, name: str = "") -> Im
     """
     file = _file(batch) if batch.state == State.PARSED else None
     with transaction.atomic():
-        waiting = ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED, created_at__gt=Now() - LIFETIME)
-        if file is None or not waiting.update(state=State.CONFIRMED):
-            batch.refresh_from_db()
-            if batch.state != State.CONFIRMED:
-                raise Refused("upload_expired", file=batch.file_name)
+        if not claim_upload(batch) or file is None:
             return _confirmed_before(batch)
         imported = import_question_set(batch.project, clean_name(name or batch.name), file, by=by)
         ImportBatch.objects.filter(pk=batch.pk).update(result_id=imported.question_set.pk)
@@ -350,9 +386,7 @@ def expire_uploads() -> int:
 
 
 def _file(batch: ImportBatch) -> QuestionFile:
-    if batch.state == State.EXPIRED:
-        raise Refused("upload_expired", file=batch.file_name)
-    content = bytes(batch.content)
+    content = kept_file(batch)
     return _read(content, batch.file_name, batch.options, len(content))
 
 

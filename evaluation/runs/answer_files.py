@@ -68,7 +68,7 @@ class _Known:
         return cls(by_id, by_text)
 
 
-def _matched(
+def matched_rows(
     question_set: QuestionSet, file: AnswerFile, file_name: str
 ) -> tuple[list[Answered], tuple[str, ...], list[Problem]]:
     """Find the question of every row, by its id, else by its text where only one question has it: the rows in the
@@ -190,7 +190,7 @@ def import_answers(
     :raises InvalidFile: ``question_unknown``, ``question_ambiguous``, ``duplicate_answer``, with their lines.
     """
     shown = display_name(file_name)
-    rows, missing, told = _matched(question_set, file, shown)
+    rows, missing, told = matched_rows(question_set, file, shown)
     with transaction.atomic():
         lock_project(question_set.project_id)
         profile = profile_row(question_set.project, DEFAULT_PROFILE)

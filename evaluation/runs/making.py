@@ -1,11 +1,11 @@
-"""Asking for a run and steering it, with one call each for pages, commands and REST: finding what was named (project,
-question set, answers, questions, profile, judge, metrics), then the run itself."""
+"""Asking for a run and steering it, with one call each for pages, commands and REST."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from uuid import UUID
 
 from django.db import transaction
@@ -32,11 +32,11 @@ from evaluation.models import (
     RubricVersion,
     Run,
     Standing,
-    System,
     SystemVersion,
     User,
 )
 from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, metrics_by_report_name
+from evaluation.runs.selectors import QuestionFilter
 from evaluation.work.lifecycle import RunConfig, cancel, make_run, pause, resume, start
 from evaluation.work.plugins import require
 
@@ -95,12 +95,7 @@ def prepare_run(
     """
     spec = ProfileSpec.model_validate(profile.spec)
     rules, judged = {m.spec.name for m in RULE_METRICS}, {s.name for s in judge_metrics()}
-    computed = [*rules, *judged, *EMBEDDING_NAMES]
-    shown = metrics_by_report_name(profile.spec)
-    also = [name if name in computed else shown.get(name, name) for name in also]
-    names = dict.fromkeys([*spec.metrics, *also])
-    criteria = _criteria(profile.project_id, spec, names)
-    _check_known(also, computed, profile.project_id)
+    names, criteria = _named(profile, spec, also, [*rules, *judged, *EMBEDDING_NAMES])
     generated = answer_set.evaluation_type == FULL_RAG
     judge = judge if generated else None
     families = sorted({judge_metric(name).rubric_family for name in names if name in judged}) if judge else []
@@ -121,26 +116,24 @@ def prepare_run(
     )
     if batch:
         _check_batches([one for one in (judge, *beside) if one])
-    bench = enumerate((judge, *beside) if judge else ())
     _check_rubrics(rubrics, families, judge)
+    judges, stand = _seated((judge, *beside) if judge else (), families, rubrics, criteria)
+    about = partial(make_run, answer_set, profile, config, judges=judges, standings=stand)
+    return about(name=name, by=by, budget=budget, start_token=start_token)
+
+
+def _seated(
+    bench: Sequence[JudgeVersion], families: Sequence[str], rubrics: Sequence[str], criteria: Sequence[CriterionEvent]
+) -> tuple[list[tuple[JudgeVersion, RubricVersion, bool]], dict[tuple[int, int], Standing]]:
+    """Every judge with each rubric it judges by and whether it counts, and why each rubric was taken."""
     judges: list[tuple[JudgeVersion, RubricVersion, bool]] = []
-    stand: dict[tuple[int, int], Standing] = {}
-    for place, one in bench:
+    standings: dict[tuple[int, int], Standing] = {}
+    for place, one in enumerate(bench):
         for seats in seats_of(one, families, rubrics):
             judges += [(one, seat.rubric, place == 0 and seat is seats[0]) for seat in seats]
-            stand |= {(one.pk, seat.rubric.pk): seat.standing for seat in seats}
+            standings |= {(one.pk, seat.rubric.pk): seat.standing for seat in seats}
         judges += [(one, event.rubric(one.language), place == 0) for event in criteria]
-    return make_run(
-        answer_set,
-        profile,
-        config,
-        judges=judges,
-        standings=stand,
-        name=name,
-        by=by,
-        budget=budget,
-        start_token=start_token,
-    )
+    return judges, standings
 
 
 def _check_rubrics(rubrics: Sequence[str], families: Sequence[str], judge: JudgeVersion | None) -> None:
@@ -153,80 +146,30 @@ def _check_rubrics(rubrics: Sequence[str], families: Sequence[str], judge: Judge
         raise Refused("rubrics_of_jury")
 
 
-def _check_known(names: Collection[str], metrics: Sequence[str], project_id: int) -> None:
-    known = [*metrics, *(event.criterion.name for event in active(project_id))]
-    for name in names:
+def _named(
+    profile: ProfileVersion, spec: ProfileSpec, also: Collection[str], computed: Collection[str]
+) -> tuple[Collection[str], list[CriterionEvent]]:
+    """The profile's metrics and those to compute beside them, which may be named as reports show them; and the custom
+    criteria among them.
+
+    :raises UnknownName: for one that nothing computes.
+    :raises Refused: see :func:`_criteria`.
+    """
+    shown = metrics_by_report_name(profile.spec)
+    beside = [name if name in computed else shown.get(name, name) for name in also]
+    names = dict.fromkeys([*spec.metrics, *beside])
+    criteria = _criteria(profile.project_id, spec, names)
+    known = [*computed, *(event.criterion.name for event in active(profile.project_id))]
+    for name in beside:
         if name not in known:
             raise UnknownName("metric", name, known)
+    return names, criteria
 
 
 def _check_batches(judges: Sequence[JudgeVersion]) -> None:
     require("batches")
     if not any(one.endpoint and one.endpoint.batches for one in judges):
         raise Refused("no_batches")
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionFilter:
-    """Which questions of a set a run is about; empty parts do not restrict."""
-
-    categories: Collection[str] = ()
-    tags: Collection[str] = ()
-    ids: Collection[str] = ()
-    limit: int | None = None
-
-    def select(self, questions: QuestionSet) -> tuple[str, ...]:
-        """External ids in the order of the set; empty when nothing restricts.
-
-        :raises Refused: ``no_question_selected`` when the filter leaves none.
-        """
-        if not (self.categories or self.tags or self.ids or self.limit):
-            return ()
-        chosen = [q for q in questions.questions.order_by("position") if self._keeps(q.external_id, q.category, q.spec)]
-        if not chosen:
-            raise Refused("no_question_selected")
-        return tuple(q.external_id for q in chosen[: self.limit])
-
-    def _keeps(self, external_id: str, category: str, spec: dict[str, object]) -> bool:
-        tags = spec.get("tags") or ()
-        return (
-            (not self.ids or external_id in self.ids)
-            and (not self.categories or category in self.categories)
-            and (not self.tags or (isinstance(tags, Collection) and bool(set(tags) & set(self.tags))))
-        )
-
-
-def project_named(name: str = "") -> Project:
-    """The named project, or the only one there is.
-
-    :raises UnknownName: for a name that no project has.
-    :raises Refused: ``project_needed`` when several projects exist and none is named, ``no_project`` for none.
-    """
-    projects = list(Project.objects.order_by("id"))
-    if name:
-        for project in projects:
-            if project.name == name:
-                return project
-        raise UnknownName("project", name, [p.name for p in projects])
-    if not projects:
-        raise Refused("no_project")
-    if len(projects) > 1:
-        raise Refused("project_needed", names=", ".join(p.name for p in projects))
-    return projects[0]
-
-
-def question_set_named(project: Project, name: str) -> QuestionSet:
-    """The newest version of a set, or ``NAME@VERSION``.
-
-    :raises UnknownName: when the project has no such set.
-    """
-    plain, _, version = name.partition("@")
-    sets = QuestionSet.objects.filter(project=project)
-    wanted = sets.filter(name=plain, version=int(version)) if version.isdigit() else sets.filter(name=name)
-    found = wanted.order_by("-version").first()
-    if found is None:
-        raise UnknownName("question set", name, list(sets.values_list("name", flat=True).distinct()))
-    return found
 
 
 def answers_to_ask(
@@ -246,33 +189,24 @@ def answers_to_ask(
     return made
 
 
-def newest_answers(question_set: QuestionSet, system: str) -> AnswerSet:
-    """The newest answers of a system to a question set.
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Answers that are still to be asked for: of which system to which questions, with ``k`` passages each.
+    ``evaluation_type`` is ``full_rag`` or ``retrieval_only``."""
 
-    :raises UnknownName: for a system the project does not have.
-    :raises Refused: ``no_answers`` when the system has not answered this version of the set.
-    """
-    systems = System.objects.filter(project_id=question_set.project_id)
-    if not systems.filter(name=system).exists():
-        raise UnknownName("system", system, list(systems.values_list("name", flat=True)))
-    found = AnswerSet.objects.filter(question_set=question_set, system_version__system__name=system)
-    newest = found.exclude(content_hash=None).order_by("-id").first()
-    if newest is None:
-        raise Refused("no_answers", system=system, questions=str(question_set))
-    return newest
+    question_set: QuestionSet
+    version: SystemVersion
+    k: int = 5
+    evaluation_type: str = FULL_RAG
 
+    @property
+    def project(self) -> Project:
+        """Where the run will be."""
+        return self.question_set.project
 
-def answers_of_run(run_id: int, question_set: QuestionSet) -> AnswerSet:
-    """The answers of an earlier run, to be judged again.
-
-    :raises Refused: ``no_run`` when it does not exist, ``other_questions`` when it answered another question set.
-    """
-    run = Run.objects.select_related("answer_set").filter(pk=run_id, project_id=question_set.project_id).first()
-    if run is None:
-        raise Refused("no_run", run=run_id)
-    if run.answer_set.question_set_id != question_set.pk:
-        raise Refused("other_questions", run=run_id, questions=str(question_set))
-    return run.answer_set
+    def empty_set(self, by: User | None) -> AnswerSet:
+        """The empty answer set that a run fills."""
+        return answers_to_ask(self.question_set, self.version, k=self.k, evaluation_type=self.evaluation_type, by=by)
 
 
 ALL_QUESTIONS = QuestionFilter()
@@ -306,44 +240,59 @@ class Wanted:
     start_token: UUID | None = None
 
 
-def ask_for_run(answers: AnswerSet, wanted: Wanted, by: User | None) -> Run:
-    """Make and start a run; the run that the same start token has made already, where there is one.
+def draft_run(source: AnswerSet | Asking, wanted: Wanted, by: User | None) -> Run:
+    """Make a run without starting it. To be called in a transaction.
 
     :raises UnknownName: for a profile, judge, metric or embedding endpoint that there is not.
-    :raises Refused: see :func:`prepare_run`; ``no_question_selected``; ``start_token_used`` by a run of another answer
-        set.
+    :raises Refused: see :func:`prepare_run`; ``no_question_selected``, ``judge_needed``.
+    """
+    project = source.project
+    bench = None
+    if wanted.judge is not None:
+        bench = bench_of(project, [wanted.judge, *wanted.beside], wanted.jury, baseline=wanted.baseline)
+    return prepare_run(
+        source.empty_set(by) if isinstance(source, Asking) else source,
+        profile_row(project, wanted.profile),
+        judge=bench.primary if bench else None,
+        beside=bench.beside if bench else (),
+        name=wanted.name,
+        by=by,
+        budget=wanted.budget,
+        repeat=wanted.repeat,
+        max_concurrency=wanted.max_concurrency,
+        use_cache=wanted.use_cache,
+        batch=wanted.batch,
+        question_ids=wanted.questions.select(source.question_set),
+        start_token=wanted.start_token,
+        embeddings_of=wanted.embeddings,
+        also=wanted.metrics,
+        rubrics=wanted.rubrics,
+    )
+
+
+def ask_for_run(source: AnswerSet | Asking, wanted: Wanted, by: User | None) -> Run:
+    """Make and start a run; the run that the same start token has made already, where there is one.
+
+    :raises UnknownName: see :func:`draft_run`.
+    :raises Refused: see :func:`draft_run`; ``start_token_used`` by a run of other answers.
     """
     with transaction.atomic():
-        lock_project(answers.project_id)
+        lock_project(source.project.pk)
         token = wanted.start_token
-        if token and (existing := Run.objects.filter(start_token=token).first()):
-            if existing.answer_set_id != answers.pk:
-                raise Refused("start_token_used")
-            return existing
-        bench = None
-        if wanted.judge is not None:
-            names = [wanted.judge, *wanted.beside]
-            bench = bench_of(answers.project, names, wanted.jury, baseline=wanted.baseline)
-        run = prepare_run(
-            answers,
-            profile_row(answers.project, wanted.profile),
-            judge=bench.primary if bench else None,
-            beside=bench.beside if bench else (),
-            name=wanted.name,
-            by=by,
-            budget=wanted.budget,
-            repeat=wanted.repeat,
-            max_concurrency=wanted.max_concurrency,
-            use_cache=wanted.use_cache,
-            batch=wanted.batch,
-            question_ids=wanted.questions.select(answers.question_set),
-            start_token=wanted.start_token,
-            embeddings_of=wanted.embeddings,
-            also=wanted.metrics,
-            rubrics=wanted.rubrics,
-        )
-        start(run, by)
-    return run
+        made = Run.objects.select_related("answer_set").filter(start_token=token).first() if token else None
+        if made is None:
+            made = draft_run(source, wanted, by)
+            start(made, by)
+        elif not _is_of(made.answer_set, source):
+            raise Refused("start_token_used")
+    return made
+
+
+def _is_of(answers: AnswerSet, source: AnswerSet | Asking) -> bool:
+    if isinstance(source, AnswerSet):
+        return answers == source
+    asked = (source.question_set.pk, source.version.pk)
+    return (answers.question_set_id, answers.system_version_id) == asked
 
 
 def pause_run(run: Run, by: User | None) -> Run:

@@ -7,7 +7,7 @@ the ledger has a reply to already, and the results at the end.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from django.db import transaction
@@ -46,6 +46,19 @@ class Setting:
     settings: RuleSettings
     judge: JudgeVersion
     rung: Rung = Rung.JSON_SCHEMA
+
+
+def settings_of(run: Run, judges: Iterable[RunJudge], rungs: Mapping[int, Rung]) -> dict[int, Setting]:
+    """Of the run's judges, by their key; ``rungs`` names the ways of asking that are not the best one."""
+    config = RunConfig.model_validate(run.config)
+    rules = rule_settings(ProfileSpec.model_validate(run.profile_version.spec), k=config.k)
+    rules = replace(rules, embeds=config.embedding is not None)
+    found = {}
+    for judge in judges:
+        rubric = judge.rubric_version.rubric
+        family, rung = family_for(rubric), rungs.get(judge.pk, Rung.JSON_SCHEMA)
+        found[judge.pk] = Setting(family, rubric, family.given, rules, judge.judge_version, rung)
+    return found
 
 
 class Conversation:
@@ -167,16 +180,10 @@ class JudgeSession(UnitCalls, CallSession[UnitFlight]):
     def __post_init__(self) -> None:
         CallSession.__post_init__(self)
         self._judges = {judge.pk: judge for judge in self.judges}
-        config = RunConfig.model_validate(self.run.config)
-        rules = rule_settings(ProfileSpec.model_validate(self.run.profile_version.spec), k=config.k)
-        rules = replace(rules, embeds=config.embedding is not None)
-        self._settings: dict[int, Setting] = {}
-        self._metrics: dict[int, dict[str, MetricDefinition]] = {}
-        for judge in self.judges:
-            rubric = judge.rubric_version.rubric
-            family, rung = family_for(rubric), self.rungs.get(judge.pk, Rung.JSON_SCHEMA)
-            self._settings[judge.pk] = Setting(family, rubric, family.given, rules, judge.judge_version, rung)
-            self._metrics[judge.pk] = {spec.name: define(spec) for spec in family.given}
+        self._settings = settings_of(self.run, self.judges, self.rungs)
+        self._metrics: dict[int, dict[str, MetricDefinition]] = {
+            key: {spec.name: define(spec) for spec in setting.specs} for key, setting in self._settings.items()
+        }
 
     def is_claimable(self) -> bool:
         """Whether one of the judges has a unit that could be claimed."""

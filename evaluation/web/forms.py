@@ -46,8 +46,42 @@ class LogInForm(AuthenticationForm):
         return self.has_error(NON_FIELD_ERRORS, THROTTLED)
 
 
-class UploadForm(forms.Form):
-    """A file and where it goes. The file itself is read by ``questions/uploads``."""
+class FileForm(forms.Form):
+    """A file that is previewed before it is imported, and a map of its fields. What they say is checked where they are
+    read."""
+
+    file = forms.FileField(label=_("File"))
+    map = forms.FileField(
+        label=_("Map file"),
+        required=False,
+        help_text=_("Says where the fields stand, for records of a shape that is not recognised."),
+        widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json"}),
+    )
+
+    def clean_file(self) -> UploadedFile[Any]:
+        """Refuse a file beyond the site's limit before it is read."""
+        return _checked_size(self.cleaned_data["file"], settings.CONCORD_UPLOAD_BYTES)
+
+    def clean_map(self) -> str:
+        """The text of the map file, empty without one."""
+        file: UploadedFile[Any] | None = self.cleaned_data["map"]
+        if file is None:
+            return ""
+        try:
+            return str(_checked_size(file, MAP_BYTES).read().decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise forms.ValidationError(gettext("The map file is not in UTF-8. Save it again as UTF-8.")) from error
+
+
+def _checked_size(file: UploadedFile[Any], limit: int) -> UploadedFile[Any]:
+    if (file.size or 0) > limit:
+        text = gettext("The file is larger than %(limit)s.") % {"limit": filesizeformat(limit)}
+        raise forms.ValidationError(text)
+    return file
+
+
+class UploadForm(FileForm):
+    """A file of questions and where it goes."""
 
     project = forms.ChoiceField(label=_("Project"))
     file = forms.FileField(
@@ -67,13 +101,6 @@ class UploadForm(forms.Form):
         help_text=_("Questions that are not independent, such as all about one document, share a value of it."),
     )
 
-    map = forms.FileField(
-        label=_("Map file"),
-        required=False,
-        help_text=_("Says where the fields stand, for records of a shape that is not recognised."),
-        widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json"}),
-    )
-
     def __init__(self, *args: Any, projects: Sequence[Project], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._projects = {str(one.pk): one for one in projects}
@@ -83,27 +110,6 @@ class UploadForm(forms.Form):
         if len(self._projects) == 1:
             field.widget = forms.HiddenInput()
             field.initial = next(iter(self._projects))
-
-    def clean_file(self) -> UploadedFile[Any]:
-        """Refuse a file beyond the site's limit before it is read."""
-        file: UploadedFile[Any] = self.cleaned_data["file"]
-        if (file.size or 0) > settings.CONCORD_UPLOAD_BYTES:
-            limit = filesizeformat(settings.CONCORD_UPLOAD_BYTES)
-            raise forms.ValidationError(gettext("The file is larger than %(limit)s.") % {"limit": limit})
-        return file
-
-    def clean_map(self) -> str:
-        """The text of the map file, empty without one. What it says is checked where it is read."""
-        file: UploadedFile[Any] | None = self.cleaned_data["map"]
-        if file is None:
-            return ""
-        if (file.size or 0) > MAP_BYTES:
-            limit = filesizeformat(MAP_BYTES)
-            raise forms.ValidationError(gettext("The file is larger than %(limit)s.") % {"limit": limit})
-        try:
-            return str(file.read().decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise forms.ValidationError(gettext("The map file is not in UTF-8. Save it again as UTF-8.")) from error
 
     @property
     def chosen_project(self) -> Project:

@@ -146,7 +146,7 @@ def upload(request: HttpRequest) -> HttpResponse:
 @signed_in_get
 def upload_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     """What confirming would do."""
-    batch = _batch(request, uuid)
+    batch = uploaded(request, uuid)
     if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
         return redirect("question-set", batch.result_id)
     try:
@@ -160,7 +160,7 @@ def upload_preview(request: HttpRequest, uuid: str) -> HttpResponse:
 @signed_in_post
 def upload_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
     """Import what was previewed."""
-    batch = _batch(request, uuid)
+    batch = uploaded(request, uuid)
     try:
         imported = confirm_upload(batch, person(request), name=request.POST.get("name", ""))
     except Refused as refused:
@@ -170,8 +170,9 @@ def upload_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
     return redirect("question-set", imported.question_set.pk)
 
 
-def _batch(request: HttpRequest, uuid: str) -> ImportBatch:
-    rows = ImportBatch.objects.select_related("project")
+def uploaded(request: HttpRequest, uuid: str, kind: str = QUESTIONS) -> ImportBatch:
+    """An upload of this kind, for who may import in its project."""
+    rows = ImportBatch.objects.select_related("project").filter(kind=kind)
     pk = rows.filter(uuid=uuid).values_list("pk", flat=True).first()
     return access.fetch(rows, request.user, Action.EVALUATE, pk or 0)
 

@@ -87,6 +87,10 @@ REFUSALS = {
         "them. An operator sets CONCORD_KEY_… to the key, and an administrator names it at the endpoint."
     ),
     "key_unreadable": _("The stored key of the endpoint cannot be read any more. Enter it again."),
+    "judge_needed": _(
+        "The project has several judges and no default: %(names)s. Name one, or have an administrator choose the "
+        "default in the back office (Projects)."
+    ),
     "jury_too_small": _("A jury needs at least two different judges, and no jury among them."),
     "jury_asks_nobody": _("A jury asks nobody itself. Choose one of its members."),
     "jury_languages": _("The judges of a jury read rubrics in one language; these read %(languages)s."),

@@ -10,7 +10,7 @@ from evaluation.core.registry import JUDGED
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Passing, has_passing
 from evaluation.profiles.spec import OVERALL, Part, ProfileSpec, Unit
-from evaluation.runs.making import project_named, question_set_named
+from evaluation.runs.selectors import project_named, question_set_named
 from review.evidence.answers import RunAnswer
 from review.reports.gathering import Gathered, gather
 from review.reports.lines import own_scores

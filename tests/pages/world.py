@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from django.test import Client
 from evaluation.core.roles import Role
 from evaluation.criteria.services import draft
 from evaluation.models import Answer, CriterionVersion, ImportBatch, Project, QuestionSet, Run, SystemVersion, User
+from evaluation.runs.answer_uploads import store_answers
 from review.models import Assignment, Draw, ItemEvent, Pair, PairMember, PairSet, ReviewQueue
 from review.ratings.leases import next_assignment
 from tests.evaluation.criteria.written import spec
@@ -45,6 +47,13 @@ class World:
         """An escalation of the member's item, made when it is first asked for."""
         found, _ = ItemEvent.objects.get_or_create(assignment=self.assignment, verb="escalate")
         return found
+
+    @property
+    def answer_batch(self) -> ImportBatch:
+        """A file of answers that waits for its confirmation."""
+        id_ = self.question_set.questions.order_by("position").values_list("external_id", flat=True)[0]
+        content = json.dumps([{"question_id": id_, "answer": "Because."}]).encode()
+        return store_answers(self.question_set, "uploaded", "a.json", content, self.people["evaluator"])
 
     @property
     def criterion(self) -> CriterionVersion:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from evaluation.asking.systems import save_system
 from evaluation.management.working import refusals
 from evaluation.profiles.spec import read_mapping
-from evaluation.runs.making import project_named
+from evaluation.runs.selectors import project_named
 from evaluation.systems.catalogue import CONNECTORS, BadSettings
 from evaluation.wording.system_settings import explain_setting
 

@@ -9,7 +9,7 @@ from evaluation.extras.attacks.checking import check
 from evaluation.judges.shipping import judge_row
 from evaluation.management.working import add_format, as_json, refusals, table
 from evaluation.models import AttackResult
-from evaluation.runs.making import project_named
+from evaluation.runs.selectors import project_named
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import require
 

@@ -11,7 +11,7 @@ from evaluation.files.reading import read_answers
 from evaluation.management.commands.import_questions import add_map, map_in, read_bytes
 from evaluation.management.working import add_format, as_json, refusals, remarks, work_off
 from evaluation.runs.answer_files import import_answers
-from evaluation.runs.making import project_named, question_set_named
+from evaluation.runs.selectors import project_named, question_set_named
 
 
 class Command(BaseCommand):

@@ -12,7 +12,7 @@ from evaluation.files.reading import read_questions
 from evaluation.files.shaping import Shape, read_map
 from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
 from evaluation.questions.importing import Preview, import_question_set, preview_file, set_name
-from evaluation.runs.making import project_named
+from evaluation.runs.selectors import project_named
 
 
 class Command(BaseCommand):

@@ -22,7 +22,7 @@ from evaluation.judging.drafting import as_yaml, differences
 from evaluation.judging.rubric import parse_rubric
 from evaluation.management.working import add_format, as_json, refusals, table
 from evaluation.models import JudgeVersion
-from evaluation.runs.making import project_named
+from evaluation.runs.selectors import project_named
 
 
 class Command(BaseCommand):

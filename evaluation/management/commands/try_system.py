@@ -14,7 +14,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.management.working import add_format, as_json, refusals
 from evaluation.models import Project
-from evaluation.runs.making import project_named, question_set_named
+from evaluation.runs.selectors import project_named, question_set_named
 from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY, SystemCall
 from evaluation.wording.messages import explain_reason
 

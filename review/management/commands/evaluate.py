@@ -1,5 +1,6 @@
 """Score a system's answers under a profile, with or without a judge, in this process."""
 
+import json
 from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
@@ -8,22 +9,15 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
 from evaluation.asking.systems import asked_version
-from evaluation.judges.shipping import bench_of, profile_row
 from evaluation.judging.formulas import JuryRule
 from evaluation.management.working import work_off
-from evaluation.models import AnswerSet, QuestionSet, Run, WorkUnit
+from evaluation.models import AnswerSet, QuestionSet, Run
 from evaluation.profiles.spec import DEFAULT_PROFILE
-from evaluation.runs.making import (
-    QuestionFilter,
-    answers_of_run,
-    answers_to_ask,
-    newest_answers,
-    prepare_run,
-    project_named,
-    question_set_named,
-)
+from evaluation.runs.making import Asking, Wanted, draft_run
+from evaluation.runs.planning import Plan, plan_of, plan_sentences
+from evaluation.runs.selectors import QuestionFilter, answers_of_run, newest_answers, project_named, question_set_named
 from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
-from evaluation.work.lifecycle import asking_units, planned_units, start
+from evaluation.work.lifecycle import start
 from review.comparisons.gating import gate_of
 from review.management.options import add_gate_arguments, gate_asked, refusals
 from review.management.tables import show_results
@@ -34,8 +28,7 @@ from review.web.pages.agreement import agreement_pictures
 
 class Command(BaseCommand):
     """``evaluate --questions NAME --system NAME …``: asks a system that has a connector, scores the newest answers of
-    any other; exit 0 when complete, 100 when incomplete or the gate is not
-    passed, 1 when interrupted."""
+    any other; exit 0 when complete, 100 when incomplete or the gate is not passed, 1 when interrupted."""
 
     help = "Ask a system the questions of a set, or take its newest imported answers, and score them under a profile."
 
@@ -50,7 +43,8 @@ class Command(BaseCommand):
             "--judge",
             action="append",
             default=[],
-            help="name of a judge; the project's own, else the offline baseline. Named again: judges to compare with",
+            help="name of a judge; else the project's default or only one, else the offline baseline. "
+            "Named again: judges to compare with",
         )
         judge.add_argument("--no-judge", action="store_true", help="rules only")
         parser.add_argument(
@@ -100,11 +94,7 @@ class Command(BaseCommand):
                 REPORT_EXPORTS.format_of(path)
             run = _draft(options)
             if options["dry_run"]:
-                questions = list(asking_units(run))
-                units = list(planned_units(run, questions))
-                calls = sum(unit.kind == WorkUnit.Kind.JUDGE for unit in units)
-                asks = f", {len(questions)} questions to the system" if questions else ""
-                self.stdout.write(f"{len(questions) + len(units)} units, {calls} judge calls{asks}")
+                self._say(plan_of(run), options["format"])
                 transaction.set_rollback(True)
                 return
         start(run)
@@ -118,40 +108,46 @@ class Command(BaseCommand):
                 export_to(run, path, gate, pictures=agreement_pictures, planned=planned_review)
         show_results(self, run, gate, options["format"])
 
+    def _say(self, plan: Plan, form: str) -> None:
+        if form == "json":
+            self.stdout.write(json.dumps(plan.as_json(), indent=2))
+            return
+        asks = f", {plan.questions} questions to the system" if plan.questions else ""
+        self.stdout.write(f"{plan.units} units, {plan.calls} judge calls{asks}")
+        for sentence in plan_sentences(plan):
+            self.stdout.write(sentence)
+
 
 def _draft(options: dict[str, Any]) -> Run:
-    project = project_named(options["project"])
-    questions = question_set_named(project, options["questions"])
-    answers = _answers(questions, options)
-    wanted = QuestionFilter(options["category"], options["tag"], options["ids"], options["limit"])
-    yardstick = not options["no_baseline"]
-    judged = not options["no_judge"]
-    bench = bench_of(project, options["judge"], options["jury"], baseline=yardstick) if judged else None
-    return prepare_run(
-        answers,
-        profile_row(project, options["profile"]),
-        judge=bench.primary if bench else None,
-        beside=bench.beside if bench else (),
+    questions = question_set_named(project_named(options["project"]), options["questions"])
+    named = options["judge"] or [""]
+    wanted = Wanted(
+        profile=options["profile"],
+        judge=None if options["no_judge"] else named[0],
+        beside=tuple(named[1:]),
+        jury=options["jury"],
+        baseline=not options["no_baseline"],
+        embeddings=options["embeddings"],
+        metrics=tuple(options["metrics"]),
         name=options["name"],
+        questions=QuestionFilter(options["category"], options["tag"], options["ids"], options["limit"]),
         repeat=options["repeat"],
-        embeddings_of=options["embeddings"],
         max_concurrency=options["max_concurrency"],
         use_cache=not options["no_cache"],
         batch=options["batch"],
-        question_ids=wanted.select(questions),
-        also=options["metrics"],
-        rubrics=options["rubric"],
+        rubrics=tuple(options["rubric"]),
     )
+    return draft_run(_answers(questions, options), wanted, by=None)
 
 
-def _answers(questions: QuestionSet, options: dict[str, Any]) -> AnswerSet:
-    """Answers that are there, or an empty set for which the run asks."""
+def _answers(questions: QuestionSet, options: dict[str, Any]) -> AnswerSet | Asking:
+    """Answers that are there, or those that the run asks for."""
     if options["reuse_answers"]:
         return answers_of_run(options["reuse_answers"], questions)
     version = None if options["no_ask"] else asked_version(questions.project, options["system"])
     if version is None:
         return newest_answers(questions, options["system"])
-    return answers_to_ask(questions, version, k=options["k"], evaluation_type=options["type"], by=None)
+    return Asking(questions, version, k=options["k"], evaluation_type=options["type"])
 
 
 def _positive(text: str) -> int:

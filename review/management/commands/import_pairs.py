@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from evaluation.runs.making import project_named
+from evaluation.runs.selectors import project_named
 from evaluation.work.plugins import require
 from review.extras.pairs.making import import_pairs
 from review.management.options import refusals

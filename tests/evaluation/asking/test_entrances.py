@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Answer, Run, SystemVersion
+from evaluation.runs.draining import drain
 from evaluation.systems.catalogue import CONNECTORS
 from evaluation.wording.system_settings import CONNECTOR_TITLES, FIELDS
 from examples.rag_service import RagService
@@ -50,7 +51,8 @@ def test_a_system_is_made_tried_and_evaluated_by_command(asked: RagService, tmp_
 
     evaluate = ["evaluate", "--questions", questioned.name, "--system", "toy", "--no-judge", "--profile", "graphrag"]
     planned = command(*evaluate, "--dry-run")
-    assert planned.strip() == "6 units, 0 judge calls, 3 questions to the system"
+    assert planned.splitlines()[0] == "6 units, 0 judge calls, 3 questions to the system"
+    assert "unknown" in planned.splitlines()[1]  # nobody has asked it before
     assert not Run.objects.exists()
     command(*evaluate, "--k", "2", "--format", "json")
     run = Run.objects.get()
@@ -137,3 +139,18 @@ def make_user_project(office: Client) -> int:
     from evaluation.models import RoleGrant
 
     return RoleGrant.objects.get(user_id=office.session["_auth_user_id"]).project_id
+
+
+def test_a_run_asks_a_system_by_post(asked: RagService) -> None:
+    questioned = questions(2)
+    toy_system(asked, questioned)
+    caller = evaluator(questioned.project)
+    body = {"dataset_id": questioned.pk, "system": "toy", "k": 3, "judge": None, "profile": "graphrag"}
+    made = caller.post("runs/", body)
+    assert made.status_code == 202, made.content
+    run = drain(made.json()["id"], seconds=30)
+    assert (run.state, run.answer_set.k, len(asked.asked)) == (Run.State.COMPLETED, 3, 2)
+    for wrong in ({}, {"dataset_id": questioned.pk}, {"system": "toy"}, body | {"answer_set": run.answer_set_id}):
+        assert caller.post("runs/", wrong).status_code == 400, wrong
+    assert caller.post("runs/", body | {"system": "nobody"}).status_code in {400, 404}
+    assert caller.post("runs/", body | {"k": 51}).status_code == 400

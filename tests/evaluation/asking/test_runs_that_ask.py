@@ -15,9 +15,10 @@ from evaluation.judges.shipping import judge_row, profile_row
 from evaluation.models import Answer, Attempt, Reply, Run, Score, System, WorkUnit
 from evaluation.runs.answer_files import recorded_version
 from evaluation.runs.draining import drain
-from evaluation.runs.making import answers_to_ask, newest_answers, prepare_run
+from evaluation.runs.making import answers_to_ask, prepare_run
 from evaluation.runs.progress import progress
 from evaluation.runs.results import figures
+from evaluation.runs.selectors import newest_answers
 from evaluation.systems.catalogue import BadSettings
 from evaluation.work.lifecycle import answers_in, cancel, pause, resume, retry_failed, start
 from examples.rag_service import RagService

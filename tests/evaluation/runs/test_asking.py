@@ -9,7 +9,8 @@ import pytest
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import Run, RunEvent, WorkUnit
-from evaluation.runs.making import QuestionFilter, Wanted, ask_for_run, cancel_run, pause_run, resume_run
+from evaluation.runs.making import Wanted, ask_for_run, cancel_run, pause_run, resume_run
+from evaluation.runs.selectors import QuestionFilter
 from evaluation.work.lifecycle import start
 from tests.factories import make_answer_set, make_draft_run
 from tests.together import WAITS, together

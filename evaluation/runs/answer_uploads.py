@@ -1,0 +1,104 @@
+"""Answer files that come in two requests: read and previewed, then confirmed, or expired after a day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import transaction
+
+from evaluation.core.errors import Problem
+from evaluation.files.answer_rows import AnswerFile
+from evaluation.files.reading import read_answers
+from evaluation.files.shaping import read_map
+from evaluation.files.tree import Columns
+from evaluation.models import ImportBatch, QuestionSet, User
+from evaluation.questions.importing import claim_upload, clean_name, keep_file, kept_file
+from evaluation.runs.answer_files import Answered, ImportedAnswers, import_answers, matched_rows
+
+ANSWERS = "answers"
+SHOWN = 5  # answers shown in the preview, enough to see whether columns were understood
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersPreview:
+    """What a confirmation would import: ``answers`` rows, of which ``failed`` say why there is no answer and
+    ``passages`` came with retrieved passages. ``missing`` are ids of questions without any; ``remarks`` are explained
+    by ``evaluation.wording.messages.explain``; ``first`` are rows with their questions' ids. ``shape`` is the known
+    shape or map by which the file was read, ``columns`` what became of each column."""
+
+    question_set: QuestionSet
+    answers: int
+    failed: int
+    passages: int
+    missing: tuple[str, ...]
+    metadata_keys: tuple[str, ...]
+    remarks: tuple[Problem, ...]
+    first: Sequence[Answered]
+    shape: str
+    columns: Columns
+
+
+def store_answers(
+    question_set: QuestionSet, system: str, file_name: str, content: bytes, by: User | None, *, map_text: str = ""
+) -> ImportBatch:
+    """Read a file of answers and keep it for its confirmation. ``map_text`` says where the fields stand.
+
+    :raises InvalidFile: with every problem of the file; nothing is stored then.
+    :raises Refused: ``bad_name`` for the system.
+    """
+    file = _answers(content, file_name, map_text, settings.CONCORD_UPLOAD_BYTES)
+    matched_rows(question_set, file, file_name)
+    options = {"questions": question_set.pk, "map": map_text}
+    name, rows = clean_name(system), len(file.answers)
+    return keep_file(question_set.project, ANSWERS, name, file_name, content, options=options, rows=rows, by=by)
+
+
+def preview_answers(batch: ImportBatch) -> AnswersPreview:
+    """What confirming the upload would do.
+
+    :raises Refused: ``upload_expired``.
+    """
+    question_set, file = _read(batch)
+    rows, missing, told = matched_rows(question_set, file, batch.file_name)
+    return AnswersPreview(
+        question_set=question_set,
+        answers=len(rows),
+        failed=sum(bool(found.row.error) or not found.row.answered for found in rows),
+        passages=sum(bool(found.row.answer.contexts) for found in rows),
+        missing=missing,
+        metadata_keys=file.metadata_keys,
+        remarks=(*file.remarks, *told),
+        first=rows[:SHOWN],
+        shape=file.shape,
+        columns=file.columns,
+    )
+
+
+def confirm_answers(batch: ImportBatch, by: User | None) -> ImportedAnswers | None:
+    """Import a waiting upload as an answer set, whose id is then ``batch.result_id``; ``None`` where somebody did
+    before.
+
+    :raises Refused: ``upload_expired``.
+    """
+    content = kept_file(batch)
+    question_set, file = _read(batch)
+    with transaction.atomic():
+        if not claim_upload(batch):
+            return None
+        imported = import_answers(question_set, batch.name, file, data=content, file_name=batch.file_name, by=by)
+        ImportBatch.objects.filter(pk=batch.pk).update(result_id=imported.run.answer_set_id)
+    batch.refresh_from_db()
+    return imported
+
+
+def _read(batch: ImportBatch) -> tuple[QuestionSet, AnswerFile]:
+    content = kept_file(batch)
+    questions = QuestionSet.objects.select_related("project").get(pk=batch.options["questions"])
+    return questions, _answers(content, batch.file_name, str(batch.options.get("map", "")), len(content))
+
+
+def _answers(content: bytes, file_name: str, map_text: str, limit: int) -> AnswerFile:
+    shape = read_map(map_text.encode()) if map_text else None
+    return read_answers(content, file_name, shape=shape, max_bytes=limit)

@@ -1,0 +1,233 @@
+"""What a run would do before it does it: steps, questions to the system, calls, and what these may take.
+
+Tokens, money and time are estimates, each from what is known best: replies of the same judge to the same rubric where
+there are some, else the first prompts of the run itself, as they would be sent. What nothing is known of is ``None``
+and said to be unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Avg, Q, prefetch_related_objects
+from django.utils.translation import gettext
+
+from evaluation.judges.clients import price_table
+from evaluation.judging.calls import JudgeReply
+from evaluation.models import Answer, AnswerSet, JudgeVersion, Reply, Run, RunJudge, SystemVersion, User, WorkUnit
+from evaluation.network.outcomes import Outcome
+from evaluation.runs.making import Asking, Wanted, draft_run
+from evaluation.scoring.judges import Conversation, settings_of
+from evaluation.wording.numbers import about, money
+from evaluation.work.lifecycle import RunConfig, asking_units, planned_units
+
+SAMPLE = 20  # prompts that are made to measure how long they are
+REMEMBERED = 200  # replies and answers that means are taken of
+BYTES_PER_TOKEN = 3.5  # of UTF-8: 4 English letters, or a good syllable of Hangul, give or take a third
+SHORT_REPLY = 300  # tokens of a reply nobody has seen yet
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCalls:
+    """The calls to one judge about one rubric: first calls of units, to which a rubric in steps adds others.
+    ``tokens`` are of all of them, in and out, ``measured`` whether they are the mean of earlier replies; ``cost`` is in
+    US dollars; ``seconds`` is how long they take at the pace that run and endpoint allow."""
+
+    judge: str
+    rubric: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    measured: bool
+    cost: Decimal | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``units`` are all steps, ``questions`` those that ask the system, ``calls`` those that judges decide, the offline
+    baseline's among them; ``paid`` are the calls to endpoints. ``asking_seconds`` is ``None`` where the system has not
+    answered before."""
+
+    units: int
+    answers: int
+    questions: int
+    calls: int
+    paid: tuple[JudgeCalls, ...]
+    asking_seconds: float | None
+
+    @property
+    def tokens(self) -> int:
+        """Of all calls to endpoints."""
+        return sum(each.tokens_in + each.tokens_out for each in self.paid)
+
+    @property
+    def cost(self) -> Decimal | None:
+        """US dollars of all calls to endpoints, 0 without any; ``None`` where a price is unknown."""
+        costs = [each.cost for each in self.paid]
+        return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
+
+    @property
+    def seconds(self) -> float | None:
+        """From the first question or call to the last reply; ``None`` where a part is unknown."""
+        parts = [each.seconds for each in self.paid] + ([self.asking_seconds] if self.questions else [])
+        return None if None in parts else sum(part for part in parts if part is not None)
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs; money as text, as everywhere."""
+        found = asdict(self) | {"tokens": self.tokens, "cost": self.cost, "seconds": self.seconds}
+        found["paid"] = [one | {"cost": _text(one["cost"])} for one in found["paid"]]
+        return found | {"cost": _text(found["cost"])}
+
+
+def _text(cost: Decimal | None) -> str | None:
+    return None if cost is None else f"{cost:.4f}"
+
+
+def planned(source: AnswerSet | Asking, wanted: Wanted, by: User | None) -> Plan:
+    """What asking for the run would do; nothing stays of it.
+
+    :raises UnknownName: see :func:`draft_run`.
+    :raises Refused: see :func:`draft_run`.
+    """
+    with transaction.atomic():
+        plan = plan_of(draft_run(source, wanted, by))
+        transaction.set_rollback(True)
+    return plan
+
+
+def plan_of(run: Run) -> Plan:
+    """What starting a draft would do."""
+    asked = list(asking_units(run))
+    units: Counter[str] = Counter()
+    of_judge: dict[int, list[WorkUnit]] = {}
+    counts: Counter[int] = Counter()
+    answers = set()
+    for unit in planned_units(run, asked):
+        units[unit.kind] += 1
+        answers.add((unit.question_id, unit.sample))
+        if unit.run_judge_id is not None:
+            counts[unit.run_judge_id] += 1
+            sample = of_judge.setdefault(unit.run_judge_id, [])
+            if len(sample) < SAMPLE and unit.answer is not None:
+                sample.append(unit)
+    config = RunConfig.model_validate(run.config)
+    judges = run.judges.select_related("judge_version__endpoint", "rubric_version").order_by("pk")
+    paid = [
+        _calls(run, config, judge, counts[judge.pk], of_judge.get(judge.pk, ()))
+        for judge in judges
+        if judge.judge_version.endpoint_id and counts[judge.pk]
+    ]
+    return Plan(
+        units=len(asked) + units.total(),
+        answers=len(answers),
+        questions=len(asked),
+        calls=units[WorkUnit.Kind.JUDGE],
+        paid=tuple(paid),
+        asking_seconds=_asking_seconds(run.answer_set.system_version, len(asked)),
+    )
+
+
+def _calls(run: Run, config: RunConfig, judge: RunJudge, count: int, sample: Sequence[WorkUnit]) -> JudgeCalls:
+    version = judge.judge_version
+    before = _remembered(judge)
+    if before["tokens_in"] is None:
+        share, each_in = _prompts(run, judge, sample)
+        count, each_out = round(count * share), float(SHORT_REPLY)
+    else:
+        each_in, each_out = before["tokens_in"], before["tokens_out"] or 0.0
+    tokens_in, tokens_out = round(count * each_in), round(count * each_out)
+    price = price_table().price(version.model, datetime.now(UTC).date())
+    spent = JudgeReply(outcome=Outcome.OK, tokens_in=tokens_in, tokens_out=tokens_out)
+    return JudgeCalls(
+        judge=str(version),
+        rubric=str(judge.rubric_version),
+        calls=count,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        measured=before["tokens_in"] is not None,
+        cost=price.cost(spent) if price else None,
+        seconds=_seconds(version, config, count, tokens_in + tokens_out, before["elapsed"]),
+    )
+
+
+def _remembered(judge: RunJudge) -> Mapping[str, float | None]:
+    """Means of the latest replies of the judge's model to the rubric's family; all ``None`` without any."""
+    version = judge.judge_version
+    same = Q(judge_version__endpoint=version.endpoint_id, judge_version__model=version.model)
+    asked = RunJudge.objects.filter(same, rubric_version__family=judge.rubric_version.family).values("pk")
+    replies = Reply.objects.filter(attempt__unit__run_judge__in=asked, outcome="ok", tokens_in__isnull=False)
+    latest = replies.order_by("-pk").values("pk")[:REMEMBERED]
+    means: Mapping[str, float | None] = Reply.objects.filter(pk__in=[row["pk"] for row in latest]).aggregate(
+        tokens_in=Avg("tokens_in"), tokens_out=Avg("tokens_out"), elapsed=Avg("elapsed_seconds")
+    )
+    return means
+
+
+def _prompts(run: Run, judge: RunJudge, sample: Sequence[WorkUnit]) -> tuple[float, float]:
+    """The share of the sampled answers that need a call, and the mean tokens of their prompts. Of answers that are yet
+    to be given it is taken that each needs one, as long as the rubric and an answer of its length."""
+    rubric = judge.rubric_version.rubric
+    if not sample:
+        return 1.0, 2 * len(rubric.model_dump_json().encode()) / BYTES_PER_TOKEN
+    prefetch_related_objects([unit.answer for unit in sample if unit.answer], "contexts")
+    setting = settings_of(run, [judge], {})[judge.pk]
+    calls = [call for unit in sample if (call := Conversation(setting, unit, {}).call)]
+    if not calls:
+        return 0.0, 0.0
+    sizes = [len(message["content"].encode()) for call in calls for message in call.rendered.messages]
+    return len(calls) / len(sample), sum(sizes) / len(calls) / BYTES_PER_TOKEN
+
+
+def _seconds(version: JudgeVersion, config: RunConfig, calls: int, tokens: int, each: float | None) -> float | None:
+    endpoint = version.endpoint
+    if endpoint is None or each is None:
+        return None
+    at_once = max(1, min(config.max_concurrency, endpoint.max_concurrency))
+    by_minute = (calls, endpoint.requests_per_minute), (tokens, endpoint.tokens_per_minute)
+    return max([each * math.ceil(calls / at_once), *(60 * many / limit for many, limit in by_minute if limit)])
+
+
+def _asking_seconds(version: SystemVersion, questions: int) -> float | None:
+    """At the mean latency of the system's latest answers, any version of it; 0 without questions."""
+    if not questions:
+        return 0.0
+    answers = Answer.objects.filter(answer_set__system_version__system=version.system_id, latency_seconds__isnull=False)
+    latest = [row["pk"] for row in answers.order_by("-pk").values("pk")[:REMEMBERED]]
+    each = Answer.objects.filter(pk__in=latest).aggregate(mean=Avg("latency_seconds"))["mean"]
+    system = version.system
+    if each is None:
+        return None
+    limit = system.requests_per_minute
+    return max(float(each) * math.ceil(questions / system.max_concurrency), 60 * questions / limit if limit else 0.0)
+
+
+def plan_sentences(plan: Plan) -> list[str]:
+    """Tokens, money and time in words; none where no endpoint is called and no system asked."""
+    said = []
+    for one in plan.paid:
+        facts = {"judge": one.judge, "rubric": one.rubric, "calls": one.calls}
+        tokens = {"tokens": f"{one.tokens_in + one.tokens_out:,}"}
+        how = gettext("as earlier replies took") if one.measured else gettext("measured on prompts of this run")
+        said.append(
+            gettext("%(judge)s, %(rubric)s: about %(calls)s calls and %(tokens)s tokens (%(how)s)")
+            % (facts | tokens | {"how": how})
+        )
+    if plan.paid:
+        cost = gettext("unknown: the price table does not name the model")
+        if plan.cost is not None:
+            cost = gettext("about %s") % money(plan.cost, at_least=False)
+        said.append(gettext("Cost: %(cost)s") % {"cost": cost})
+    if plan.paid or plan.questions:
+        time = gettext("unknown: there are no earlier replies to go by")
+        if plan.seconds is not None:
+            time = gettext("about %s") % about(plan.seconds)
+        said.append(gettext("Time: %(time)s") % {"time": time})
+    return said

@@ -1,0 +1,101 @@
+"""What was named: the project, a question set, answers that are there, and which questions of a set."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from evaluation.core.errors import Refused, UnknownName
+from evaluation.models import AnswerSet, Project, QuestionSet, Run, System
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFilter:
+    """Which questions of a set a run is about; empty parts do not restrict."""
+
+    categories: Collection[str] = ()
+    tags: Collection[str] = ()
+    ids: Collection[str] = ()
+    limit: int | None = None
+
+    def select(self, questions: QuestionSet) -> tuple[str, ...]:
+        """External ids in the order of the set; empty when nothing restricts.
+
+        :raises Refused: ``no_question_selected`` when the filter leaves none.
+        """
+        if not (self.categories or self.tags or self.ids or self.limit):
+            return ()
+        chosen = [q for q in questions.questions.order_by("position") if self._keeps(q.external_id, q.category, q.spec)]
+        if not chosen:
+            raise Refused("no_question_selected")
+        return tuple(q.external_id for q in chosen[: self.limit])
+
+    def _keeps(self, external_id: str, category: str, spec: dict[str, object]) -> bool:
+        tags = spec.get("tags") or ()
+        return (
+            (not self.ids or external_id in self.ids)
+            and (not self.categories or category in self.categories)
+            and (not self.tags or (isinstance(tags, Collection) and bool(set(tags) & set(self.tags))))
+        )
+
+
+def project_named(name: str = "") -> Project:
+    """The named project, or the only one there is.
+
+    :raises UnknownName: for a name that no project has.
+    :raises Refused: ``project_needed`` when several projects exist and none is named, ``no_project`` for none.
+    """
+    projects = list(Project.objects.order_by("id"))
+    if name:
+        for project in projects:
+            if project.name == name:
+                return project
+        raise UnknownName("project", name, [p.name for p in projects])
+    if not projects:
+        raise Refused("no_project")
+    if len(projects) > 1:
+        raise Refused("project_needed", names=", ".join(p.name for p in projects))
+    return projects[0]
+
+
+def question_set_named(project: Project, name: str) -> QuestionSet:
+    """The newest version of a set, or ``NAME@VERSION``.
+
+    :raises UnknownName: when the project has no such set.
+    """
+    plain, _, version = name.partition("@")
+    sets = QuestionSet.objects.filter(project=project)
+    wanted = sets.filter(name=plain, version=int(version)) if version.isdigit() else sets.filter(name=name)
+    found = wanted.order_by("-version").first()
+    if found is None:
+        raise UnknownName("question set", name, list(sets.values_list("name", flat=True).distinct()))
+    return found
+
+
+def newest_answers(question_set: QuestionSet, system: str) -> AnswerSet:
+    """The newest answers of a system to a question set.
+
+    :raises UnknownName: for a system the project does not have.
+    :raises Refused: ``no_answers`` when the system has not answered this version of the set.
+    """
+    systems = System.objects.filter(project_id=question_set.project_id)
+    if not systems.filter(name=system).exists():
+        raise UnknownName("system", system, list(systems.values_list("name", flat=True)))
+    found = AnswerSet.objects.filter(question_set=question_set, system_version__system__name=system)
+    newest = found.exclude(content_hash=None).order_by("-id").first()
+    if newest is None:
+        raise Refused("no_answers", system=system, questions=str(question_set))
+    return newest
+
+
+def answers_of_run(run_id: int, question_set: QuestionSet) -> AnswerSet:
+    """The answers of an earlier run, to be judged again.
+
+    :raises Refused: ``no_run`` when it does not exist, ``other_questions`` when it answered another question set.
+    """
+    run = Run.objects.select_related("answer_set").filter(pk=run_id, project_id=question_set.project_id).first()
+    if run is None:
+        raise Refused("no_run", run=run_id)
+    if run.answer_set.question_set_id != question_set.pk:
+        raise Refused("other_questions", run=run_id, questions=str(question_set))
+    return run.answer_set

@@ -1,0 +1,283 @@
+"""The forms of a new evaluation: where its answers come from, and what is measured of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from django import forms
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.accounts.access import Person, visible
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
+from evaluation.judges.shipping import BASELINE, declared, default_judge, judge_names
+from evaluation.models import AnswerSet, ProfileVersion, Project, QuestionSet, SystemVersion
+from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, shipped_profiles
+from evaluation.runs.making import Asking, Wanted
+from evaluation.runs.selectors import QuestionFilter
+from evaluation.systems.protocol import FULL_RAG, RECORDED, RETRIEVAL_ONLY
+from evaluation.web.forms import FileForm
+
+TYPES = [(FULL_RAG, _("passages and an answer")), (RETRIEVAL_ONLY, _("passages only; no judge is called"))]
+MOST_LISTED = 200
+
+
+def newest_sets(user: Person) -> QuerySet[QuestionSet]:
+    """The newest version of every question set of which the person may evaluate answers."""
+    newer = QuestionSet.objects.filter(
+        project=OuterRef("project"), name=OuterRef("name"), version__gt=OuterRef("version")
+    )
+    rows = visible(QuestionSet.objects.all(), user, Action.EVALUATE).filter(~Exists(newer))
+    return rows.select_related("project").order_by("-created_at", "-pk")
+
+
+def complete_answers(user: Person) -> QuerySet[AnswerSet]:
+    """The answer sets that the person may evaluate, newest first; those that are still asked for are none."""
+    rows = visible(AnswerSet.objects.exclude(content_hash=None), user, Action.EVALUATE)
+    return rows.select_related("project", "question_set__project", "system_version__system").order_by("-pk")
+
+
+def asked_systems(user: Person) -> QuerySet[SystemVersion]:
+    """The newest version of every system that can be asked."""
+    rows = SystemVersion.objects.exclude(adapter=RECORDED)
+    newer = rows.filter(system=OuterRef("system"), version__gt=OuterRef("version"))
+    mine = visible(rows.filter(~Exists(newer)), user, Action.EVALUATE, path="system__project_id")
+    return mine.select_related("system__project").order_by("system__name")
+
+
+class AnswerFileForm(FileForm):
+    """A file of answers, of which system and to which questions."""
+
+    questions = forms.ModelChoiceField(QuestionSet.objects.none(), label=_("Questions"), empty_label=None)
+    file = forms.FileField(
+        label=_("File with answers"),
+        help_text=_("JSONL, JSON, CSV or Parquet. Nothing is imported before you confirm."),
+    )
+    system = forms.CharField(
+        label=_("Name of the system that gave them"),
+        max_length=200,
+        help_text=_("A name of your own, such as my-rag. Answers of one system are compared over time."),
+    )
+
+    def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _choose(self, "questions", newest_sets(user))
+
+
+class AnswersForm(forms.Form):
+    """Answers that are there."""
+
+    answers = forms.ModelChoiceField(AnswerSet.objects.none(), label=_("Answers"), empty_label=None)
+
+    def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _choose(self, "answers", complete_answers(user))
+
+
+class AskForm(forms.Form):
+    """A system that is asked."""
+
+    questions = forms.ModelChoiceField(QuestionSet.objects.none(), label=_("Questions"), empty_label=None)
+    system = forms.ModelChoiceField(SystemVersion.objects.none(), label=_("System"), empty_label=None)
+    type = forms.ChoiceField(label=_("What to ask for"), choices=TYPES, initial=FULL_RAG)
+    k = forms.IntegerField(label=_("Passages for each question"), min_value=1, max_value=50, initial=5)
+
+    def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _choose(self, "questions", newest_sets(user))
+        _choose(self, "system", asked_systems(user))
+
+    def clean(self) -> dict[str, Any]:
+        """Questions and system of one project."""
+        said: dict[str, Any] = super().clean() or self.cleaned_data
+        if (
+            "questions" in said
+            and "system" in said
+            and said["questions"].project_id != said["system"].system.project_id
+        ):
+            self.add_error("system", gettext("The system belongs to another project than the questions."))
+        return said
+
+    @property
+    def source(self) -> Asking:
+        """What a valid form asks for."""
+        said = self.cleaned_data
+        return Asking(said["questions"], said["system"], k=said["k"], evaluation_type=said["type"])
+
+
+def _choose(form: forms.Form, name: str, rows: QuerySet[Any]) -> None:
+    field = form.fields[name]
+    assert isinstance(field, forms.ModelChoiceField)  # noqa: S101  -- tells the type checker
+    field.queryset = rows
+    newest = list(rows[:MOST_LISTED])
+    several = len({_project(row) for row in newest}) > 1
+    field.choices = [(row.pk, f"{_project(row)} · {_named(row)}" if several else _named(row)) for row in newest]
+
+
+def _project(row: QuestionSet | AnswerSet | SystemVersion) -> Project:
+    return row.system.project if isinstance(row, SystemVersion) else row.project
+
+
+def _named(row: QuestionSet | AnswerSet | SystemVersion) -> str:
+    return f"{row} · {row.created_at:%Y-%m-%d} (#{row.pk})" if isinstance(row, AnswerSet) else str(row)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileChoice:
+    """A profile, what it measures in a sentence, and which fields it needs: those that questions and answers have, and
+    those that none of them has."""
+
+    spec: ProfileSpec
+    there: tuple[str, ...]
+    lacking: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """In the reader's language."""
+        return self.spec.title.ko if _korean() else self.spec.title.en
+
+    @property
+    def description(self) -> str:
+        """In the reader's language; empty for a profile without one."""
+        text = self.spec.description
+        return "" if text is None else text.ko if _korean() else text.en
+
+
+def _korean() -> bool:
+    return (get_language() or "en").startswith("ko")
+
+
+def profile_choices(source: AnswerSet | Asking) -> list[ProfileChoice]:
+    """The profiles that ship and those of the project in their newest version; the one that is preselected first."""
+    specs = {spec.name: spec for spec in shipped_profiles()}
+    written = ProfileVersion.objects.filter(project=source.project).order_by("version")
+    specs |= {row.name: ProfileSpec.model_validate(row.spec) for row in written.exclude(created_by=None)}
+    held = _held(source)
+    return [_choice(spec, held) for spec in sorted(specs.values(), key=lambda spec: spec.name != DEFAULT_PROFILE)]
+
+
+INPUTS = {
+    "reference": _("expected answer"),
+    "keywords": _("expected keywords"),
+    "check": _("check for negative questions"),
+    "required_info": _("required information"),
+    "nuggets": _("core facts"),
+    "ground_truth_chunk_ids": _("ids of the passages that should be found"),
+    "contexts": _("retrieved passages"),
+    "retrieved_ids": _("ids of retrieved passages"),
+    "latency": _("latency"),
+}
+
+
+def _choice(spec: ProfileSpec, held: set[str]) -> ProfileChoice:
+    metrics = declared()
+    needed = dict.fromkeys(one for name in spec.metrics if name in metrics for one in metrics[name].inputs)
+    named = [one for one in needed if one in INPUTS]  # others, such as embeddings, are not in files
+    return ProfileChoice(
+        spec,
+        there=tuple(str(INPUTS[one]) for one in named if one in held),
+        lacking=tuple(str(INPUTS[one]) for one in named if one not in held),
+    )
+
+
+_QUESTION_FIELDS = {
+    "reference": ("references",),
+    "keywords": ("keywords",),
+    "check": ("check",),
+    "required_info": ("required_info",),
+    "nuggets": ("nuggets",),
+    "ground_truth_chunk_ids": ("ground_truth_chunk_ids",),
+}
+
+
+def _held(source: AnswerSet | Asking) -> set[str]:
+    """The fields that at least one question, or answer, has."""
+    found: set[str] = set()
+    for spec in source.question_set.questions.values_list("spec", flat=True).iterator():
+        found |= {name for name, fields in _QUESTION_FIELDS.items() if any(spec.get(field) for field in fields)}
+        if len(found) == len(_QUESTION_FIELDS):
+            break
+    if isinstance(source, Asking):
+        return found | {"contexts", "retrieved_ids", "latency"}
+    answers = source.answers.all()
+    shown = {
+        "contexts": answers.filter(contexts__isnull=False),
+        "retrieved_ids": answers.exclude(retrieved_ids=None) | answers.filter(contexts__isnull=False),
+        "latency": answers.exclude(latency_seconds=None),
+    }
+    return found | {name for name, rows in shown.items() if rows.exists()}
+
+
+NO_JUDGE = "-"
+
+
+class RunForm(forms.Form):
+    """What is measured, and who judges."""
+
+    profile = forms.ChoiceField(label=_("Profile"), widget=forms.RadioSelect, initial=DEFAULT_PROFILE)
+    judge = forms.ChoiceField(label=_("Judge"))
+    name = forms.CharField(label=_("Name of the run"), max_length=300, required=False)
+    categories = forms.MultipleChoiceField(
+        label=_("Only these categories"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    limit = forms.IntegerField(label=_("Only the first so many questions"), min_value=1, required=False)
+    repeat = forms.IntegerField(label=_("Judgements of each answer"), min_value=1, max_value=50, initial=1)
+    token = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+    planned = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    def __init__(
+        self, *args: Any, source: AnswerSet | Asking, profiles: Sequence[ProfileChoice], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        categories = source.question_set.questions.order_by("category").values_list("category", flat=True).distinct()
+        _choices(self, "profile", [(one.spec.name, one.title) for one in profiles])
+        _choices(self, "categories", [(one, one) for one in categories])
+        _choices(self, "judge", _judges(source))
+        try:
+            self.fields["judge"].initial = default_judge(source.project)
+        except Refused:  # several, and none is the default: the person chooses
+            self.fields["judge"].initial = ""
+
+    @property
+    def digest(self) -> str:
+        """What a plan is shown for: starting something else shows its plan first."""
+        return content_hash({name: str(one) for name, one in self.cleaned_data.items() if name != "planned"})
+
+    @property
+    def wanted(self) -> Wanted:
+        """What a valid form asks for."""
+        said = self.cleaned_data
+        return Wanted(
+            profile=said["profile"],
+            judge=None if said["judge"] == NO_JUDGE else said["judge"],
+            name=said["name"],
+            questions=QuestionFilter(categories=said["categories"], limit=said["limit"]),
+            repeat=said["repeat"],
+            start_token=said["token"],
+        )
+
+
+def _choices(form: forms.Form, name: str, choices: Iterable[tuple[str, Any]]) -> None:
+    field = form.fields[name]
+    assert isinstance(field, forms.ChoiceField)  # noqa: S101  -- tells the type checker
+    field.choices = list(choices)
+
+
+def _judges(source: AnswerSet | Asking) -> Iterator[tuple[str, Any]]:
+    if source.evaluation_type == RETRIEVAL_ONLY:
+        yield NO_JUDGE, gettext("none: there are no answers to judge")
+        return
+    names = judge_names(source.project)
+    if len(names) > 1 and not source.project.default_judge:
+        yield "", gettext("choose one: the project has no default")
+    for name in names:
+        default = name == source.project.default_judge
+        yield name, gettext("%(name)s (the project's default)") % {"name": name} if default else name
+    yield BASELINE, gettext("offline baseline: compares words, calls nobody, costs nothing")
+    yield NO_JUDGE, gettext("none: rules only")

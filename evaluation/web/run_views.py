@@ -1,0 +1,187 @@
+"""A new evaluation, from where its answers come to the start of the run. Every step is a page of its own that can be
+left and come back to; nothing is stored before a person confirms it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.forms.boundfield import BoundWidget
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from evaluation.accounts import access
+from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.core.canonical import whole_number
+from evaluation.core.errors import InvalidFile, Problem, Refused
+from evaluation.core.roles import Action
+from evaluation.models import AnswerSet, ImportBatch
+from evaluation.runs.answer_uploads import ANSWERS, confirm_answers, preview_answers, store_answers
+from evaluation.runs.making import Asking, ask_for_run
+from evaluation.runs.planning import Plan, plan_sentences, planned
+from evaluation.web.pages import SHOWN_PROBLEMS
+from evaluation.web.run_forms import AnswerFileForm, AnswersForm, AskForm, ProfileChoice, RunForm, profile_choices
+from evaluation.web.views import uploaded
+from evaluation.wording.messages import explain, explain_refusal
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """The three ways to answers, and what is wrong with a file that was sent."""
+
+    upload: AnswerFileForm
+    there: AnswersForm
+    ask: AskForm
+    file: str = ""
+    problems: Sequence[Problem] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """The problems in words, as far as one page can hold them."""
+        return [explain(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
+
+    @property
+    def more(self) -> int:
+        """How many others there are."""
+        return max(0, len(self.problems) - SHOWN_PROBLEMS)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """What is measured of which answers; ``plan`` once it was asked for."""
+
+    source: AnswerSet | Asking
+    form: RunForm
+    profiles: Sequence[ProfileChoice]
+    plan: Plan | None = None
+
+    @property
+    def asking(self) -> Asking | None:
+        """Where a system is asked first."""
+        return self.source if isinstance(self.source, Asking) else None
+
+    @property
+    def described(self) -> list[tuple[BoundWidget, ProfileChoice]]:
+        """The buttons of the profiles, each with its profile."""
+        return list(zip(self.form["profile"].subwidgets, self.profiles, strict=True))
+
+    @property
+    def sentences(self) -> list[str]:
+        """Tokens, money and time of the plan."""
+        return plan_sentences(self.plan) if self.plan else []
+
+
+@signed_in_form
+def new_evaluation(request: HttpRequest) -> HttpResponse:
+    """Where the answers come from: a file, answers that are there, or a system that is asked."""
+    if not access.projects_with(request.user, Action.EVALUATE).exists():
+        raise PermissionDenied
+    if request.method != "POST":
+        return render(request, "evaluation/new.html", {"page": _source_page(request)})
+    form = AnswerFileForm(request.POST, request.FILES, user=request.user)
+    if not form.is_valid():
+        return render(request, "evaluation/new.html", {"page": _source_page(request, form)}, status=400)
+    said = form.cleaned_data
+    try:
+        file = said["file"]
+        batch = store_answers(
+            said["questions"], said["system"], file.name, file.read(), person(request), map_text=said["map"]
+        )
+    except InvalidFile as refused:
+        page = _source_page(request, form, said["file"].name, refused.problems)
+        return render(request, "evaluation/new.html", {"page": page}, status=400)
+    except Refused as refused:
+        form.add_error("system", explain_refusal(refused))
+        return render(request, "evaluation/new.html", {"page": _source_page(request, form)}, status=400)
+    return redirect("answers-preview", batch.uuid)
+
+
+def _source_page(
+    request: HttpRequest, upload: AnswerFileForm | None = None, file: str = "", problems: Sequence[Problem] = ()
+) -> SourcePage:
+    asked = {name: whole_number(request.GET.get(name, ""), 9) for name in ("questions", "system", "answers")}
+    start = {name: number for name, number in asked.items() if number}
+    return SourcePage(
+        upload or AnswerFileForm(user=request.user, initial={"questions": start.get("questions")}),
+        AnswersForm(user=request.user, initial=start),
+        AskForm(user=request.user, initial=start),
+        file,
+        problems,
+    )
+
+
+@signed_in_get
+def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
+    """What confirming would import."""
+    batch = uploaded(request, uuid, ANSWERS)
+    if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
+        return redirect(_of_answers(batch.result_id))
+    try:
+        found = preview_answers(batch)
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+        return redirect("evaluation-new")
+    return render(request, "evaluation/answers_preview.html", {"batch": batch, "found": found})
+
+
+@signed_in_post
+def answers_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Import what was previewed; workers compute its rule metrics while the person goes on."""
+    batch = uploaded(request, uuid, ANSWERS)
+    try:
+        imported = confirm_answers(batch, person(request))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+        return redirect("evaluation-new")
+    if imported is not None:
+        text = gettext("The answers are in; their rule metrics are being computed as run %(run)s.")
+        messages.success(request, text % {"run": imported.run.pk})
+    return redirect(_of_answers(batch.result_id or 0))
+
+
+def _of_answers(pk: int) -> str:
+    return f"{reverse('evaluation-run')}?answers={pk}"
+
+
+@signed_in_form
+def new_run(request: HttpRequest) -> HttpResponse:
+    """What is measured, by whom, and what that takes; then the start."""
+    source = _source(request)
+    if isinstance(source, SourcePage):
+        return render(request, "evaluation/new.html", {"page": source}, status=400)
+    profiles = profile_choices(source)
+    if request.method != "POST":
+        return _run_page(request, RunPage(source, RunForm(source=source, profiles=profiles), profiles))
+    form = RunForm(request.POST, source=source, profiles=profiles)
+    if not form.is_valid():
+        return _run_page(request, RunPage(source, form, profiles), status=400)
+    try:
+        if "start" in request.POST and form.cleaned_data["planned"] == form.digest:
+            return redirect("run", ask_for_run(source, form.wanted, person(request)).pk)
+        plan = planned(source, form.wanted, person(request))
+    except Refused as refused:
+        form.add_error(None, explain_refusal(refused))
+        return _run_page(request, RunPage(source, form, profiles), status=400)
+    return _run_page(request, RunPage(source, form, profiles, plan))
+
+
+def _run_page(request: HttpRequest, page: RunPage, status: int = 200) -> HttpResponse:
+    return render(request, "evaluation/new_run.html", {"page": page}, status=status)
+
+
+def _source(request: HttpRequest) -> AnswerSet | Asking | SourcePage:
+    """What the address names; the page to choose again where it names nothing that can be evaluated."""
+    asked = request.GET
+    if "answers" in asked:
+        rows = AnswerSet.objects.select_related("project", "question_set__project", "system_version__system")
+        return access.fetch(rows, request.user, Action.EVALUATE, whole_number(asked.get("answers", ""), 9) or 0)
+    if "system" not in asked:
+        raise Http404
+    form = AskForm(asked, user=request.user)
+    if form.is_valid():
+        return form.source
+    return SourcePage(AnswerFileForm(user=request.user), AnswersForm(user=request.user), form)
