@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 
+from evaluation.models import Project
 from evaluation.storage import append_only
 
 LONG = (
@@ -42,6 +43,13 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long come first: at the end one process would wait for another one that is in one of them."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """Without the project that a site starts with: tests make their own."""
+    with django_db_blocker.unblock():
+        Project.objects.all().delete()
 
 
 def _is_transactional(request: pytest.FixtureRequest) -> bool:

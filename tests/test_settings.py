@@ -39,10 +39,14 @@ def test_with_nothing_set_the_site_starts_and_its_generated_key_is_private(tmp_p
     assert len(key.read_text()) >= 50
 
 
-def test_the_embedded_database_is_its_owners_alone(tmp_path: Path) -> None:
+def test_a_new_site_takes_questions_at_once_and_its_files_are_its_owners_alone(tmp_path: Path) -> None:
     folder = tmp_path / "var"
     environment = {"DATABASE_URL": f"sqlite:///{folder}/x.sqlite3"}
     assert start(folder, "migrate", **environment).returncode == 0
+    questions = tmp_path / "questions.json"
+    questions.write_text('[{"question": "Why?", "expected_answer": "So."}]')
+    taken = start(folder, "import_questions", str(questions), "--name", "first", **environment)
+    assert taken.returncode == 0, taken.stderr
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
     (folder / "x.sqlite3").chmod(0o644)

@@ -77,8 +77,14 @@ SEED = 20261120
 
 
 def demo_project() -> Project:
-    """The demo's project."""
-    return Project.objects.get_or_create(name=PROJECT)[0]
+    """The demo's project; on a new site the one it starts with, so that commands need not be told which."""
+    made = Project.objects.filter(name=PROJECT).first()
+    first = list(Project.objects.all()[:2])
+    if made is None and len(first) == 1 and not (first[0].grants.exists() or first[0].question_sets.exists()):
+        made = first[0]
+        made.name = PROJECT
+        made.save(update_fields=["name"])
+    return made or Project.objects.create(name=PROJECT)
 
 
 def load_demo(project: Project) -> list[Run]:
