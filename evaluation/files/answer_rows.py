@@ -98,6 +98,8 @@ def answer_file(tree: FileTree, problems: Problems) -> AnswerFile:
         problems.add("no_rows", tree.root.line)
     system = _one_system(rows, problems)
     answers = [_read(row) for row in rows if not _not_yet(row)]
+    if rows and not answers:
+        problems.add("no_answers", tree.root.line, rows=len(rows))
     _refuse_duplicates(answers, problems)
     problems.refuse_if_any()
     keys = tuple(sorted({key for answer in answers for key in answer.metadata}))

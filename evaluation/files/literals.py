@@ -12,7 +12,7 @@ from evaluation.files.tree import Kind, TreeBuilder
 
 _TOKEN = re.compile(
     r"""(?P<gap>\s*)(?:
-    (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    (?P<text>'(?:[^'\\]|\\[\\'"nrtxuU])*'|"(?:[^"\\]|\\[\\'"nrtxuU])*")
     |(?P<number>[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)
     |(?P<word>None|True|False|nan)\b
     |(?P<call>(?:np\.\w+|array|list)\()

@@ -206,6 +206,8 @@ def shaped(tree: FileTree, wanted: str, given: Shape | None, problems: Problems)
         problems.stop("map_finds_no_rows", tree.root.line, rows=shape.rows or "[]")
     reader = _Reader(part, problems)
     rows = [row for record in records if (row := reader.row(record))]
+    if wanted == ANSWERS and not rows:
+        problems.stop("no_answers", tree.root.line, rows=reader.left_out)
     columns = reader.columns()
     about = {name: node for name, node in tree.root.entries.items() if node.kind not in {Kind.MAP, Kind.LIST}}
     root = Node(Kind.MAP, {**about, wanted: Node(Kind.LIST, rows, tree.root.line)}, tree.root.line)

@@ -98,6 +98,7 @@ duplicate_id id first_line
 duplicate_question first_line
 group_field_unknown name
 answer_missing
+no_answers rows
 context_empty
 duplicate_answer question sample first_line
 several_systems systems

@@ -146,6 +146,7 @@ SENTENCES = {
     "group_field_unknown": _("No row has the field “%(name)s” by which questions should be grouped."),
     # Answers
     "answer_missing": _("The row has no answer, no retrieved contexts or ids, and no error."),
+    "no_answers": _("None of the %(rows)s row(s) has an answer yet."),
     "context_empty": _("A context has neither text nor id."),
     "duplicate_answer": _(
         "A second answer to “%(question)s” with sample %(sample)s; the first is in line or row %(first_line)s. "

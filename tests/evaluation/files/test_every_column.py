@@ -54,10 +54,13 @@ def files(draw: st.DrawFn) -> tuple[list[dict[str, Any]], bytes, str]:
     rows = draw(st.lists(st.fixed_dictionaries(dict.fromkeys(columns, VALUES)), min_size=1, max_size=3))
     if draw(st.booleans()):
         return rows, json.dumps(rows).encode(), "a.json"
-    cells = [
-        [value if isinstance(value, str) or value is None else repr(value) for value in row.values()] for row in rows
-    ]
-    return rows, b"".join(csv_chunks(columns, cells)), "a.csv"
+    cells = [[_cell(row[name]) for name in columns] for row in rows]
+    written = [row for row, texts in zip(rows, cells, strict=True) if any(texts)]  # blank rows of a table are none
+    return written, b"".join(csv_chunks(columns, cells)), "a.csv"
+
+
+def _cell(value: Any) -> str | None:
+    return value if isinstance(value, str) or value is None else repr(value)
 
 
 def check_refusal(refusal: InvalidFile) -> None:

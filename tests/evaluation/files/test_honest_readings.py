@@ -118,6 +118,12 @@ def test_a_golden_of_deepeval_without_output_is_no_answer_yet(data: bytes, name:
     assert len(read_questions(data, name).questions) == 2
 
 
+@pytest.mark.parametrize("columns", ["input,actual_output", "input,actual_output,expected_output"])
+def test_goldens_that_nobody_answered_are_no_answers(columns: str) -> None:
+    text = f"{columns}\nq,{',' * (columns.count(',') - 1)}\n"
+    assert [one.code for one in refused(read_answers, text, "a.csv")] == ["no_answers"]
+
+
 def test_an_empty_answer_of_a_table_is_said() -> None:
     read = read_answers(b"question_id,answer\na,\nb,x\n", "a.csv")
     assert [one.params for one in read.remarks if one.code == "empty_answers"] == [{"rows": 1}]
