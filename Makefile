@@ -63,9 +63,10 @@ crosscheck: setup-dev $(CROSSCHECK)/.ready  ## statistics against reference libr
 	$(CROSSCHECK)/bin/python -m pytest -c tests/crosscheck/pytest.ini --rootdir=. tests/crosscheck tests/review/statistics/agreement/test_reference_libraries.py
 	$(BIN)/python -m tests.crosscheck_bert_score
 
-simulate: setup-dev            ## coverage of corrected intervals (CONCORD_TEST_DATA), false acceptances of prompts (minutes)
+simulate: setup-dev            ## coverage of corrected intervals, false verdicts and acceptances (CONCORD_TEST_DATA; minutes)
 	$(BIN)/python -m tests.simulations.acceptance $(if $(LIVES),--lives $(LIVES))
 	$(BIN)/python -m tests.simulations.correction $(if $(DRAWS),--draws $(DRAWS))
+	$(BIN)/python -m tests.simulations.comparisons $(if $(DRAWS),--draws $(DRAWS))
 
 $(MUTATION)/.ready: tests/mutation/requirements.txt
 	$(PYTHON) -m venv $(MUTATION)

@@ -41,6 +41,7 @@ from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gate import GateOn
 from review.reports.gathering import gather
 from review.results.run_agreement import By, agreement_if_kept, kept_agreement
+from review.statistics.paired_tests.gate import MOST_LOOKS
 from review.web.pages.agreement import agreement_pictures
 
 MOST_RESAMPLES = 10_000
@@ -56,6 +57,7 @@ class GateQuery(StrictSerializer):
     gate_on = ChoiceField(choices=[str(one) for one in GateOn], default="")
     strict = BooleanField(default=False)
     across_models = BooleanField(default=False)
+    looks = IntegerField(default=1, min_value=1, max_value=MOST_LOOKS)
 
 
 class ReportQuery(GateQuery):
@@ -169,7 +171,7 @@ class RunViewSet(ViewSet):
 
 
 def _gate(asked: dict[str, Any], baseline: Run | None) -> GateAsked:
-    rules = ("fail_under", "max_drop", "strict", "across_models")
+    rules = ("fail_under", "max_drop", "strict", "across_models", "looks")
     return GateAsked(baseline=baseline, on=asked["gate_on"], **{rule: asked[rule] for rule in rules})
 
 

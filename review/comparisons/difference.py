@@ -27,13 +27,14 @@ from review.reports.figure import Figure, Withheld, withheld
 from review.reports.gathering import NO_WIDTH, as_figure
 from review.reports.lines import MetricLine
 from review.statistics.correction.frame import Component
-from review.statistics.correction.outcome import Target
+from review.statistics.correction.outcome import Deviation, Target
+from review.statistics.paired_tests.family import Family, family_of
 from review.statistics.paired_tests.paired import (
     McNemar,
     PairedDifference,
     PairedPart,
+    corrected_deviation,
     corrected_difference,
-    holm,
     mcnemar,
     paired_difference,
     paired_sum,
@@ -42,21 +43,22 @@ from review.statistics.paired_tests.ranking import Ranking, WeightSensitivity, r
 
 SCORE = "judge_only"  # the score compared; what experts said enters the corrected difference
 MOST_CHANGES = 5
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
     """One metric of both runs. ``paired`` is in the metric's own units, this run minus the baseline, its wins being
-    questions on which this run is better; ``None`` without a common question. ``p_holm`` is adjusted over the metrics
-    of the comparison. ``passes`` counts changes of yes/no metrics. ``differs`` names versions in which it is not the
-    same metric."""
+    questions on which this run is better; ``None`` without a common question. ``p_family`` is adjusted over everything
+    that the comparison's family holds. ``passes`` counts changes of yes/no metrics. ``differs`` names versions in
+    which it is not the same metric."""
 
     name: str
     title: Bilingual
     scale: Scale
     lower_is_better: bool
     paired: PairedDifference | None
-    p_holm: float | None
+    p_family: float | None
     passes: McNemar | None
     corrected: Figure
     differs: tuple[str, ...]
@@ -83,16 +85,17 @@ class RunDifference:
     """This run minus the baseline, under this run's profile, on common parts and questions.
 
     ``overall`` is of judge-only scores, ``weight`` the share of the profile's weight its parts have, ``parts`` their
-    names. ``corrected`` is the difference of the corrected overall scores for questions like these, or why there is
-    none; ``corrected_this_run`` the same for these answers alone. ``rated_blind`` tells whether anybody rated
-    answers of either. ``passes`` counts questions that pass in one run only, for profiles with a rule for it. ``worse``
-    and ``better`` are the largest changes.
+    names; ``p_family`` as for metrics. ``corrected`` is the difference of the corrected overall scores for questions
+    like these, or why there is none; ``corrected_this_run`` the same for these answers alone. ``rated_blind`` tells
+    whether anybody rated answers of either. ``passes`` counts questions that pass in one run only, for profiles with a
+    rule for it. ``worse`` and ``better`` are the largest changes.
     """
 
     run_id: int
     baseline_id: int
     differs: Differing
     overall: PairedDifference | None
+    p_family: float | None
     weight: float
     parts: tuple[str, ...]
     corrected: Figure
@@ -104,8 +107,9 @@ class RunDifference:
     better: tuple[QuestionChange, ...]
 
 
-def difference(ours: Side, baseline: Side) -> RunDifference:
-    """Compare two runs. Nothing is resampled but signs: the intervals are t on the questions' differences."""
+def difference(ours: Side, baseline: Side, confidence: float = CONFIDENCE) -> RunDifference:
+    """Compare two runs, each figure by itself. Nothing is resampled but signs: the intervals are t on the questions'
+    differences."""
     profile = ours.basis.profile
     groups = {**groups_of(baseline), **groups_of(ours)}
     mine, theirs = part_values(ours, profile), part_values(baseline, profile)
@@ -119,16 +123,67 @@ def difference(ours: Side, baseline: Side) -> RunDifference:
         run_id=ours.run_id,
         baseline_id=baseline.run_id,
         differs=differing,
-        overall=paired_sum(parts, groups, limit=1.0),
+        overall=paired_sum(parts, groups, limit=1.0, confidence=confidence),
+        p_family=None,
         weight=weight_compared(profile, names),
         parts=tuple(names),
-        corrected=_corrected_overall(ours, baseline, Target.QUESTIONS_LIKE_THESE),
-        corrected_this_run=_corrected_overall(ours, baseline, Target.THIS_RUN),
+        corrected=_corrected(_overall_parts(ours, baseline), confidence=confidence),
+        corrected_this_run=_corrected(_overall_parts(ours, baseline), Target.THIS_RUN, confidence),
         rated_blind=any(side.basis.correction.rated_blind for side in (ours, baseline)),
         passes=_passes(*passed) if all(passed) else None,
         metrics=_metrics(ours, baseline, groups, differing),
         worse=tuple(one for one in changes[:MOST_CHANGES] if one.change < 0),
         better=tuple(one for one in reversed(changes[-MOST_CHANGES:]) if one.change > 0),
+    )
+
+
+def held_together(
+    differences: Sequence[RunDifference], sides: Sequence[Side]
+) -> tuple[tuple[RunDifference, ...], Family]:
+    """The differences of runs from the first of ``sides`` with the 5% of error held over all of their intervals, scores
+    and metrics, judge-only and corrected: the intervals shown, and so the verdicts, are those of the family."""
+    baseline, others = sides[0], dict(zip([one.run_id for one in differences], sides[1:], strict=True))
+    found: dict[tuple[int, str, bool], Deviation] = {}
+    for one in differences:
+        ours = others[one.run_id]
+        for name, paired, pair in [
+            ("", one.overall, _overall_parts(ours, baseline)),
+            *((metric.name, metric.paired, _metric_parts(metric.name, ours, baseline)) for metric in one.metrics),
+        ]:
+            if paired and paired.deviation:
+                found[one.run_id, name, False] = paired.deviation
+            if deviation := _corrected_deviation(pair):
+                found[one.run_id, name, True] = deviation
+    family = family_of(list(found.values()))
+    p_values = {key[:2]: p for key, p in zip(found, family.p_values, strict=True) if not key[2]}
+    held = (_held(one, others[one.run_id], baseline, family.confidence, p_values) for one in differences)
+    return tuple(held), family
+
+
+def _held(
+    one: RunDifference,
+    ours: Side,
+    baseline: Side,
+    confidence: float,
+    p_values: Mapping[tuple[int, str], float],
+) -> RunDifference:
+    metrics = (
+        dataclasses.replace(
+            metric,
+            paired=metric.paired and metric.paired.at(confidence),
+            p_family=p_values.get((one.run_id, metric.name)),
+            corrected=_corrected(_metric_parts(metric.name, ours, baseline), confidence=confidence),
+        )
+        for metric in one.metrics
+    )
+    pair = _overall_parts(ours, baseline)
+    return dataclasses.replace(
+        one,
+        overall=one.overall and one.overall.at(confidence),
+        p_family=p_values.get((one.run_id, "")),
+        corrected=_corrected(pair, confidence=confidence),
+        corrected_this_run=_corrected(pair, Target.THIS_RUN, confidence),
+        metrics=tuple(metrics),
     )
 
 
@@ -138,10 +193,7 @@ def _metrics(
     there = baseline.basis.sides.machine.metrics
     lines = [one for one in ours.report.metrics if one.name in there and not one.scale.labels]
     lines = [one for one in lines if one.name in ours.basis.sides.machine.metrics]
-    found = [_metric(line, ours, baseline, groups, differing) for line in lines]
-    p_values = {one.name: p for one in found if one.paired and (p := one.paired.p_value) is not None}
-    adjusted = holm(p_values)
-    return tuple(dataclasses.replace(one, p_holm=adjusted.get(one.name)) for one in found)
+    return tuple(_metric(line, ours, baseline, groups, differing) for line in lines)
 
 
 def _metric(
@@ -159,9 +211,9 @@ def _metric(
         scale=line.scale,
         lower_is_better=lower,
         paired=paired,
-        p_holm=None,
+        p_family=None,
         passes=_passes(mine, theirs) if line.scale.kind is ScaleKind.YES_NO else None,
-        corrected=_corrected_metric(line, ours, baseline),
+        corrected=_corrected(_metric_parts(line.name, ours, baseline)),
         differs=metric_differs(ours, baseline, line.name, differing),
     )
 
@@ -174,41 +226,56 @@ def _passes(ours: Mapping[str, float], baseline: Mapping[str, float]) -> McNemar
     return mcnemar(gained, sum(ours[key] < 0.5 < baseline[key] for key in clear))
 
 
-def _corrected_metric(line: MetricLine, ours: Side, baseline: Side) -> Figure:
-    other = next((one for one in baseline.report.metrics if one.name == line.name), None)
-    found = []
-    for side, one in ((ours, line), (baseline, other)):
-        metric = side.basis.said.metrics.get(one.metric_id) if one else None
+_Parts = list[Component] | Figure  # what a corrected figure is the sum of, or why there is none
+_Pair = tuple[_Parts, _Parts]
+
+
+def _metric_parts(name: str, ours: Side, baseline: Side) -> _Pair:
+    found: list[_Parts] = []
+    for side in (ours, baseline):
+        line = next((one for one in side.report.metrics if one.name == name), None)
+        metric = side.basis.said.metrics.get(line.metric_id) if line else None
         component = side.basis.correction.metric_component(metric) if metric else None
         found.append([component] if component else [])
-    return _corrected(found[0], found[1])
+    return found[0], found[1]
 
 
-def _corrected_overall(ours: Side, baseline: Side, target: Target) -> Figure:
+def _overall_parts(ours: Side, baseline: Side) -> _Pair:
     profile = ours.basis.profile
-    components: list[list[Component]] = []
+    found: list[_Parts] = []
     for side in (ours, baseline):
         score = machine_score(side, profile)
-        if score.outcome.label is not Label.OVERALL_SCORE:
-            return withheld(score.outcome.reason or str(score.outcome.label))
-        components.append(side.basis.correction.components(profile, score))
-    return _corrected(components[0], components[1], target)
+        named = score.outcome.label is Label.OVERALL_SCORE
+        why = score.outcome.reason or str(score.outcome.label)
+        found.append(side.basis.correction.components(profile, score) if named else withheld(why))
+    return found[0], found[1]
 
 
-def _corrected(
-    ours: list[Component], baseline: list[Component], target: Target = Target.QUESTIONS_LIKE_THESE
-) -> Figure:
+def _corrected(pair: _Pair, target: Target = Target.QUESTIONS_LIKE_THESE, confidence: float = CONFIDENCE) -> Figure:
     """The corrected difference, only where the same parts were rated in both: elsewhere it would compare experts with
     a judge."""
+    ours, baseline = pair
+    if isinstance(ours, Figure):
+        return ours
+    if isinstance(baseline, Figure):
+        return baseline
     rated = [{one.name for one in components if one.labels} for components in (ours, baseline)]
     if not rated[0] and not rated[1]:
         return withheld(Withheld.NOT_REVIEWED)
     if rated[0] != rated[1]:
         return withheld(Withheld.NOT_BOTH_RATED)
-    figure = as_figure(corrected_difference(ours, baseline, target))
+    figure = as_figure(corrected_difference(ours, baseline, target, confidence))
     if figure.low is not None and figure.high is not None and figure.high - figure.low <= NO_WIDTH:
         return dataclasses.replace(figure, low=None, high=None, no_interval="no_variation")
     return figure
+
+
+def _corrected_deviation(pair: _Pair) -> Deviation | None:
+    """By group, of a corrected difference that is shown."""
+    ours, baseline = pair
+    if isinstance(ours, Figure) or isinstance(baseline, Figure) or _corrected(pair).low is None:
+        return None
+    return corrected_deviation(ours, baseline)
 
 
 def _changes(side: Side, ours: Mapping[str, float], baseline: Mapping[str, float]) -> list[QuestionChange]:

@@ -6,15 +6,19 @@ from dataclasses import dataclass, replace
 
 from evaluation.core.errors import Refused
 from evaluation.models import Run
-from review.comparisons.difference import RunDifference, difference
+from review.comparisons.difference import CONFIDENCE, RunDifference, difference
 from review.comparisons.values import SERVED, Side, sides
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
 from review.comparisons.whole import Comparison
 from review.reports.figure import Figure
 from review.reports.gate import Check, Gate, GateOn, Rule
+from review.reports.scores import score_side
+from review.statistics.correction.outcome import Target
 from review.statistics.paired_tests.gate import (
+    MOST_LOOKS,
     GateVerdict,
     Settling,
+    confidence_of,
     fail_under,
     max_drop,
     settle_by_labels,
@@ -27,7 +31,8 @@ PARTLY = "partly_corrected"
 @dataclass(frozen=True, slots=True)
 class GateAsked:
     """What is asked of a run. ``on`` empty: the corrected score where anybody rated blind, else judge-only.
-    ``across_models``: a drop of judge-only scores is measured although different models answered."""
+    ``across_models``: a drop of judge-only scores is measured although different models answered. ``looks``: how often
+    it is asked in all, such as after every commit against one baseline; the 5% of error is spent over them."""
 
     fail_under: float | None = None
     baseline: Run | None = None
@@ -35,6 +40,12 @@ class GateAsked:
     on: str = ""
     strict: bool = False
     across_models: bool = False
+    looks: int = 1
+
+    @property
+    def confidence(self) -> float:
+        """Of the intervals that the gate looks at."""
+        return confidence_of(self.looks)
 
     @property
     def anything(self) -> bool:
@@ -45,8 +56,10 @@ class GateAsked:
 def checked(asked: GateAsked) -> GateAsked:
     """The same, if it makes sense.
 
-    :raises Refused: ``gate_needs_baseline``, ``gate_needs_drop`` or ``gate_drop_negative``.
+    :raises Refused: ``gate_needs_baseline``, ``gate_needs_drop``, ``gate_drop_negative`` or ``gate_looks``.
     """
+    if not 1 <= asked.looks <= MOST_LOOKS:
+        raise Refused("gate_looks", looks=asked.looks, most=MOST_LOOKS)
     if asked.max_drop is not None and asked.baseline is None:
         raise Refused("gate_needs_baseline")
     if asked.baseline is not None and asked.max_drop is None:
@@ -64,12 +77,13 @@ def gate_of(run: Run, asked: GateAsked) -> Gate | None:
     if not checked(asked).anything:
         return None
     found = sides([run] if asked.baseline is None else [asked.baseline, run])
-    return gate_between(found[-1], difference(found[-1], found[0]) if asked.baseline is not None else None, asked)
+    compared = difference(found[-1], found[0], asked.confidence) if asked.baseline is not None else None
+    return gate_between(found[-1], compared, asked)
 
 
 def gates_of(found: Comparison, asked: GateAsked) -> dict[int, Gate]:
-    """The gate of each compared run by its id, measured against the first; of a run alone, where it is alone. Empty
-    where nothing was asked. ``asked.baseline`` is not read.
+    """The gate of each compared run by its id, measured against the first, each by itself; of a run alone, where it is
+    alone. Empty where nothing was asked. ``asked.baseline`` is not read.
 
     :raises Refused: ``gate_needs_baseline`` for a drop of a run that stands alone, else as :func:`checked` does.
     """
@@ -80,8 +94,12 @@ def gates_of(found: Comparison, asked: GateAsked) -> dict[int, Gate]:
         return {}
     if alone:
         return {first.run_id: gate_between(first, None, asked)}
-    compared = found.differences if asked.max_drop is not None else [None] * len(others)
-    return {side.run_id: gate_between(side, one, asked) for side, one in zip(others, compared, strict=True)}
+    return {
+        side.run_id: gate_between(
+            side, None if asked.max_drop is None else difference(side, first, asked.confidence), asked
+        )
+        for side in others
+    }
 
 
 def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -> Gate:
@@ -89,7 +107,7 @@ def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -
     on = _on(asked, ours, compared)
     checks = []
     if asked.fail_under is not None:
-        checks.append(_least(ours, on, asked.fail_under))
+        checks.append(_least(ours, on, asked.fail_under, asked.confidence))
     if compared is not None and asked.max_drop is not None:
         checks.append(_drop(compared, on, asked.max_drop, across_models=asked.across_models))
     complete = ours.basis.run.state == Run.State.COMPLETED
@@ -99,6 +117,7 @@ def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -
         baseline_id=None if compared is None else compared.baseline_id,
         checks=tuple(checks),
         incomplete="" if complete else ours.basis.run.reason or "not_finished",
+        looks=asked.looks,
     )
 
 
@@ -111,9 +130,11 @@ def _on(asked: GateAsked, ours: Side, compared: RunDifference | None) -> GateOn:
     return GateOn.CORRECTED if rated else GateOn.JUDGE_ONLY
 
 
-def _least(side: Side, on: GateOn, limit: float) -> Check:
+def _least(side: Side, on: GateOn, limit: float, confidence: float) -> Check:
     overall = side.report.overall
     figure = overall.corrected_over_questions if on is GateOn.CORRECTED else overall.judge_only
+    if figure.low is not None and confidence != CONFIDENCE:
+        figure = _at(side, on, confidence)
     if figure.value is None:
         settling = labels_missing(figure) if on is GateOn.CORRECTED else None
         return Check(Rule.FAIL_UNDER, limit, None, None, None, GateVerdict.CANNOT_TELL, figure.withheld, settling)
@@ -126,6 +147,14 @@ def _least(side: Side, on: GateOn, limit: float) -> Check:
     if verdict is GateVerdict.CANNOT_TELL:
         settling = _settling(figure, overall.corrected, on, abs(figure.value - limit), _groups(side))
     return Check(Rule.FAIL_UNDER, limit, figure.value, figure.low, figure.high, verdict, settling=settling)
+
+
+def _at(side: Side, on: GateOn, confidence: float) -> Figure:
+    """The overall score, which there is, with its interval at another confidence than reports have."""
+    basis = side.basis
+    if on is GateOn.JUDGE_ONLY:
+        return score_side(basis.profile, basis.sides.machine, confidence=confidence).figure
+    return basis.correction.overall(basis.profile, basis.machine, Target.QUESTIONS_LIKE_THESE, confidence=confidence)
 
 
 def _settling(wide: Figure, narrow: Figure, on: GateOn, distance: float, groups: int) -> Settling | None:

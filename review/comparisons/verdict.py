@@ -11,6 +11,7 @@ from evaluation.wording.messages import explain_reason
 from review.comparisons.difference import RunDifference
 from review.reports.figure import Figure, Withheld
 from review.statistics.correction.frame import LEAST_LABELS
+from review.statistics.paired_tests.family import Family
 from review.statistics.paired_tests.gate import (
     Resource,
     Settling,
@@ -99,6 +100,20 @@ def p_text(value: float | None) -> str:
     if value is None:
         return "–"
     return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def family_sentence(family: Family) -> str:
+    """Over how many intervals the error was held."""
+    facts = {"error": f"{100 * family.error:.0f}%", "size": family.size, "each": f"{100 * family.confidence:.1f}%"}
+    if family.size < 2:
+        return gettext("The chance of a false better or worse is at most %(error)s.") % facts
+    return (
+        gettext(
+            "The chance that any of these %(size)d differences is called better or worse though it is none is held at "
+            "%(error)s over all of them together; each interval is one of %(each)s."
+        )
+        % facts
+    )
 
 
 def sentences(one: RunDifference) -> list[str]:

@@ -20,10 +20,11 @@ from review.comparisons.difference import (
     QuestionChange,
     RunDifference,
     difference,
+    held_together,
     order,
 )
 from review.comparisons.values import Side, differing_versions, sides
-from review.comparisons.verdict import corrected_verdict, judge_only_verdict, p_text, sentences
+from review.comparisons.verdict import corrected_verdict, family_sentence, judge_only_verdict, p_text, sentences
 from review.reports.as_json import summary_json
 from review.reports.as_junit import Case, Suite, gate_cases, gate_text, junit_document
 from review.reports.as_markdown import cells, escaped, gate_block, table
@@ -32,6 +33,7 @@ from review.reports.figure import Figure, plain, why_withheld
 from review.reports.gate import Gate, gate_line
 from review.reports.report import Report
 from review.reports.sections import OVERALL
+from review.statistics.paired_tests.family import Family
 from review.statistics.paired_tests.paired import PairedDifference
 
 _NO_GATES: Mapping[int, Gate] = MappingProxyType({})
@@ -39,18 +41,20 @@ _NO_GATES: Mapping[int, Gate] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs side by side. The first is the baseline: ``differences`` holds each of the others minus the first."""
+    """Runs side by side. The first is the baseline: ``differences`` holds each of the others minus the first, with the
+    error held over all of the ``family``."""
 
     sides: tuple[Side, ...]
     differences: tuple[RunDifference, ...]
+    family: Family
     order: Order | None
 
 
 def compare(runs: Sequence[Run], *, resamples: int = 2000, seed: int = 0) -> Comparison:
     """Compare runs; one alone has nothing to be compared with and stands for itself."""
     chosen = sides(runs)
-    differences = tuple(difference(one, chosen[0]) for one in chosen[1:])
-    return Comparison(tuple(chosen), differences, order(chosen, resamples=resamples, seed=seed))
+    differences, family = held_together([difference(one, chosen[0]) for one in chosen[1:]], chosen)
+    return Comparison(tuple(chosen), differences, family, order(chosen, resamples=resamples, seed=seed))
 
 
 def comparison_json(found: Comparison, gates: Mapping[int, Gate] = _NO_GATES) -> dict[str, Any]:
@@ -68,6 +72,7 @@ def comparison_json(found: Comparison, gates: Mapping[int, Gate] = _NO_GATES) ->
         "score": SCORE,
         "runs": runs,
         "differs": differing_versions(reports),
+        "family": {"size": found.family.size, "error": found.family.error, "level_of_each": plain(found.family.level)},
         "differences": [_difference(one) for one in found.differences],
         "ranking": None if found.order is None else _order(found.order),
         "gates": {str(run): plain(gate.to_dict()) for run, gate in gates.items()},
@@ -84,6 +89,7 @@ def _difference(one: RunDifference) -> dict[str, Any]:
             "corrected": corrected_verdict(one).to_dict(),
         },
         "overall": _paired(one.overall),
+        "p_family": plain(one.p_family),
         "weight": plain(one.weight),
         "parts": list(one.parts),
         "corrected": plain(one.corrected),
@@ -100,7 +106,7 @@ def _metric(one: MetricDifference) -> dict[str, Any]:
         "scale": str(one.scale),
         "better": "lower" if one.lower_is_better else "higher",
         "difference": _paired(one.paired),
-        "p_holm": plain(one.p_holm),
+        "p_family": plain(one.p_family),
         "mcnemar": plain(one.passes),
         "corrected": plain(one.corrected),
         "differs": list(one.differs),
@@ -150,6 +156,8 @@ def _markdown_lines(found: Comparison, gates: Mapping[int, Gate]) -> Iterator[st
     yield ""
     for one in found.differences:
         yield from (f"- {escaped(sentence)}" for sentence in sentences(one))
+    if found.differences:
+        yield f"- {escaped(family_sentence(found.family))}"
     yield ""
     yield from _side_by_side(reports)
     if differing := differing_versions(reports):
@@ -177,12 +185,12 @@ def _difference_table(one: RunDifference) -> Iterator[str]:
     title = _("Run %(run)s minus run %(baseline)s, judge-only scores of the same questions")
     yield "#### " + title % {"run": one.run_id, "baseline": one.baseline_id}
     yield ""
-    rows = [(f"**{_('overall')}**", *_paired_cells(one.overall), NOTHING, _corrected_cell(one.corrected))]
+    rows = [(f"**{_('overall')}**", *_paired_cells(one.overall), p_text(one.p_family), _corrected_cell(one.corrected))]
     rows += [
-        (escaped(line.name), *_paired_cells(line.paired), p_text(line.p_holm), _corrected_cell(line.corrected))
+        (escaped(line.name), *_paired_cells(line.paired), p_text(line.p_family), _corrected_cell(line.corrected))
         for line in one.metrics
     ]
-    header = (_("figure"), _("difference"), _("95% interval"), "p", _("p, Holm"), _("corrected difference"))
+    header = (_("figure"), _("difference"), _("interval"), "p", _("p, over all"), _("corrected difference"))
     yield from table(header, rows)
 
 

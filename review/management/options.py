@@ -54,7 +54,7 @@ def refusals() -> Iterator[None]:
 
 def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:
     """``--fail-under``, ``--baseline`` (unless the command has one of its own) with ``--max-drop``, ``--gate-on``,
-    ``--across-models``, ``--strict``."""
+    ``--across-models``, ``--looks``, ``--strict``."""
     gate = parser.add_argument_group("quality gate", "exit 100 when it is not passed")
     gate.add_argument("--fail-under", type=_number, metavar="X", help="least overall score, such as 0.7")
     if baseline:
@@ -71,6 +71,13 @@ def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:
         action="store_true",
         help="measure the drop of judge-only scores although different models answered under a judge's name",
     )
+    gate.add_argument(
+        "--looks",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how often this gate is asked in all, such as after every commit: the 5%% of error is shared by N looks",
+    )
     gate.add_argument("--strict", action="store_true", help="what cannot be told fails too")
 
 
@@ -86,6 +93,7 @@ def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAske
         on=options["gate_on"],
         strict=options["strict"],
         across_models=options["across_models"],
+        looks=options["looks"],
     )
     try:
         return checked(asked)

@@ -205,11 +205,11 @@ def _difference(one: RunDifference) -> Sheet:
         "baseline": one.baseline_id,
     }
     header = (
-        *(_("figure"), _("difference"), _("95% interval"), "p", _("p, Holm"), _("better"), _("worse"), _("equal")),
+        *(_("figure"), _("difference"), _("interval"), "p", _("p, over all"), _("better"), _("worse"), _("equal")),
         *(_("detectable"), _("gained / lost"), _("corrected difference"), _("flags")),
     )
-    overall = (_("overall"), *_paired(one.overall, None), *_also(one))
-    rows = [overall, *((each.name, *_paired(each.paired, each.p_holm), *_also(each)) for each in one.metrics)]
+    overall = (_("overall"), *_paired(one.overall, one.p_family), *_also(one))
+    rows = [overall, *((each.name, *_paired(each.paired, each.p_family), *_also(each)) for each in one.metrics)]
     return Sheet(title, header, rows)
 
 
@@ -219,12 +219,12 @@ def _also(one: RunDifference | MetricDifference) -> tuple[str, str, str]:
     return gained, _corrected(one.corrected), ", ".join(one.differs)
 
 
-def _paired(one: PairedDifference | None, p_holm: float | None) -> tuple[str, ...]:
+def _paired(one: PairedDifference | None, p_family: float | None) -> tuple[str, ...]:
     if one is None:
         return (NOTHING,) * 8
     interval = NOTHING if one.low is None else f"{one.low:+.3f} – {one.high:+.3f}"
     return (
-        *(f"{one.value:+.3f}", interval, p_text(one.p_value), p_text(p_holm)),
+        *(f"{one.value:+.3f}", interval, p_text(one.p_value), p_text(p_family)),
         *(str(one.wins), str(one.losses), str(one.ties), number(one.detectable)),
     )
 
@@ -237,14 +237,17 @@ def _corrected(figure: Figure) -> str:
 
 def _order(found: Order) -> Iterator[Sheet]:
     rows = [
-        (str(place), one.run, number(one.mean), number(one.best), number(one.ahead))
+        (str(place), one.run, number(one.mean), "{} – {}".format(*one.places), number(one.best), number(one.ahead))
         for place, one in enumerate(found.ranking.order, start=1)
     ]
     title = _("Order over %(count)s common questions; it holds with probability %(holds)s") % {
         "count": found.ranking.questions,
         "holds": number(found.ranking.holds, 2),
     }
-    header = (_("place"), _("run"), _("score"), _("probability to be the best"), _("to be above the next"))
+    header = (
+        *(_("place"), _("run"), _("score"), _("sure places")),
+        *(_("probability to be the best"), _("to be above the next")),
+    )
     yield Sheet(title, header, rows)
     if found.sensitivity is None:
         return

@@ -55,13 +55,15 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The gate of a run. ``incomplete`` is the reason why an incomplete run fails it whatever its figures are."""
+    """The gate of a run. ``incomplete`` is the reason why an incomplete run fails it whatever its figures are; the
+    error is spent over ``looks`` of which this is one."""
 
     on: GateOn
     strict: bool
     baseline_id: int | None
     checks: tuple[Check, ...]
     incomplete: str = ""
+    looks: int = 1
 
     @property
     def verdict(self) -> GateVerdict:
@@ -87,6 +89,7 @@ class Gate:
             "strict": self.strict,
             "exit_code": self.exit_code,
             "baseline": self.baseline_id,
+            "looks": self.looks,
             "checks": [check.to_dict() for check in self.checks],
             **({"incomplete": self.incomplete} if self.incomplete else {}),
         }
@@ -101,6 +104,8 @@ def gate_line(gate: Gate, run: int | None = None) -> str:
         GateVerdict.CANNOT_TELL: _("cannot tell"),
     }[gate.verdict]
     said = _("gate on the %(score)s: %(verdict)s") % {"score": on, "verdict": verdict}
+    if gate.looks > 1:
+        said += " " + _("(one of %(looks)d looks that share the 5%% of error)") % {"looks": gate.looks}
     return said if run is None else _("run %(run)d, %(said)s") % {"run": run, "said": said}
 
 

@@ -138,6 +138,7 @@ class Correction:
         machine: SideScore,
         target: Target = Target.THIS_RUN,
         category: str | None = None,
+        confidence: float = 0.95,
     ) -> Figure:
         """The overall score of the run or one category: the sum of the corrected parts. ``machine`` holds the weights
         in use there."""
@@ -147,7 +148,8 @@ class Correction:
         if not any(one.labels for one in components):
             rated = any(self._rated(one.name) for one in components)
             return withheld(WithheldReason.NO_PROBABILITY if rated else Withheld.NOT_REVIEWED)
-        return _shifted(as_figure(corrected_overall(components, target, part=category is not None)), profile.constant)
+        outcome = corrected_overall(components, target, confidence, part=category is not None)
+        return _shifted(as_figure(outcome), profile.constant)
 
     def components(self, profile: ProfileSpec, machine: SideScore, category: str | None = None) -> list[Component]:
         """What the overall score of the run or one category is the sum of.

@@ -163,8 +163,10 @@ class Summand:
         return math.fsum(value for _, value in self.values) / len(self.values)
 
 
-def figure_over_questions(summands: Sequence[Summand], n: int, *, constant: float = 0.0) -> Figure:
-    """The sum of weight x mean plus ``constant``, with a 95% interval for questions like these.
+def figure_over_questions(
+    summands: Sequence[Summand], n: int, *, constant: float = 0.0, confidence: float = CONFIDENCE
+) -> Figure:
+    """The sum of weight x mean plus ``constant``, with an interval for questions like these.
 
     Every answer's influence is ``sum_j w_j (x_ij - mean_j) / n_j``; influences are summed by group, because answers to
     one question (or about one document) are not independent, and their cluster-robust variance gives a t interval
@@ -185,7 +187,7 @@ def figure_over_questions(summands: Sequence[Summand], n: int, *, constant: floa
         return Figure(value, target=QUESTIONS_LIKE_THESE, n=n, no_interval=str(Undefined.TOO_FEW_GROUPS))
     if variance <= _NO_VARIANCE:
         return Figure(value, target=QUESTIONS_LIKE_THESE, n=n, no_interval=str(Undefined.NO_VARIATION))
-    half = t_quantile(0.5 + CONFIDENCE / 2, group_freedom(sizes)) * math.sqrt(variance)
+    half = t_quantile(0.5 + confidence / 2, group_freedom(sizes)) * math.sqrt(variance)
     ends = [sorted((one.weight * one.low, one.weight * one.high)) for one in summands]
     least, most = (constant + sum(pair[at] for pair in ends) for at in (0, 1))
     return Figure(value, max(value - half, least), min(value + half, most), QUESTIONS_LIKE_THESE, n)
@@ -205,10 +207,12 @@ class SideScore:
     answers: Sequence[AnswerOverall] = ()
 
 
-def score_side(profile: ProfileSpec, side: Side, *, all_parts: bool = False) -> SideScore:
+def score_side(
+    profile: ProfileSpec, side: Side, *, all_parts: bool = False, confidence: float = CONFIDENCE
+) -> SideScore:
     """The overall figure of one side; ``all_parts`` as for a category: none unless every part exists there."""
     if profile.unit is Unit.PER_ANSWER:
-        return _per_answer(profile, side, all_parts)
+        return _per_answer(profile, side, all_parts, confidence)
     outcome = overall_from_means(profile, side.part_means(), all_parts=all_parts)
     if outcome.value is None:
         return _without_value(outcome, len(side.answers))
@@ -216,7 +220,7 @@ def score_side(profile: ProfileSpec, side: Side, *, all_parts: bool = False) -> 
     summands = [
         summand(profile, parts[name], side.metrics[name], weight) for name, weight in outcome.weights_used.items()
     ]
-    figure = figure_over_questions(summands, len(side.answers), constant=profile.constant)
+    figure = figure_over_questions(summands, len(side.answers), constant=profile.constant, confidence=confidence)
     return _bounded(outcome, figure)
 
 
@@ -232,7 +236,7 @@ def summand(profile: ProfileSpec, part: Part, metric: MetricValues, weight: floa
     return Summand(values, *ends, weight=weight)
 
 
-def _per_answer(profile: ProfileSpec, side: Side, all_parts: bool) -> SideScore:
+def _per_answer(profile: ProfileSpec, side: Side, all_parts: bool, confidence: float) -> SideScore:
     answers = [
         overall_of_answer(profile, values, category=answer.category, answerable=answer.category != NEGATIVE)
         for answer, values in zip(side.answers, side.part_values(profile), strict=True)
@@ -243,7 +247,7 @@ def _per_answer(profile: ProfileSpec, side: Side, all_parts: bool) -> SideScore:
     scored: list[tuple[RunAnswer, float]] = [
         (answer, one.value) for answer, one in zip(side.answers, answers, strict=True) if one.value is not None
     ]
-    figure = figure_over_questions([Summand(scored, 0.0, 1.0)], len(scored))
+    figure = figure_over_questions([Summand(scored, 0.0, 1.0)], len(scored), confidence=confidence)
     return _bounded(outcome, figure, answers)
 
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from review.comparisons.gating import gates_of
 from review.comparisons.values import compared_runs
-from review.comparisons.verdict import sentences
+from review.comparisons.verdict import family_sentence, sentences
 from review.comparisons.whole import COMPARISON_EXPORTS, Comparison, compare, comparison_json, export_comparison
 from review.management.options import add_gate_arguments, gate_asked, print_gate, refusals, run_named, warn_of_gate
 from review.management.tables import comparison_sheets, write
@@ -70,5 +70,7 @@ class Command(BaseCommand):
         for one in found.differences:
             for sentence in sentences(one):
                 self.stdout.write(sentence)
+        if found.differences:
+            self.stdout.write(family_sentence(found.family))
         self.stdout.write("")
         write(self.stdout, comparison_sheets(found))

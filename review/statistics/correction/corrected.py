@@ -20,6 +20,7 @@ from review.statistics.correction.frame import (
 )
 from review.statistics.correction.outcome import (
     FEW_GROUPS,
+    Deviation,
     Ends,
     Estimate,
     Influence,
@@ -29,6 +30,7 @@ from review.statistics.correction.outcome import (
     Warn,
     Withheld,
     WithheldReason,
+    deviation_of,
     interval,
 )
 from review.statistics.correction.parts import NotEstimable, Part, Piece, complete, failed, predicted
@@ -262,6 +264,17 @@ def corrected_overall(
         named=tuple(one.name for one in came if not one.judged),
         unrated={one.name: abs(one.weight) * one.high for one in came if one.judged},
     )
+
+
+def overall_deviation(components: Sequence[Component], confidence: float = 0.95) -> Deviation | None:
+    """How the corrected whole score deviates by group, for questions like these; ``None`` where it is
+    withheld, or nothing varies."""
+    found = {one.name: _entering(one, confidence, part=False) for one in components}
+    fits = {name: entry for name, entry in found.items() if isinstance(entry, Fitted)}
+    if len(fits) < len(found) or not any(fit.labels for fit in fits.values()):
+        return None
+    keys, groups, labelled = _frame(components)
+    return deviation_of(_summed(components, fits, keys, confidence).influence, groups, labelled)
 
 
 def _entering(component: Component, confidence: float, *, part: bool) -> Fitted | Obstacle:

@@ -39,6 +39,16 @@ def max_drop(low: float, high: float, drop: float) -> GateVerdict:
     return fail_under(low, high, -drop)
 
 
+ERROR = 0.05
+MOST_LOOKS = 10_000
+
+
+def confidence_of(looks: int) -> float:
+    """The confidence of the intervals of a gate that is asked so many times: each look spends its share of the 5%, so
+    that over all of them, however they hang together, there is a false alarm in at most 5% (C. E. Bonferroni, 1936)."""
+    return 1.0 - ERROR / looks
+
+
 class Resource(StrEnum):
     """What an interval can be narrowed with."""
 

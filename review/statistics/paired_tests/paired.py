@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from review.statistics.agreement.statistic import Array, Indices, numbered
-from review.statistics.correction.corrected import corrected_overall
+from review.statistics.correction.corrected import corrected_overall, overall_deviation
 from review.statistics.correction.frame import Component
-from review.statistics.correction.outcome import Outcome, Target, group_freedom, t_quantile
+from review.statistics.correction.outcome import Deviation, Outcome, Target, group_freedom, t_quantile
 
 
 def corrected_difference(
@@ -29,6 +29,13 @@ def corrected_difference(
     """
     signed = [_apart(one, "", 1.0) for one in ours] + [_apart(one, "baseline:", -1.0) for one in baseline]
     return corrected_overall(signed, target, confidence)
+
+
+def corrected_deviation(ours: Sequence[Component], baseline: Sequence[Component]) -> Deviation | None:
+    """How the corrected difference for questions like these deviates by group; ``None`` where it is withheld, or where
+    nothing varies."""
+    signed = [_apart(one, "", 1.0) for one in ours] + [_apart(one, "baseline:", -1.0) for one in baseline]
+    return overall_deviation(signed)
 
 
 def _apart(component: Component, prefix: str, sign: float) -> Component:
@@ -104,9 +111,11 @@ POWER = 0.8
 class PairedDifference:
     """This run minus the baseline, over the questions both have.
 
-    ``low`` and ``high``: for questions like these, cluster-robust over groups; ``None`` where there are fewer than
-    two groups. ``p_value``: paired permutation of groups, two-sided. ``detectable``: the smallest true difference a
-    comparison of this size would find in 4 of 5 cases. ``only_ours`` and ``only_baseline`` count what was left out.
+    ``low`` and ``high``: for questions like these at ``confidence``, cluster-robust over groups; ``None`` where there
+    are fewer than two groups. ``p_value``: paired permutation of groups, two-sided, of this difference alone.
+    ``detectable``: the smallest true difference a comparison of this size would find in 4 of 5 cases. ``only_ours`` and
+    ``only_baseline`` count what was left out. ``deviation`` is by group, ``None`` where there is no interval; ``limit``
+    is the largest difference the scale allows.
     """
 
     value: float
@@ -122,10 +131,27 @@ class PairedDifference:
     detectable: float | None
     only_ours: int
     only_baseline: int
+    confidence: float = 0.95
+    limit: float = math.inf
+    deviation: Deviation | None = field(default=None, repr=False)
+
+    def at(self, confidence: float) -> PairedDifference:
+        """The same with the interval at another confidence."""
+        if self.deviation is None:
+            return replace(self, confidence=confidence)
+        half = self.deviation.half_width(confidence)
+        return replace(
+            self,
+            low=max(self.value - half, -self.limit),
+            high=min(self.value + half, self.limit),
+            detectable=half + t_quantile(POWER, self.deviation.freedom) * self.deviation.error,
+            confidence=confidence,
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as JSON values."""
-        return asdict(self) | {"target": str(self.target)}
+        """What is told of it, as JSON values."""
+        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in {"deviation", "limit"}}
+        return told | {"target": str(self.target)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,18 +224,16 @@ def _outcome(
     confidence: float,
     seed: int,
 ) -> PairedDifference:
-    member = numbered(groups[key] if groups else key for key in share)
+    names = [groups[key] if groups else key for key in share]
+    member = numbered(names)
     adds = np.array(list(share.values()), dtype=np.float64)
     sums = np.bincount(member, weights=adds).astype(np.float64) * len(share)
     count = int(member.max()) + 1
-    error = _standard_error(np.array(list(deviation.values()), dtype=np.float64), member, count)
-    freedom = group_freedom(np.bincount(member))
-    half = None if error is None else t_quantile(0.5 + confidence / 2.0, freedom) * error
     value, tie = math.fsum(share.values()), TIE / len(share)
     return PairedDifference(
         value=value,
-        low=None if half is None else max(value - half, -limit),
-        high=None if half is None else min(value + half, limit),
+        low=None,
+        high=None,
         target=Target.QUESTIONS_LIKE_THESE,
         n=len(share),
         groups=count,
@@ -217,10 +241,25 @@ def _outcome(
         losses=int((adds < -tie).sum()),
         ties=int((np.abs(adds) <= tie).sum()),
         p_value=permutation_p(sums, seed) if count > 1 else None,
-        detectable=_detectable(error, freedom, confidence),
+        detectable=None,
         only_ours=only[0],
         only_baseline=only[1],
-    )
+        limit=limit,
+        deviation=_deviation(value, np.array(list(deviation.values()), dtype=np.float64), member, names),
+    ).at(confidence)
+
+
+def _deviation(value: float, deviation: Array, member: Indices, names: Sequence[Hashable]) -> Deviation | None:
+    """The deviation by group with the cluster-robust standard error; ``None`` where nothing varies."""
+    sizes = np.bincount(member)
+    if len(sizes) < 2:
+        return None
+    sums = np.bincount(member, weights=deviation)
+    variance = float(np.square(sums).sum()) * len(sizes) / (len(sizes) - 1)
+    if variance <= TIE**2:
+        return None
+    by_name = dict(zip(dict.fromkeys(names), sums.tolist(), strict=True))
+    return Deviation(value, math.sqrt(variance), group_freedom(sizes), by_name)
 
 
 def _only(parts: Sequence[PairedPart]) -> tuple[int, int]:
@@ -229,18 +268,3 @@ def _only(parts: Sequence[PairedPart]) -> tuple[int, int]:
     ours = {key for part in parts for key in part.ours} - common
     baseline = {key for part in parts for key in part.baseline} - common
     return len(ours), len(baseline)
-
-
-def _standard_error(deviation: Array, member: Indices, groups: int) -> float | None:
-    """The cluster-robust standard error of the difference; ``None`` where nothing varies."""
-    if groups < 2:
-        return None
-    sums = np.bincount(member, weights=deviation, minlength=groups)
-    variance = float(np.square(sums).sum()) * groups / (groups - 1)
-    return math.sqrt(variance) if variance > TIE**2 else None
-
-
-def _detectable(error: float | None, freedom: float, confidence: float) -> float | None:
-    if error is None:
-        return None
-    return (t_quantile(0.5 + confidence / 2.0, freedom) + t_quantile(POWER, freedom)) * error

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from review.statistics.agreement.bootstrap import CHUNK_CELLS, Resampler, Resampling, resampler
-from review.statistics.agreement.statistic import Array, Indices
+from review.statistics.agreement.statistic import Array, Indices, numbered
+from review.statistics.correction.outcome import NO_VARIANCE, Deviation, group_freedom
+from review.statistics.paired_tests.family import sure_places
 
 EQUAL = 1e-12
 Values = Mapping[Any, float]  # by question
@@ -19,12 +21,13 @@ Values = Mapping[Any, float]  # by question
 class Ranked:
     """A run in the order of its score over the common questions, best first. ``best``: share of resamples in which it
     is the best; ``ahead``: in which it is above the next in the order (``None`` for the last). Equal scores count
-    half."""
+    half. ``places``: the first and the last place it may have, sure at 95% for all runs together."""
 
     run: str
     mean: float
     best: float
     ahead: float | None
+    places: tuple[int, int] = (1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +85,45 @@ def ranking_of_sums(
     plan = Resampling(resamples, seed, [groups[key] for key in keys] if groups else None)
     drawn = resampler(len(keys), plan, np.arange(len(keys), dtype=np.int64))
     resampled = _resampled(parts, drawn, plan, len(keys))[:, order]
-    return _ranked([list(runs)[at] for at in order], score[order], resampled, len(keys))
+    places = sure_places(len(runs), _leads(parts, score, keys, groups), seed=seed)
+    return _ranked([list(runs)[at] for at in order], score[order], resampled, len(keys), [places[at] for at in order])
 
 
-def _ranked(names: Sequence[str], score: Array, resampled: Array, questions: int) -> Ranking:
+def _leads(
+    parts: Sequence[_Part], score: Array, keys: Sequence[Hashable], groups: Mapping[Any, Hashable] | None
+) -> dict[tuple[int, int], Deviation]:
+    """The difference of each pair of runs that varies, by group of questions."""
+    member = numbered([groups[key] for key in keys] if groups else keys)
+    sizes = np.bincount(member)
+    deviation = np.zeros((len(score), len(keys)))
+    for part in parts:
+        size = part.values.shape[1]
+        deviation[:, part.at] += part.weight * (part.values - part.values.mean(axis=1, keepdims=True)) / size
+    sums = np.array([np.bincount(member, weights=row) for row in deviation])
+    freedom, found = group_freedom(sizes), {}
+    for one in range(len(score)):
+        for other in range(one + 1, len(score)):
+            apart = sums[one] - sums[other]
+            variance = float(np.square(apart).sum()) * len(sizes) / max(1, len(sizes) - 1)
+            if variance > NO_VARIANCE and len(sizes) > 1:
+                lead = float(score[one] - score[other])
+                found[one, other] = Deviation(lead, float(np.sqrt(variance)), freedom, dict(enumerate(apart.tolist())))
+    return found
+
+
+def _ranked(
+    names: Sequence[str], score: Array, resampled: Array, questions: int, places: Sequence[tuple[int, int]]
+) -> Ranking:
     if not len(resampled):
-        return Ranking(tuple(Ranked(run, float(score[at]), 0.0, None) for at, run in enumerate(names)), questions, None)
+        order = tuple(Ranked(run, float(score[at]), 0.0, None, places[at]) for at, run in enumerate(names))
+        return Ranking(order, questions, None)
     top = resampled >= resampled.max(axis=1, keepdims=True) - EQUAL
     best = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     lead = resampled[:, :-1] - resampled[:, 1:]
     above = (lead > EQUAL) + 0.5 * (np.abs(lead) <= EQUAL)
     ahead = above.mean(axis=0)
     order = tuple(
-        Ranked(run, float(score[at]), float(best[at]), float(ahead[at]) if at < len(ahead) else None)
+        Ranked(run, float(score[at]), float(best[at]), float(ahead[at]) if at < len(ahead) else None, places[at])
         for at, run in enumerate(names)
     )
     return Ranking(order, questions, float(above.prod(axis=1).mean()) if len(names) > 1 else None)

@@ -19,11 +19,12 @@ from evaluation.wording import numbers
 from review.charts.forest import Difference, Differences, differences
 from review.comparisons.difference import MetricDifference, Order, QuestionChange, RunDifference
 from review.comparisons.values import Side, differing_versions
-from review.comparisons.verdict import corrected_sentence, judge_only_sentence
+from review.comparisons.verdict import corrected_sentence, family_sentence, judge_only_sentence
 from review.comparisons.whole import Comparison
 from review.reports.figure import Figure
 from review.reports.profile_section import ClassShare, ClassTable, Spread
 from review.reports.report import Report
+from review.statistics.paired_tests.family import ERROR
 from review.statistics.paired_tests.paired import McNemar, PairedDifference
 from review.statistics.paired_tests.ranking import Ranked
 from review.web.pages.categories import profile_card
@@ -110,12 +111,11 @@ KINDS: dict[str, str | Promise] = {
     "evaluation_type": _("kind of evaluation"),
     "metrics": _("metrics"),
 }
-SURE = 0.05
 MOST_TURNS = 3
 
 
 class Row(NamedTuple):
-    """A figure of the table; ``p`` is adjusted over the metrics. ``flags`` say what to mind."""
+    """A figure of the table; ``p`` is adjusted over the family. ``flags`` say what to mind."""
 
     title: str
     scale: Scale | None
@@ -128,7 +128,7 @@ class Row(NamedTuple):
     @property
     def sure(self) -> bool:
         """Whether chance alone is an unlikely reason."""
-        return self.p is not None and self.p < SURE
+        return self.p is not None and self.p <= ERROR
 
 
 class PairCard(NamedTuple):
@@ -158,13 +158,15 @@ class OrderCard(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class ComparePage:
     """Everything that ``review/compare.html`` shows; without a second run only the choice. ``choices`` are the runs
-    that could be compared, ``flags`` the kinds of versions in which the runs differ, with each run's."""
+    that could be compared, ``flags`` the kinds of versions in which the runs differ, with each run's. ``family`` says
+    over how many differences the error is held."""
 
     choices: Sequence[Run]
     chosen: Collection[int]
     flags: tuple[tuple[str, tuple[str, ...]], ...]
     names: tuple[tuple[int, str], ...]
     pairs: tuple[PairCard, ...]
+    family: str
     order: OrderCard | None
     systems: SystemsCard
 
@@ -179,6 +181,7 @@ def compare_page(found: Comparison, others: Sequence[Run]) -> ComparePage:
         flags=tuple((str(KINDS[kind]), tuple(versions)) for kind, versions in differing_versions(reports).items()),
         names=names,
         pairs=tuple(_pair_card(one, dict(names)) for one in found.differences),
+        family=family_sentence(found.family) if found.differences else "",
         order=_order_card(found.order, dict(names)) if found.order else None,
         systems=systems_card(reports, dict(names)),
     )
@@ -195,8 +198,7 @@ def _names(compared: Sequence[Side]) -> tuple[tuple[int, str], ...]:
 
 def _pair_card(one: RunDifference, run_names: Mapping[int, str]) -> PairCard:
     names = {"run": run_names[one.run_id], "baseline": run_names[one.baseline_id]}
-    p = one.overall.p_value if one.overall else None
-    overall = Row(gettext("Overall score"), None, one.overall, p, one.passes, one.corrected)
+    overall = Row(gettext("Overall score"), None, one.overall, one.p_family, one.passes, one.corrected)
     return PairCard(
         found=one,
         title=gettext("%(run)s minus %(baseline)s") % names,
@@ -214,9 +216,8 @@ def _metric_row(one: MetricDifference) -> Row:
     flags = [gettext("another %(kind)s") % {"kind": KINDS[kind]} for kind in one.differs]
     if one.lower_is_better:
         flags.insert(0, gettext("less is better"))
-    p = one.p_holm if one.paired else None
     title = one.title.in_language(get_language() or "en")
-    return Row(title, one.scale, one.paired, p, one.passes, one.corrected, ", ".join(flags))
+    return Row(title, one.scale, one.paired, one.p_family, one.passes, one.corrected, ", ".join(flags))
 
 
 def _href(change: QuestionChange, one: RunDifference) -> str:

@@ -13,8 +13,13 @@ from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
 from evaluation.models import JudgeVersion, QuestionSet, Run
 from evaluation.work.lifecycle import RunConfig
-from review.comparisons.whole import compare
+from review.comparisons.difference import difference
+from review.comparisons.values import sides
+from review.comparisons.verdict import judge_only_verdict
+from review.comparisons.whole import compare, comparison_json
 from review.models import Exposure
+from review.reports.figure import plain
+from review.statistics.paired_tests.gate import Verdict
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user
 from tests.review.api.clients import Caller
 from tests.review.builders import FAILED, answer_rows, imported_rating, metric, run_over, score, score_all
@@ -88,7 +93,9 @@ def test_yes_no_metrics_count_gains_and_losses() -> None:
     assert hit.passes is not None
     # two gained, none lost: 2 x 1/4
     assert (hit.passes.gained, hit.passes.lost, hit.passes.p_value) == (2, 0, 0.5)
-    assert hit.p_holm == hit.paired.p_value if hit.paired else False
+    # differences 0, 1, 1, 0: mean 1/2, squares of their deviations 4 x 1/4, variance 1/3, error sqrt(1/12); t = sqrt(3)
+    # with 3 degrees of freedom, p = 0.1817; the overall difference is of the same hits alone, so nothing is added
+    assert hit.p_family == pytest.approx(0.1817, abs=5e-4)
 
 
 def test_less_is_better_where_the_metric_says_so() -> None:
@@ -192,3 +199,26 @@ def test_a_reviewer_who_reads_a_comparison_is_recorded(pair: tuple[Run, Run]) ->
     make_queue(pair[1], [person], metrics=["correctness"])
     Caller(person).get(f"runs/compare/?runs={pair[0].pk},{pair[1].pk}")
     assert Exposure.objects.filter(user=person, via="comparison").exists()
+
+
+def test_verdicts_and_intervals_are_those_of_the_whole_family() -> None:
+    """Four runs against the first: every interval is wider than alone, and a verdict is what the wider one says."""
+    asked = questions(30)
+    base = [3, 4, 2, 5, 3] * 6
+    runs = [a_run(asked, base)]
+    for start in range(4):
+        runs.append(a_run(asked, [min(5, value + (at % 4 == start)) for at, value in enumerate(base)]))
+    found = compare(runs)
+    assert found.family.size == 2 * 4  # correctness and the overall score; the other metrics are equal everywhere
+    assert 0.05 / found.family.size <= found.family.level < 0.05
+    for one, run in zip(found.differences, sides(runs)[1:], strict=True):
+        alone = difference(run, found.sides[0])
+        assert one.overall is not None
+        assert alone.overall is not None
+        assert one.overall.confidence == found.family.confidence
+        assert (one.overall.low or 0) < (alone.overall.low or 0)
+        sure = judge_only_verdict(one).verdict is not Verdict.CANNOT_TELL
+        assert sure == (one.p_family is not None and one.p_family <= 0.05)
+    told = comparison_json(found)
+    assert told["family"] == {"size": found.family.size, "error": 0.05, "level_of_each": plain(found.family.level)}
+    assert all(1 <= place["places"][0] <= place["places"][1] <= 5 for place in told["ranking"]["order"])

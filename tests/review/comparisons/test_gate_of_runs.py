@@ -73,6 +73,34 @@ def test_an_open_question_says_how_many_questions_would_settle_it(run: Run) -> N
     assert (check.settling.resource, check.settling.needed) == (Resource.QUESTIONS, 105)
 
 
+def test_a_gate_asked_often_shares_the_error_over_its_looks(run: Run) -> None:
+    """With ten looks each has 99.5%: t(.9975; 39) = 2.976, the half-width .05 x 2.976 / sqrt(39) = .02383, so that
+    .93, which .9338 had passed, lies inside; likewise for a drop, and for corrected scores."""
+    text, code = ended("results", str(run.pk), "--fail-under", "0.93", "--looks", "10", "--strict")
+    said = "gate on the judge-only score: cannot tell (one of 10 looks that share the 5% of error)"
+    assert (text.splitlines()[0], code) == (said, 100)
+    found = gate_of(run, GateAsked(fail_under=0.93, looks=10))
+    assert found is not None
+    assert found.checks[0].low == pytest.approx(0.95 - 0.02383, abs=1e-5)
+    assert found.to_dict()["looks"] == 10
+    rate_half(run, [4, 5] * 10)
+    alone, often = (gate_of(run, GateAsked(fail_under=0.5, looks=looks)) for looks in (1, 10))
+    assert alone is not None
+    assert often is not None
+    assert (often.checks[0].low or 0) < (alone.checks[0].low or 0) < (alone.checks[0].high or 0)
+    other = fill(run_over(make_answer_set(run.answer_set.question_set), judge=run.judges.get().judge_version), [4] * 40)
+    drops = [gate_of(other, GateAsked(baseline=run, max_drop=0.02, on="judge_only", looks=n)) for n in (1, 10)]
+    lows = [one.checks[0].low or 0 for one in drops if one]
+    assert lows[1] == pytest.approx(-0.02383, abs=1e-5)  # judged 4 everywhere: the same mean, differences of 1 by turns
+    assert lows[1] < lows[0] == pytest.approx(-0.016195, abs=1e-6)
+
+
+@pytest.mark.parametrize("looks", [0, -1, 10_001])
+def test_a_number_of_looks_that_means_nothing_is_refused(run: Run, looks: int) -> None:
+    with pytest.raises(Refused, match="gate_looks"):
+        gate_of(run, GateAsked(fail_under=0.5, looks=looks))
+
+
 def test_the_corrected_score_is_looked_at_where_it_is_offered(run: Run) -> None:
     rate_half(run, [4, 5] * 10)  # of the half drawn all were judged 5
     found = gate_of(run, GateAsked(fail_under=0.93))
