@@ -67,7 +67,7 @@ def probe(written: str, analysis: str) -> Probe:
     keyword = compile_keyword(written)
     text = keyword.text
     stem_words = _stem_words(keyword, analysis)
-    squeezed = text.replace(" ", "") if keyword.has_hangul and keyword.may_be_split else ""
+    squeezed = text.replace(" ", "") if keyword.may_be_split else ""
     spacing = re.compile(r"\s*".join(map(re.escape, squeezed))) if squeezed else None
     has_value = bool(keyword.canonical)
     is_final = not (squeezed or has_value) and stem_words is None

@@ -191,6 +191,7 @@ def _found(keywords: Keywords, answer: AnswerSpec, settings: RuleSettings) -> Ke
 
 @rule_metric(
     name="keyword_coverage",
+    version=2,
     title=Bilingual("Keyword coverage", "키워드 커버리지"),
     formula=Bilingual(
         "expected keywords that occur in the answer / expected keywords",
@@ -207,6 +208,7 @@ def keyword_coverage(question: QuestionSpec, answer: AnswerSpec, settings: RuleS
 
 @rule_metric(
     name="keyword_hit",
+    version=2,
     scale=YES_NO,
     title=Bilingual("Keyword hit", "키워드 적중"),
     formula=Bilingual(
@@ -225,6 +227,7 @@ def keyword_hit(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettin
 
 @rule_metric(
     name="required_info_coverage",
+    version=2,
     title=Bilingual("Required information", "필수 정보 포함률"),
     formula=Bilingual(
         "required points that occur in the answer / required points",
@@ -241,6 +244,7 @@ def required_info_coverage(question: QuestionSpec, answer: AnswerSpec, settings:
 
 @rule_metric(
     name="nugget_coverage",
+    version=2,
     title=Bilingual("Nugget coverage", "너깃 포함률"),
     formula=Bilingual(
         "nuggets of which any wording occurs in the answer / nuggets",

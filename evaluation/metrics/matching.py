@@ -1,13 +1,15 @@
 """Keyword matching in tiers: which keyword occurs in an answer, how, and where.
 
-``exact`` on token boundaries; ``spacing`` with the spaces beside Hangul removed, from a token or morpheme start;
-``particle`` with particles and endings dropped; ``number`` as an equal value in another spelling; ``compound`` where a
-keyword of two or more Hangul syllables, or letters, goes on in Hangul (미래에셋 in 미래에셋자산운용); ``alternative``
-where a later wording of the keyword occurs; ``substring`` for the sources' plain matching.
+``exact`` on token boundaries; ``spacing`` without the spaces beside Hangul, and between a name and its number, from a
+token or morpheme start; ``particle`` with particles and endings dropped; ``number`` as an equal value in another
+spelling; ``compound`` where a keyword of two or more Hangul syllables, or letters, goes on in Hangul (미래에셋 in
+미래에셋자산운용); ``alternative`` where a later wording of the keyword occurs; ``substring`` for the sources' plain
+matching.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -69,6 +71,7 @@ def right_edge(text: str, end: int, *, may_go_on: bool) -> Tier | None:
 
 _LEAST_COMPOUND = 2
 _LEAST_SPLIT = 3
+_CODE = re.compile(r"[a-z&]{2} ?\d")  # a name of two letters or more and its number: S&P 500, ISO27001; no A1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ def compile_keyword(written: str) -> Keyword:
         stem=stem if stem != text else "",
         has_hangul=syllables > 0,
         may_go_on=(syllables if text and is_hangul(text[-1]) else letters) >= _LEAST_COMPOUND,
-        may_be_split=syllables >= _LEAST_SPLIT or squeezed != text,
+        may_be_split=(syllables > 0 and (syllables >= _LEAST_SPLIT or squeezed != text)) or bool(_CODE.search(text)),
         is_negative=holds_negation(text),
     )
 
@@ -206,7 +209,7 @@ def _cheap_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
         tier = _edges(text, start, end, keyword.may_go_on)
         if tier and not prepared.is_cut(start, end):
             yield tier, start, end
-    if keyword.has_hangul and keyword.may_be_split and keyword.squeezed in prepared.squeezed_text:
+    if keyword.may_be_split and keyword.squeezed in prepared.squeezed_text:
         yield from _spacing_places(keyword, prepared)
     if keyword.canonical and keyword.first_value in prepared.values:
         yield from _number_places(keyword, prepared)

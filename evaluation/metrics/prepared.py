@@ -85,7 +85,7 @@ _NUMBER = re.compile(
     rf"(?P<dotted>{_DOTTED})"
     rf"|(?P<sign>(?<![^\s(\[])[-+])?(?P<first>(?<![\d.,]){_PLAIN})(?!\d)(?:(?P<rest>\s?{_MULTIPLIERS}{_TAIL})"
     rf"|\s?(?P<english>thousand|million|billion|trillion)(?![a-z]))?"
-    rf"|(?P<hangul>(?<![가-힣])[일이삼사오육칠팔구십백천만억조]{{2,}})"
+    rf"|(?P<hangul>(?<![가-힣])(?:[일이삼사오육칠팔구십백천만억조]{{2,}}|[십백천만억조](?=\s?(?:원|명|달러))))"
 )
 _PARTS = re.compile(rf"{_PLAIN}|[일이삼사오육칠팔구십백천만억조]")
 _LEAST_CODE = 2
@@ -209,6 +209,7 @@ def _with_unit(text: str, value: Decimal, start: int, end: int, is_round: bool) 
 
 _SPACE = re.compile(" ")
 _FREE_SPACE = re.compile(r"(?<=[가-힣ㄱ-ㅣ]) (?=.)|(?<=.) (?=[가-힣ㄱ-ㅣ])")
+_SQUEEZED_SPACE = re.compile(rf"{_FREE_SPACE.pattern}|(?<=[a-z&]) (?=\d)")  # ISO 27001 and ISO27001
 _NUMERIC = re.compile(r"[\d십백천만억조]")
 _OPEN, _CLOSE = "\ue000", "\ue001"  # private use characters around a canonical number
 
@@ -231,13 +232,13 @@ class PreparedText:
 
     @cached_property
     def squeezed_text(self) -> str:
-        """Without the spaces that stand beside Hangul, where writers disagree about them."""
-        return _FREE_SPACE.sub("", self.text)
+        """Without the spaces that stand beside Hangul and between letters and digits, where writers disagree."""
+        return _SQUEEZED_SPACE.sub("", self.text)
 
     @cached_property
     def squeezed(self) -> Mapped:
         """The squeezed text with its way back to ``text``."""
-        return replaced(self.text, ((*match.span(), "") for match in _FREE_SPACE.finditer(self.text)))
+        return replaced(self.text, ((*match.span(), "") for match in _SQUEEZED_SPACE.finditer(self.text)))
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:

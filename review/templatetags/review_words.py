@@ -52,6 +52,7 @@ VERDICTS = {
     "consistency": _("consistency"),
     "missing": _("missing"),
     "negated": _("negated"),
+    "estimated": _("refused, and guessed at all the same"),
     "all_of": _("has to occur"),
     "any_of": _("one of these has to occur"),
     "none_of": _("must not occur"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,17 @@ BOTH_ANALYSES = [
     ("분리", "분리수거함 옆", "compound", "분리"),
     ("ETF", "ETF상품", "compound", "ETF"),
     ("1,000억원", "규모는 천억 원이다", "number", "천억 원"),
+    *(
+        (keyword, f"수수료는 {written}입니다.", "number", written)
+        for keyword, written in permutations(("1,000원", "천 원", "1천 원"), 2)
+    ),
+    ("천원", "수수료는 1000원입니다.", "number", "1000원"),
+    ("1,000원", "수수료는 천원입니다.", "number", "천원"),
+    ("백 명", "100명이 왔다", "number", "100명"),
+    ("S&P500", "the S&P 500 index", "spacing", "S&P 500"),
+    ("S&P 500", "S&P500 지수를 따릅니다", "spacing", "S&P500"),
+    ("ISO27001", "ISO 27001 인증", "spacing", "ISO 27001"),
+    ("ISO 27001", "ISO27001 인증", "spacing", "ISO27001"),
     ("1,000억원", "총 1천억 규모", "number", "1천억"),
     ("1,000억원", "100,000,000,000원", "number", "100,000,000,000원"),
     ("0.5%", "50bp 인하했다", "number", "50bp"),
@@ -53,6 +65,10 @@ MISSED_BY_BOTH = [
     ("이자", "이 자동차"),
     ("가", "가방"),
     ("press", "express"),
+    ("GPT4", "GPT 40"),
+    ("KODEX200", "KODEX 2000"),
+    ("A1", "vitamin a 1 tablet"),
+    ("1,000원", "천원형 이사"),
 ]
 
 
