@@ -224,7 +224,7 @@ SOURCE_CHECKS: Mapping[str, CheckPhrases] = MappingProxyType(
     formula=Bilingual(
         "1 if the answer to a negative question refuses or corrects as its check asks, else 0; a refusal that goes on "
         "to guess at a figure is none",
-        "부정 질문에 대한 답변이 검증 유형이 요구하는 대로 거부하거나 교정하면 1, 아니면 0. 거부한 뒤 수치를 추측해 말하면 "
+        "부정 질문에 대한 답변이 검증 유형이 요구하는 대로 거부하거나 교정하면 1, 아니면 0. 거부한 뒤 수치를 추측하면 "
         "거부가 아님",
     ),
     source="000",

@@ -16,7 +16,8 @@ from evaluation.metrics.negation import _ENGLISH, _KOREAN, holds_negation, may_n
 
 _WORD_LIST = (
     "삼성전자 삼성 전자 미래에셋 자산운용 규정 중규정 등록금 고지서 원금 보장 보장됩니다 보장하는 이자 이 자동차 주 "
-    "주가 만 천 구조 조건 제15조 제15조의2 제 15 조 200 12 2012 3.5% 50bp 0.5% 천억 천원 천 원 ISO27001 ISO 27001 S&P 500 1,000억원 1억 200만원 KODEX 200TR "
+    "천원 천 원 ISO27001 ISO 27001 S&P 500 "
+    "주가 만 천 구조 조건 제15조 제15조의2 제 15 조 200 12 2012 3.5% 50bp 0.5% 천억 1,000억원 1억 200만원 KODEX 200TR "
     "ETF ETF상품 S&P500 Cornish heath heathland not no never cannot don't without one note account isnt 않습니다 "
     "없습니다 아닙니다 아니라 못 안 안내 하지 말고 마세요 뿐 아니라 million 5 -3.5% + C++ % 은 는 을 이 가 의 에서 만 "
     "하세요 입니다 명 원 만기 장학금 3개월"
