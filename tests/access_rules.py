@@ -157,6 +157,13 @@ API = {
     ("GET", "api-run-report"): SEES_RUNS,
     ("GET", "api-run-agreement"): SEES_RUNS,
     ("GET", "api-run-correction"): SEES_RUNS,
+    ("GET", "api-gold-set-list"): LOGGED_IN,
+    ("POST", "api-gold-set-list"): LOGGED_IN,  # the run that is named decides; here none is: 400
+    ("GET", "api-gold-set-detail"): SEES_RUNS,
+    ("POST", "api-gold-set-grow"): LEADS,
+    ("GET", "api-gold-set-export"): EVALUATES,
+    ("GET", "api-calibration-list"): LOGGED_IN,
+    ("GET", "api-calibration-detail"): SEES_RUNS,
     ("GET", "api-draw-list"): LOGGED_IN,
     ("POST", "api-draw-list"): LEADS,
     ("GET", "api-draw-detail"): LEADS,

@@ -35,6 +35,8 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "raised": lambda w: w.raised.pk,
     "practice": lambda w: 1,
     "draw": lambda w: w.draw.pk,
+    "gold-set": lambda w: w.look.gold_set_id,
+    "calibration": lambda w: w.look.pk,
     "system": lambda w: w.system_version.system_id,
     "judge": lambda w: w.run.judges.get().judge_version_id,
     "rubric": lambda w: w.run.judges.get().rubric_version_id,

@@ -44,6 +44,8 @@ NAMES = (
     "answers",
     "adjudication",
     "ratings",
+    "gold-sets",
+    "calibrations",
 )
 EXAMPLES = settings(
     max_examples=8,

@@ -63,14 +63,14 @@ _NONCE_BYTES = 12
 _PURPOSE = b"concord: keys of endpoints"
 
 
-def seal(key: str, *, origin: Origin, secret: str) -> str:
-    """The key as text that only this secret opens, and only for this origin."""
+def seal(key: str, *, origin: Origin | str, secret: str) -> str:
+    """The key as text that only this secret opens, and only for this origin; or any text, for what it is about."""
     nonce = os.urandom(_NONCE_BYTES)
     sealed = nonce + _cipher(secret).encrypt(nonce, key.encode(), str(origin).encode())
     return f"{_VERSION}.{base64.urlsafe_b64encode(sealed).decode()}"
 
 
-def unseal(sealed: str, *, origin: Origin, secrets: Sequence[str]) -> str:
+def unseal(sealed: str, *, origin: Origin | str, secrets: Sequence[str]) -> str:
     """The key, by the first of the secrets that opens it: the site's own, then those it used before.
 
     :raises Refused: ``key_unreadable`` for another origin, another secret or damaged text.

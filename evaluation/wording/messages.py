@@ -129,6 +129,32 @@ REFUSALS = {
         "A version that has not proved itself judges answers that are there. Ask the system in a run of its own, then "
         "judge those answers with this version."
     ),
+    # Gold sets and looks
+    "gold_name": _("A gold set needs a name of 1 to %(limit)s characters."),
+    "gold_exists": _("There is a gold set “%(name)s” already. Let it grow, or choose another name."),
+    "gold_unknown": _("There is no gold set “%(name)s” yet. Create it first."),
+    "gold_no_labels": _(
+        "No rating may enter: what counts are first ratings that were given blind, with numbers, and not for show, and "
+        "that the gold set does not hold yet. Have answers rated in a blind queue."
+    ),
+    "gold_old_version": _("%(gold)s has a newer version. Look at that one."),
+    "gold_other_metrics": _("The hold-out of %(gold)s has no labels of metrics that “%(family)s” gives."),
+    "gold_changed": _(
+        "%(gold)s is not as it was frozen, in %(places)s places: its labels cannot be trusted. Look where the database "
+        "was changed."
+    ),
+    "hold_out_too_small": _(
+        "The hold-out is too small to prove anything: it lacks %(groups)s groups and %(answers)s answers. Rate more "
+        "answers and let the gold set grow."
+    ),
+    "hold_out_seen": _(
+        "%(rubric)s has judged %(answers)s answers of the hold-out in runs that everybody can read. Only a version "
+        "that has not seen them can prove itself there."
+    ),
+    "look_open": _("%(look)s, with %(rubric)s, has not ended. Let it end with the same command first."),
+    "look_repeats": _("An answer is judged 1 to %(limit)s times."),
+    "judge_away": _("The judge cannot be asked now (%(reason)s). What is done is kept; the same command goes on."),
+    "rubric_embeds": _("“%(family)s” needs embeddings of a run and cannot be judged outside of one."),
     "criterion_active": _("%(criterion)s is in force already."),
     "criterion_not_active": _("Not in force: %(names)s. A lead activates a version of the criterion first."),
     "criterion_not_weighable": _(

@@ -1,5 +1,6 @@
 """All tables of the human half, a file a domain, and the guards; code imports tables from here."""
 
+from review.models.gold import GoldItem, GoldSet, Look, LookResult, SealedVerdict
 from review.models.pairs import (
     Pair,
     PairAttempt,
@@ -34,8 +35,12 @@ __all__ = [
     "EventRuling",
     "Exposure",
     "FrameMember",
+    "GoldItem",
+    "GoldSet",
     "ItemEvent",
     "KeptFigures",
+    "Look",
+    "LookResult",
     "Override",
     "Pair",
     "PairAttempt",
@@ -54,5 +59,6 @@ __all__ = [
     "Reservation",
     "ReviewItem",
     "ReviewQueue",
+    "SealedVerdict",
     "SuggestedAnswer",
 ]

@@ -12,7 +12,7 @@ from evaluation.core.roles import Role
 from evaluation.criteria.services import draft
 from evaluation.models import Answer, CriterionVersion, ImportBatch, Project, QuestionSet, Run, SystemVersion, User
 from evaluation.runs.answer_uploads import store_answers
-from review.models import Assignment, Draw, ItemEvent, Pair, PairMember, PairSet, ReviewQueue
+from review.models import Assignment, Draw, GoldSet, ItemEvent, Look, Pair, PairMember, PairSet, ReviewQueue
 from review.ratings.leases import next_assignment
 from tests.evaluation.criteria.written import spec
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
@@ -54,6 +54,16 @@ class World:
         id_ = self.question_set.questions.order_by("position").values_list("external_id", flat=True)[0]
         content = json.dumps([{"question_id": id_, "answer": "Because."}]).encode()
         return store_answers(self.question_set, "uploaded", "a.json", content, self.people["evaluator"])
+
+    @property
+    def look(self) -> Look:
+        """A look at the hold-out of a gold set, both made when they are first asked for."""
+        seat = self.run.judges.get()
+        gold, _ = GoldSet.objects.get_or_create(project=self.project, name="gold", version=1, seed=0)
+        judged = dict.fromkeys(("candidate", "active", "best"), seat.rubric_version)
+        about = {"project": self.project, "lineage": "gold", "number": 1, "step": 1, "claim": "better"}
+        found, _ = Look.objects.get_or_create(gold_set=gold, judge_version=seat.judge_version, **judged, **about)
+        return found
 
     @property
     def criterion(self) -> CriterionVersion:

@@ -1,0 +1,335 @@
+"""A look: a candidate and the version in force judge the hold-out, and only whether the candidate is accepted gets out.
+
+What is tested is pinned in a row before anything is asked, and counts from then on. Verdicts are kept encrypted, so
+that a look that was interrupted goes on where it was; nothing else reads them. An acceptance puts the candidate in
+force.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+
+from evaluation.accounts import audit
+from evaluation.accounts.access import lock_project
+from evaluation.core.errors import Refused
+from evaluation.core.samples import Status
+from evaluation.criteria.rubrics import Ground, activate, slot_of, standings
+from evaluation.judges.clients import seal, unseal
+from evaluation.judging.catalogue import family_for
+from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricEvent, RubricVersion, Score, User
+from evaluation.models.runs import UNPROVEN
+from evaluation.scoring.aside import judged_aside, rung_of
+from review.gold.freezing import changed_in
+from review.gold.overview import step_of
+from review.models import GoldItem, GoldSet, Look, LookResult, SealedVerdict
+from review.statistics.acceptance import (
+    MOST_MISSING,
+    Claim,
+    Compared,
+    Forecast,
+    accepted,
+    forecast,
+    left_before,
+    losses,
+    too_small,
+)
+from review.statistics.gold_split import Split
+
+Outcome = LookResult.Outcome
+MOST_REPEATS = 10
+NOT_APPLICABLE = "not_applicable"
+Verdicts = dict[int, dict[str, float | None]]  # answer -> metric -> value; None: no verdict; without: does not apply
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """All that a look tells: its number, how it ended, and what of the 5% is left to spend."""
+
+    number: int
+    outcome: str
+    looks: int
+    left: float
+
+
+def accept(
+    gold_set: GoldSet,
+    judge: JudgeVersion,
+    candidate: RubricVersion,
+    *,
+    by: User | None,
+    claim: Claim = Claim.BETTER,
+    repeat: int = 1,
+    since: int = 1,
+) -> Answered:
+    """Take a look, or go on with the same one that was interrupted. ``repeat``: judgements of each answer, whose mean
+    counts. ``since``: test only groups added since that version of the gold set, which has a budget of its own.
+
+    :raises Refused: see :func:`open_look`; ``judge_away`` where the judge cannot be asked: the look stays open.
+    """
+    look = open_look(gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since)
+    _ask(look)
+    return _close(look, by)
+
+
+@transaction.atomic
+def open_look(
+    gold_set: GoldSet,
+    judge: JudgeVersion,
+    candidate: RubricVersion,
+    *,
+    by: User | None,
+    claim: Claim,
+    repeat: int = 1,
+    since: int = 1,
+) -> Look:
+    """The row of a look, or the open one that tests the same.
+
+    :raises Refused: ``rubric_of_baseline``, ``jury_asks_nobody``, ``rubric_active``, ``rubric_other_language``;
+        ``look_repeats``; ``gold_old_version``; ``gold_other_metrics`` where nothing of the family is labelled;
+        ``rubric_embeds``; ``gold_changed``; ``hold_out_too_small`` naming what is missing; ``hold_out_seen`` where the
+        candidate has judged hold-out answers in the open; ``look_open`` where another look has not ended.
+    """
+    lock_project(gold_set.project_id)
+    if judge.is_baseline:
+        raise Refused("rubric_of_baseline")
+    if judge.is_jury:
+        raise Refused("jury_asks_nobody")
+    if not 1 <= repeat <= MOST_REPEATS:
+        raise Refused("look_repeats", limit=MOST_REPEATS)
+    slot = slot_of(judge, candidate.family)
+    if candidate.language != slot.language:
+        raise Refused("rubric_other_language", rubric=str(candidate), language=slot.language)
+    stand = standings(slot)
+    if candidate.pk == stand.active.pk:
+        raise Refused("rubric_active", rubric=str(candidate), judge=judge.name)
+    looks = Look.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
+    pinned = {"gold_set": gold_set, "judge_version": judge, "candidate": candidate, "claim": str(claim)}
+    pinned |= {"repeat": repeat, "since": since}
+    waiting = looks.filter(result=None).first()
+    if waiting is not None:
+        if all(getattr(waiting, name) == value for name, value in pinned.items()):
+            return waiting
+        raise Refused("look_open", look=str(waiting), rubric=str(waiting.candidate))
+    _check_gold(gold_set, candidate, since, unproven=stand.of(candidate) in UNPROVEN)
+    newest = looks.order_by("-number").values_list("number", flat=True).first() or 0
+    look = Look.objects.create(
+        project_id=gold_set.project_id,
+        lineage=gold_set.name,
+        number=newest + 1,
+        step=step_of(gold_set, since),
+        active=stand.active,
+        best=_best(gold_set, slot.judge, candidate.family) or stand.active,
+        created_by=by,
+        **pinned,
+    )
+    audit.record(by, "look.opened", look, rubric=candidate.content_hash, gold=gold_set.content_hash, step=look.step)
+    return look
+
+
+def _best(gold_set: GoldSet, judge: str, family: str) -> RubricVersion | None:
+    """The version that was accepted last for being better: every such one beat the one before it, and those accepted
+    for being not worse may have crept away from it."""
+    good = Look.objects.filter(
+        project=gold_set.project_id,
+        lineage=gold_set.name,
+        judge_version__name=judge,
+        candidate__family=family,
+        claim=Claim.BETTER,
+        result__outcome=Outcome.ACCEPTED,
+    )
+    newest = good.select_related("candidate").order_by("-number").first()
+    return newest.candidate if newest else None
+
+
+def _check_gold(gold_set: GoldSet, candidate: RubricVersion, since: int, *, unproven: bool) -> None:
+    if GoldSet.objects.filter(project=gold_set.project_id, name=gold_set.name, version__gt=gold_set.version).exists():
+        raise Refused("gold_old_version", gold=str(gold_set))
+    if any("embeddings" in spec.inputs for spec in family_for(candidate.rubric).given):
+        raise Refused("rubric_embeds", family=candidate.family)
+    if changed := changed_in(gold_set):
+        raise Refused("gold_changed", gold=str(gold_set), places=len(changed))
+    by_metric = hold_out_items(gold_set, candidate, since)
+    if not by_metric:
+        raise Refused("gold_other_metrics", gold=str(gold_set), family=candidate.family)
+    for items in by_metric.values():
+        if lacks := too_small(one.group for one in items):
+            raise Refused("hold_out_too_small", groups=lacks.groups, answers=lacks.answers)
+    held = {one.answer_id for items in by_metric.values() for one in items}
+    judged = Score.objects.filter(rubric_version=candidate, answer__in=held).values("answer").distinct().count()
+    if unproven and judged:
+        raise Refused("hold_out_seen", rubric=str(candidate), answers=judged)
+
+
+def hold_out_items(gold_set: GoldSet, rubric: RubricVersion, since: int) -> dict[str, list[GoldItem]]:
+    """The hold-out labels of the rubric's metrics, by metric."""
+    return _items(gold_set, rubric, Split.HOLD_OUT, since)
+
+
+def _items(gold_set: GoldSet, rubric: RubricVersion, split: Split, since: int = 1) -> dict[str, list[GoldItem]]:
+    names = [spec.name for spec in family_for(rubric.rubric).given]
+    rows = gold_set.items.filter(split=split, since__gte=since, metric__name__in=names).select_related("metric")
+    found: dict[str, list[GoldItem]] = {}
+    for one in rows.order_by("answer_id"):
+        found.setdefault(one.metric.name, []).append(one)
+    return found
+
+
+def _versions(look: Look) -> list[RubricVersion]:
+    return list({one.pk: one for one in (look.candidate, look.active, look.best)}.values())
+
+
+def _ask(look: Look) -> None:
+    """Have the hold-out judged by every version, as far as it is not yet."""
+    judge = look.judge_version
+    held = {
+        one.answer_id for items in hold_out_items(look.gold_set, look.candidate, look.since).values() for one in items
+    }
+    answers = Answer.objects.filter(pk__in=held).select_related("question").prefetch_related("contexts").in_bulk()
+    rung = rung_of(judge)
+    for rubric in _versions(look):
+        for repeat in range(1, look.repeat + 1):
+            rows = SealedVerdict.objects.filter(look=look, rubric_version=rubric, repeat=repeat)
+            done = set(rows.values_list("answer_id", flat=True))
+            missing = [answers[pk] for pk in sorted(answers.keys() - done)]
+            for answer, results in judged_aside(judge, rubric.rubric, missing, rung=rung):
+                said = {
+                    name: NOT_APPLICABLE if one.status is Status.NOT_APPLICABLE else one.value
+                    for name, one in results.items()
+                }
+                row = SealedVerdict(look=look, rubric_version=rubric, answer=answer, repeat=repeat)
+                row.sealed = seal(json.dumps(said), origin=_about(look), secret=settings.SECRET_KEY)
+                SealedVerdict.objects.bulk_create([row], ignore_conflicts=True)
+
+
+def _about(look: Look) -> str:
+    return f"look {look.pk}"
+
+
+def _verdicts(look: Look, rubric: RubricVersion) -> Verdicts:
+    """What a version said, its repeats as their mean."""
+    secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
+    each: dict[int, dict[str, list[float]]] = {}
+    for row in SealedVerdict.objects.filter(look=look, rubric_version=rubric):
+        for name, value in json.loads(unseal(row.sealed, origin=_about(look), secrets=secrets)).items():
+            if value == NOT_APPLICABLE:
+                continue
+            values = each.setdefault(row.answer_id, {}).setdefault(name, [])
+            values += [] if value is None else [value]
+    return {
+        answer: {name: math.fsum(values) / len(values) if values else None for name, values in said.items()}
+        for answer, said in each.items()
+    }
+
+
+def compared_on(
+    items: Iterable[GoldItem], candidate: Verdicts, active: Verdicts, best: Verdicts, metric: MetricDefinition
+) -> tuple[Compared, int]:
+    """The losses of a metric on the items to which it applies, and how many verdicts the candidate misses."""
+    scale, name = metric.read_scale(), metric.name
+    kept = [one for one in items if any(name in said.get(one.answer_id, {}) for said in (candidate, active))]
+    labels = [one.label for one in kept]
+    width = (scale.high - scale.low) ** 2
+    said = [[of.get(one.answer_id, {}).get(name) for one in kept] for of in (candidate, active, best)]
+    compared = Compared(
+        candidate=losses(said[0], labels, width),
+        active=losses(said[1], labels, 0.0),
+        best=losses(said[2], labels, 0.0),
+        weights=np.array([one.weight for one in kept], dtype=np.float64),
+        groups=[one.group for one in kept],
+        categories=[one.category for one in kept],
+    )
+    return compared, sum(value is None for value in said[0])
+
+
+def _outcome(look: Look) -> str:
+    said = {rubric.pk: _verdicts(look, rubric) for rubric in _versions(look)}
+    metrics: dict[str, Compared] = {}
+    for name, items in hold_out_items(look.gold_set, look.candidate, look.since).items():
+        ours, active, best = (said[pk] for pk in (look.candidate_id, look.active_id, look.best_id))
+        one, missing = compared_on(items, ours, active, best, items[0].metric)
+        if too_small(one.groups) or missing > MOST_MISSING * len(one.groups):
+            return Outcome.REFUSED
+        metrics[name] = one
+    return Outcome.ACCEPTED if accepted(metrics, look.step, Claim(look.claim)) else Outcome.NOT_ACCEPTED
+
+
+@transaction.atomic
+def _close(look: Look, by: User | None) -> Answered:
+    lock_project(look.project_id)
+    done = LookResult.objects.filter(look=look).first()
+    if done is None:
+        if changed := changed_in(look.gold_set):
+            raise Refused("gold_changed", gold=str(look.gold_set), places=len(changed))
+        outcome, event = _outcome(look), None
+        if outcome == Outcome.ACCEPTED:
+            event = _activated(look) or activate(
+                look.candidate, look.judge_version, by=by, reason=str(look), ground=Ground.ACCEPTED
+            )
+        done = LookResult.objects.create(look=look, outcome=outcome, event=event)
+        audit.record(by, "look.ended", look, outcome=outcome)
+    step = step_of(look.gold_set, look.since)
+    return Answered(look.number, str(done.outcome), step - 1, left_before(step))
+
+
+def _activated(look: Look) -> RubricEvent | None:
+    """The event by which a lead put the candidate in force while the look was under way, if that stands."""
+    slot = slot_of(look.judge_version, look.candidate.family)
+    if standings(slot).active.pk != look.candidate_id:
+        return None
+    events = RubricEvent.objects.filter(**slot.columns, version=look.candidate, verb=RubricEvent.Verb.ACTIVATED)
+    return events.order_by("-seq").first()
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What the next look could tell of a metric, by verdicts of runs on validation answers; ``forecast`` is ``None``
+    where these do not vary."""
+
+    metric: str
+    validation: int
+    hold_out_groups: int
+    step: int
+    forecast: Forecast | None
+
+
+def foresee(
+    gold_set: GoldSet, judge: JudgeVersion, candidate: RubricVersion, *, since: int = 1
+) -> tuple[Foreseen, ...]:
+    """What a look could tell, from the newest verdicts of both versions on validation answers, which anybody may see.
+    Run both there first: nothing is told of a metric that was not judged by both."""
+    active = standings(slot_of(judge, candidate.family)).active
+    validation = _items(gold_set, candidate, Split.VALIDATION)
+    hold_out = hold_out_items(gold_set, candidate, since)
+    step = step_of(gold_set, since)
+    found = []
+    for name, items in validation.items():
+        ours, theirs = (_open_verdicts(judge, rubric, items) for rubric in (candidate, active))
+        both = [one for one in items if one.answer_id in ours and one.answer_id in theirs]
+        groups = len({one.group for one in hold_out.get(name, [])})
+        if not both or not groups:
+            continue
+        compared, _ = compared_on(both, ours, theirs, theirs, items[0].metric)
+        ahead = forecast(compared, groups, step, tests=len(hold_out))
+        found.append(Foreseen(name, len(both), groups, step, ahead))
+    return tuple(found)
+
+
+def _open_verdicts(judge: JudgeVersion, rubric: RubricVersion, items: Sequence[GoldItem]) -> Verdicts:
+    """The newest scored value of each answer in runs, by the judge and version."""
+    rows = Score.objects.filter(
+        judge_version=judge,
+        rubric_version=rubric,
+        answer__in=[one.answer_id for one in items],
+        metric=items[0].metric,
+        status=Status.SCORED,
+    )
+    return {
+        answer: {items[0].metric.name: value} for answer, value in rows.order_by("id").values_list("answer", "value")
+    }

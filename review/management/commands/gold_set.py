@@ -1,0 +1,96 @@
+"""Gold sets: freeze experts' labels, look at what there is and what is missing, let one grow, write the open parts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from evaluation.management.working import add_format, as_json, refusals, run_numbered, table
+from evaluation.models import Project
+from evaluation.runs.selectors import project_named
+from review.gold.freezing import freeze, grow
+from review.gold.overview import GoldOverview, gold_set_named, overview, shown_items
+from review.models import GoldSet
+from review.statistics.gold_split import Split
+
+
+class Command(BaseCommand):
+    """``gold_set create|grow NAME --run ID`` · ``gold_set show|export NAME``."""
+
+    help = (
+        "Freeze the blind first ratings of a run's answers as labels, split once into examples, validation, hold-out."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """One parser for each verb."""
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        for verb, what in (("create", "freeze the labels of a run"), ("grow", "add those of another run, or new ones")):
+            making = verbs.add_parser(verb, help=what)
+            making.add_argument("name")
+            making.add_argument("--run", type=int, required=True, metavar="ID", help="run whose answers were rated")
+            if verb == "create":
+                making.add_argument("--metrics", nargs="+", default=[], metavar="NAME", help="else all that were rated")
+                making.add_argument("--seed", type=int, default=0, help="of the split")
+            add_format(making)
+        show = verbs.add_parser("show", help="what it holds, what it lacks, what its looks have spent")
+        show.add_argument("name", metavar="NAME[@V]")
+        add_format(show)
+        export = verbs.add_parser("export", help="labels of examples and validation as JSON lines")
+        export.add_argument("name", metavar="NAME[@V]")
+        export.add_argument("--output", type=Path, required=True, metavar="FILE")
+        for one in (show, export):
+            one.add_argument("--project", default="", help="needed where there are several projects")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do the one verb."""
+        with refusals(self):
+            if options["verb"] in {"create", "grow"}:
+                run = run_numbered(options["run"])
+                if options["verb"] == "grow":
+                    made = grow(run, options["name"], by=None)
+                else:
+                    seed, metrics = options["seed"], options["metrics"]
+                    made = freeze(run, options["name"], by=None, metrics=metrics, seed=seed)
+                self._show(made, options["format"])
+                return
+            project: Project = project_named(options["project"])
+            found = gold_set_named(project.pk, options["name"])
+            if options["verb"] == "show":
+                self._show(found, options["format"])
+            else:
+                self._export(found, options["output"])
+
+    def _show(self, gold_set: GoldSet, form: str) -> None:
+        whole = overview(gold_set)
+        if form == "json":
+            as_json(self, asdict(whole))
+            return
+        self.stdout.write(f"{whole.name}@{whole.version} {whole.content_hash[:12]}")
+        table(self, ["metric", *map(str, Split), "an expert's loss"], _rows(whole))
+        for one in whole.metrics:
+            if one.lacks_groups or one.lacks_answers:
+                lacks = f"{one.lacks_groups} groups, {one.lacks_answers} answers"
+                self.stdout.write(f"{one.metric}: no look yet, the hold-out lacks {lacks}")
+        self.stdout.write(f"{whole.looks} looks taken, {whole.left:.4f} of 0.05 left")
+        for place in whole.changed:
+            self.stderr.write(f"changed since it was frozen: {place}", self.style.ERROR)
+
+    def _export(self, gold_set: GoldSet, path: Path) -> None:
+        rows = shown_items(gold_set)
+        try:
+            path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        except OSError as error:
+            raise CommandError(f"{path}: {error}") from error
+        self.stdout.write(f"{len(rows)} labels of examples and validation")
+
+
+def _rows(whole: GoldOverview) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for one in whole.metrics:
+        parts = [f"{of.answers} ({of.groups} groups, {of.seen} seen)" for of in one.parts.values()]
+        rows.append([one.metric, *parts, "–" if one.expert_loss is None else f"{one.expert_loss:.3f}"])
+    return rows

@@ -1,0 +1,127 @@
+"""Gold sets: experts' labels frozen and split for good, and the looks that were taken at their hold-outs."""
+
+from django.db import models
+from django.db.models import PROTECT, Q
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.models import Answer, JudgeVersion, MetricDefinition, Project, RubricEvent, RubricVersion
+from evaluation.storage.append_only import AppendOnly, Authored
+
+
+class GoldSet(AppendOnly, Authored):
+    """A version of a gold set. Versions of one name are its lineage: each holds all of the one before and keeps every
+    group in its part. ``content_hash`` covers the items with the ratings behind them and the version before."""
+
+    project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="gold_sets")
+    name = models.CharField(_("name"), max_length=100)
+    version = models.PositiveIntegerField(_("version"))
+    seed = models.PositiveBigIntegerField(_("seed"))
+    content_hash = models.CharField(_("content hash"), max_length=64, editable=False)
+
+    class Meta:
+        verbose_name = _("gold set")
+        verbose_name_plural = _("gold sets")
+        constraints = [models.UniqueConstraint(fields=["project", "name", "version"], name="one_gold_set_version")]
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
+
+
+class GoldItem(AppendOnly):
+    """An answer's label on one metric: the unrounded mean of the blind first ratings ``ratings`` (key and value of
+    each), with the weight of its draw. ``group`` stays together in one ``split``; ``since`` is the version that brought
+    the group. ``seen``: one of its raters was shown a judge's value of the answer, if only after rating it."""
+
+    gold_set = models.ForeignKey(GoldSet, on_delete=PROTECT, related_name="items")
+    answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="+")
+    metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
+    label = models.FloatField()
+    raters = models.PositiveIntegerField()
+    ratings_hash = models.CharField(max_length=64)
+    ratings = models.JSONField()
+    weight = models.FloatField(default=1.0)
+    split = models.CharField(max_length=12)
+    group = models.CharField(max_length=300)
+    category = models.CharField(max_length=200, blank=True)
+    since = models.PositiveIntegerField()
+    seen = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["gold_set", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["gold_set", "answer", "metric"], name="one_label_per_answer_and_metric"),
+            models.CheckConstraint(condition=Q(split__in=["examples", "validation", "hold_out"]), name="known_split"),
+            models.CheckConstraint(condition=Q(weight__gt=0), name="gold_weight_is_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.gold_set_id} {self.answer_id} {self.metric_id}"
+
+
+class Look(AppendOnly, Authored):
+    """A look at the hold-out of a lineage, with all that it tests pinned before anything is asked. ``number`` counts
+    the looks of the lineage for ever, ``step`` those that spend of the same budget; ``since``: only groups added since
+    that version are tested. ``best`` is the best version ever accepted, against which others must not fall off."""
+
+    gold_set = models.ForeignKey(GoldSet, on_delete=PROTECT, related_name="looks")
+    lineage = models.CharField(max_length=100)
+    project = models.ForeignKey(Project, on_delete=PROTECT, related_name="looks")
+    number = models.PositiveIntegerField()
+    step = models.PositiveIntegerField()
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, related_name="+")
+    candidate = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
+    active = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
+    best = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
+    claim = models.CharField(max_length=12)
+    repeat = models.PositiveIntegerField(default=1)
+    since = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        verbose_name = _("look at a hold-out")
+        verbose_name_plural = _("looks at hold-outs")
+        constraints = [models.UniqueConstraint(fields=["project", "lineage", "number"], name="one_look_per_number")]
+
+    def __str__(self) -> str:
+        return f"{self.lineage} #{self.number}"
+
+
+class LookResult(AppendOnly):
+    """How a look ended: accepted, not accepted, or refused (too many verdicts missing), which spends nothing. ``event``
+    is the activation that an acceptance made."""
+
+    class Outcome(models.TextChoices):
+        ACCEPTED = "accepted", _("accepted")
+        NOT_ACCEPTED = "not_accepted", _("not accepted")
+        REFUSED = "refused", _("refused")
+
+    look = models.OneToOneField(Look, on_delete=PROTECT, related_name="result")
+    outcome = models.CharField(max_length=12, choices=Outcome.choices)
+    event = models.ForeignKey(RubricEvent, on_delete=PROTECT, null=True, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(outcome="accepted", event__isnull=False)
+                | Q(outcome__in=["not_accepted", "refused"], event__isnull=True),
+                name="acceptance_activates",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.look_id} {self.outcome}"
+
+
+class SealedVerdict(AppendOnly):
+    """What a judge said of a hold-out answer by one of the versions of a look, encrypted under the site's secret: read
+    by the test of that look alone, and shown nowhere."""
+
+    look = models.ForeignKey(Look, on_delete=PROTECT, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
+    answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="+")
+    repeat = models.PositiveIntegerField(default=1)
+    sealed = models.TextField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["look", "rubric_version", "answer", "repeat"], name="one_sealed_verdict")
+        ]
