@@ -19,6 +19,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("question-sets/<int:pk>/", views.question_set, name="question-set"),
     path("evaluations/new/", run_views.new_evaluation, name="evaluation-new"),
     path("evaluations/new/run/", run_views.new_run, name="evaluation-run"),
+    path("evaluations/try/", run_views.try_one, name="evaluation-try"),
     path("evaluations/answers/<uuid:uuid>/", run_views.answers_preview, name="answers-preview"),
     path("evaluations/answers/<uuid:uuid>/confirm/", run_views.answers_confirm, name="answers-confirm"),
     path("runs/<int:pk>/start/", views.steer, {"step": lifecycle.start}, name="run-start"),

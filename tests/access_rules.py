@@ -41,6 +41,8 @@ PAGES = {
     ("POST", "evaluation-new"): EVALUATES_SOMEWHERE,
     ("GET", "evaluation-run"): EVALUATES,
     ("POST", "evaluation-run"): EVALUATES,
+    ("GET", "evaluation-try"): EVALUATES_SOMEWHERE,
+    ("POST", "evaluation-try"): EVALUATES_SOMEWHERE,
     ("GET", "answers-preview"): EVALUATES,
     ("POST", "answers-confirm"): EVALUATES,
     ("GET", "run-list"): LOGGED_IN,

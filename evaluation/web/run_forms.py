@@ -16,12 +16,13 @@ from evaluation.accounts.access import Person, visible
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.core.samples import QuestionSpec
 from evaluation.judges.shipping import BASELINE, declared, default_judge, judge_names
 from evaluation.models import AnswerSet, ProfileVersion, Project, QuestionSet, SystemVersion
 from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, shipped_profiles
 from evaluation.runs.making import Asking, Wanted
 from evaluation.runs.selectors import QuestionFilter
-from evaluation.systems.protocol import FULL_RAG, RECORDED, RETRIEVAL_ONLY
+from evaluation.systems.protocol import FULL_RAG, RECORDED, RETRIEVAL_ONLY, SystemCall
 from evaluation.web.forms import FileForm
 
 TYPES = [(FULL_RAG, _("passages and an answer")), (RETRIEVAL_ONLY, _("passages only; no judge is called"))]
@@ -109,6 +110,26 @@ class AskForm(forms.Form):
         """What a valid form asks for."""
         said = self.cleaned_data
         return Asking(said["questions"], said["system"], k=said["k"], evaluation_type=said["type"])
+
+
+class TryForm(AskForm):
+    """One question to a system, outside every run."""
+
+    question = forms.CharField(
+        label=_("Question"),
+        required=False,
+        max_length=4000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text=_("Left empty, the first question of the set."),
+    )
+
+    @property
+    def call(self) -> SystemCall:
+        """What a valid form asks."""
+        said = self.cleaned_data
+        first = said["questions"].questions.order_by("position").first()
+        own = QuestionSpec(id="tried", category="tried", text=said["question"]) if said["question"] else None
+        return SystemCall(own or first.read(), said["k"], said["type"])
 
 
 def _choose(form: forms.Form, name: str, rows: QuerySet[Any]) -> None:

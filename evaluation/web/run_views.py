@@ -3,6 +3,7 @@ left and come back to; nothing is stored before a person confirms it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from django.utils.translation import gettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.asking.systems import settings_of
+from evaluation.asking.trying import try_question
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
@@ -24,7 +27,15 @@ from evaluation.runs.answer_uploads import ANSWERS, confirm_answers, preview_ans
 from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import Plan, plan_sentences, planned
 from evaluation.web.pages import SHOWN_PROBLEMS
-from evaluation.web.run_forms import AnswerFileForm, AnswersForm, AskForm, ProfileChoice, RunForm, profile_choices
+from evaluation.web.run_forms import (
+    AnswerFileForm,
+    AnswersForm,
+    AskForm,
+    ProfileChoice,
+    RunForm,
+    TryForm,
+    profile_choices,
+)
 from evaluation.web.views import uploaded
 from evaluation.wording.messages import explain, explain_refusal
 
@@ -103,8 +114,7 @@ def new_evaluation(request: HttpRequest) -> HttpResponse:
 def _source_page(
     request: HttpRequest, upload: AnswerFileForm | None = None, file: str = "", problems: Sequence[Problem] = ()
 ) -> SourcePage:
-    asked = {name: whole_number(request.GET.get(name, ""), 9) for name in ("questions", "system", "answers")}
-    start = {name: number for name, number in asked.items() if number}
+    start = _named(request)
     return SourcePage(
         upload or AnswerFileForm(user=request.user, initial={"questions": start.get("questions")}),
         AnswersForm(user=request.user, initial=start),
@@ -112,6 +122,38 @@ def _source_page(
         file,
         problems,
     )
+
+
+def _named(request: HttpRequest) -> dict[str, object]:
+    """What the address preselects."""
+    asked = {name: whole_number(request.GET.get(name, ""), 9) for name in ("questions", "system", "answers", "k")}
+    found: dict[str, object] = {name: number for name, number in asked.items() if number}
+    return found | ({"type": request.GET["type"]} if "type" in request.GET else {})
+
+
+@signed_in_form
+def try_one(request: HttpRequest) -> HttpResponse:
+    """One question to a system: what is sent, what comes back and what it is mapped to. Nothing is stored. It reaches
+    what a run of the same person would reach, no address and no key beyond."""
+    if not access.projects_with(request.user, Action.EVALUATE).exists():
+        raise PermissionDenied
+    asks = request.method == "POST"
+    form = TryForm(request.POST, user=request.user) if asks else TryForm(user=request.user, initial=_named(request))
+    page: dict[str, object] = {"form": form}
+    if asks and form.is_valid():
+        version = form.cleaned_data["system"]
+        try:
+            tried = try_question(version.adapter, settings_of(version), form.call)
+        except Refused as refused:
+            form.add_error("system", explain_refusal(refused))
+        else:
+            page |= {"tried": tried, "request_text": _written(tried.request), "mapping": _written(tried.mapping)}
+    status = 400 if asks and form.errors else 200
+    return render(request, "evaluation/try_system.html", page, status=status)
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
 @signed_in_get

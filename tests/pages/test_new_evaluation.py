@@ -150,6 +150,24 @@ def test_a_system_is_asked_from_the_page(client: Client, asked: RagService) -> N
     assert (run.state, run.answer_set.k, len(asked.asked)) == (Run.State.COMPLETED, 2, 3)
 
 
+def test_one_question_is_tried_and_nothing_stored(client: Client, asked: RagService) -> None:
+    questioned = questions(2)
+    good, bad = toy_system(asked, questioned), toy_system(asked, questioned, "/fault/html")
+    client.force_login(make_user(Role.EVALUATOR, questioned.project))
+    fields = {"questions": questioned.pk, "type": "full_rag", "k": 2}
+    address = reverse("evaluation-try")
+    assert client.get(address, fields | {"system": bad.pk}).context["form"]["k"].value() == 2
+    failed = client.post(address, fields | {"system": bad.pk})
+    assert "There is no answer" in failed.content.decode()
+    # Only the newest version is offered, which is what a run would ask.
+    assert client.post(address, fields | {"system": good.pk}).status_code == 400
+    fine = toy_system(asked, questioned, "/ask", timeout_seconds=2.0)
+    page = client.post(address, fields | {"system": fine.pk, "question": "How long <b>?"}).content.decode()
+    assert "The system answered" in page
+    assert "How long &lt;b&gt;?" in page
+    assert not AnswerSet.objects.exists()
+
+
 def test_passages_alone_are_asked_for_without_a_judge(client: Client, asked: RagService) -> None:
     questioned = questions(1)
     version = toy_system(asked, questioned)
