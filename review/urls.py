@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/", runs.run, name="run"),
     path("runs/<int:pk>/answers/", answers.run_answers, name="run-answers"),
     path("runs/<int:pk>/answers/override/", answers.run_override, name="run-override"),
+    path("runs/<int:pk>/assumption/", runs.run_assume, name="run-assume"),
     path("runs/<int:pk>/report/", runs.run_report, name="run-report"),
     path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),
     path("runs/<int:pk>/agreement/", runs.run_agreement, name="run-agreement"),

@@ -69,6 +69,8 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "api-pairs-prefer": lambda w: {"pair": w.pair_set.pairs.get().pk, "value": 1},
     "api-answer-adjudicate": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
     "api-raised-ruling": lambda w: {"upheld": False, "reason": "because"},
+    "api-run-assumption": lambda _: {"accepted": True},
+    "run-assume": lambda _: {"accepted": "1"},
     "api-run-override": lambda w: {
         "metric": "correctness", "answers": [w.answer.pk], "value": 3, "reason": "because",
     },

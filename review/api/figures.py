@@ -22,7 +22,7 @@ from rest_framework.serializers import (
     ValidationError,
 )
 
-from evaluation.accounts.access import LARGEST_ID, fetch, projects_with
+from evaluation.accounts.access import LARGEST_ID, Person, fetch, projects_with
 from evaluation.api.endpoints import Endpoint, StrictSerializer, ViewSet, person, verb
 from evaluation.core.roles import Action
 from evaluation.models import Run
@@ -32,6 +32,7 @@ from review.api.requests import ManyOverridesBody, limited, row_id
 from review.comparisons.gating import GateAsked, gate_of, gates_of
 from review.comparisons.values import MOST
 from review.comparisons.whole import compare, comparison_json
+from review.decisions.assumptions import set_accepted
 from review.decisions.overrides import Effect, effect_of, metric_of_run, override_many
 from review.evidence.answers import expose
 from review.plans.ahead import planned_review
@@ -107,6 +108,17 @@ class EffectShown(Serializer[Effect]):
     forbidden = IntegerField()
 
 
+class AssumptionBody(StrictSerializer):
+    """Whether the assumption is accepted."""
+
+    accepted = BooleanField()
+
+
+def run_to_assume(user: Person, pk: int) -> Run:
+    """A run of which the person may decide values."""
+    return fetch(Run.objects.all(), user, Action.OVERRIDE, pk)
+
+
 class RunViewSet(ViewSet):
     """The figures of runs that the caller may see, and overriding a metric of many answers with one reason, for leads
     and assigned experts."""
@@ -156,6 +168,12 @@ class RunViewSet(ViewSet):
         for run in runs:
             expose(request.user, run, "comparison")
         return Response(found)
+
+    @verb(run_to_assume, body=AssumptionBody)
+    def assumption(self, run: Run, body: dict[str, Any]) -> None:
+        """Accept for the judged parts that nobody rated that the judge is off as where it was rated, or take that
+        back; the report and ``correction/`` name who accepted it."""
+        set_accepted(run, accepted=body["accepted"], by=person(self.request))
 
     @verb(run_to_override, EffectShown, body=ManyOverridesBody, others={201: EffectShown})
     def override(self, run: Run, body: dict[str, Any]) -> Effect | Response:

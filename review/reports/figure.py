@@ -11,6 +11,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -65,7 +67,8 @@ class Figure:
     all answers of the run, of which a sample was rated); without an interval ``no_interval`` says why. ``worst`` and
     ``best`` bound the figure had the failed results been at the ends of their scales; ``None`` where nothing failed.
     ``extra`` holds what only corrected figures have: ``labels, effective_labels, lambda, method, warnings,
-    response_bounds, as_it_came, partly_corrected, missing``.
+    response_bounds, as_it_came, partly_corrected, missing``, and ``assumption`` (by, at, bias) where a lead accepted
+    one about the parts that nobody rated.
     """
 
     value: float | None = None
@@ -139,6 +142,18 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
                 "could differ there."
             )
             % {"parts": parts}
+            if not (taken := figure.extra.get("assumption"))
+            else _(
+                "Partly corrected: nobody has rated %(parts)s of the score. %(who)s accepted on %(day)s that the judge "
+                "is off there by at most %(bias)s of the scale, the most it may be off where it was rated; nothing "
+                "measured that."
+            )
+            % {
+                "parts": parts,
+                "who": taken["by"],
+                "day": date_format(localtime(taken["at"]), "SHORT_DATE_FORMAT"),
+                "bias": f"{100 * taken['bias']:.0f}%",
+            }
         )
     if named := figure.extra.get("as_it_came"):
         names = ", ".join(titles.get(name, name) for name in named)

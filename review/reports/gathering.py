@@ -12,6 +12,7 @@ from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition, Run
 from evaluation.profiles.arithmetic import on_unit_scale
 from evaluation.profiles.spec import ProfileSpec, Unit
+from review.decisions.assumptions import Acceptance, acceptance_of
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import Said, said_of, samples_behind, values_from
 from review.evidence.experts import agreement_ratings
@@ -108,10 +109,12 @@ _STANDARD = ("value", "low", "high", "target", "n", "withheld")
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """The labels of a run, ready to correct any of its metrics and its overall score."""
+    """The labels of a run, ready to correct any of its metrics and its overall score; ``acceptance``: of the assumption
+    about judged parts of the whole score that nobody rated, which categories and comparisons do not take over."""
 
     said: Said
     labels: Mapping[int, MetricLabels]
+    acceptance: Acceptance | None = None
 
     @property
     def rated_blind(self) -> bool:
@@ -148,8 +151,16 @@ class Correction:
         if not any(one.labels for one in components):
             rated = any(self._rated(one.name) for one in components)
             return withheld(WithheldReason.NO_PROBABILITY if rated else Withheld.NOT_REVIEWED)
-        outcome = corrected_overall(components, target, confidence, part=category is not None)
-        return _shifted(as_figure(outcome), profile.constant)
+        accepted = self.acceptance if category is None else None
+        outcome = corrected_overall(
+            components, target, confidence, part=category is not None, unrated_like_rated=accepted is not None
+        )
+        figure = _shifted(as_figure(outcome), profile.constant)
+        if accepted is None or "assumed_bias" not in figure.extra:
+            return figure
+        said = {"by": accepted.by, "at": accepted.at, "bias": figure.extra["assumed_bias"]}
+        rest = {key: value for key, value in figure.extra.items() if key != "assumed_bias"}
+        return dataclasses.replace(figure, extra={**rest, "assumption": said})
 
     def components(self, profile: ProfileSpec, machine: SideScore, category: str | None = None) -> list[Component]:
         """What the overall score of the run or one category is the sum of.
@@ -292,7 +303,7 @@ class Gathered:
 
 
 def gather(run: Run) -> Gathered:
-    """Read what the figures need, in ten queries, and put it together."""
+    """Read what the figures need, in a dozen queries, and put it together."""
     run = with_relations(run)
     profile = ProfileSpec.model_validate(run.profile_version.spec)
     said = said_of(run)
@@ -308,5 +319,5 @@ def gather(run: Run) -> Gathered:
         sides=sides,
         machine=score_side(profile, sides.machine),
         reviewed=score_side(profile, sides.reviewed),
-        correction=Correction(said, labels_by_metric(said, samples)),
+        correction=Correction(said, labels_by_metric(said, samples), acceptance_of(run)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,9 @@ def test_the_example_of_a_partly_corrected_score(language: str) -> None:
     )
     assert isinstance(partly, Estimate)
     assert isinstance(exact, Estimate)
+    second = Component("unrated", unrated, 0.0, 1.0, weight=0.25, judged=True)
+    assumed = corrected_overall([replace(rated_part, judged=True), second], unrated_like_rated=True)
+    assert isinstance(assumed, Estimate)
     assert dict(partly.unrated) == {"unrated": 0.25}
     computed = {
         "value": partly.value,
@@ -151,6 +155,9 @@ def test_the_example_of_a_partly_corrected_score(language: str) -> None:
         "above": partly.high - exact.high,
         "as_if_exact_low": exact.low,
         "as_if_exact_high": exact.high,
+        "assumed_bias": assumed.assumed,
+        "assumed_low": assumed.low,
+        "assumed_high": assumed.high,
     }
     check(figures(text, "partly"), computed)
 

@@ -40,7 +40,7 @@ def count(world: World, person: str, url: str) -> int:
 PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "home of a lead": ("lead", lambda w: reverse("home"), 14),
     "runs": ("lead", lambda w: reverse("run-list"), 8),
-    "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 28),
+    "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 29),
     "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 17),
     "progress": ("lead", lambda w: reverse("run-progress", args=[w.run.pk]), 16),
     "agreement": ("lead", lambda w: reverse("run-agreement", args=[w.run.pk]), 22),

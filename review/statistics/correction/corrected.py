@@ -233,6 +233,7 @@ def corrected_overall(
     confidence: float = 0.95,
     *,
     part: bool = False,
+    unrated_like_rated: bool = False,
 ) -> Outcome:
     """The corrected whole score: the sum of weight times corrected component, with the variance of the influence
     summed per answer, so that components rated on different answers combine.
@@ -241,7 +242,9 @@ def corrected_overall(
     complete, enters as it came and is named: exact ones in ``named``, a judge's in ``unrated`` with its weight in the
     score (what it adds at its best). The latter widens the interval by what it could be, and the score is only *partly
     corrected*. It is withheld while any component is, naming those; and where none was rated at all. ``part``: the
-    answers are a part of the drawn frame, such as a category.
+    answers are a part of the drawn frame, such as a category. ``unrated_like_rated`` takes it that the judge's mean is
+    off in the unrated parts by at most the largest limit of its bias among the rated ones, in shares of their scales
+    (``assumed``), instead of anything that their scales allow.
     """
     found = {one.name: _entering(one, confidence, part=part) for one in components}
     keys, groups, labelled = _frame(components)
@@ -253,6 +256,9 @@ def corrected_overall(
     fits = {name: entry for name, entry in found.items() if isinstance(entry, Fitted)}
     if not any(fit.labels for fit in fits.values()):
         return Withheld(WithheldReason.TOO_FEW_LABELS, target, len(keys), labels, {"labels": 20})
+    most = _largest_bias(components, fits, confidence) if unrated_like_rated else None
+    if most is not None:
+        fits |= {one.name: _within(fits[one.name], most * _reach(one)) for one in components if one.judged}
     total = _summed(components, fits, keys, confidence)
     bounds = _bounds(components)
     ends = interval(total.influence, groups, labelled, target, bounds, confidence)
@@ -262,8 +268,38 @@ def corrected_overall(
     return replace(
         _estimate(replace(total, labels=labels), ends, target, len(keys), bounds),
         named=tuple(one.name for one in came if not one.judged),
-        unrated={one.name: abs(one.weight) * one.high for one in came if one.judged},
+        unrated=(unrated := {one.name: abs(one.weight) * one.high for one in came if one.judged}),
+        assumed=most if unrated else None,
     )
+
+
+def _reach(component: Component) -> float:
+    """From the lowest to the highest mean that its scale allows."""
+    return (component.high if component.most is None else component.most) - component.low
+
+
+def _largest_bias(components: Sequence[Component], fits: Mapping[str, Fitted], confidence: float) -> float | None:
+    """The largest limit of |judge's mean - corrected mean| over the judged parts that were rated, in shares of their
+    scales; ``None`` where none was."""
+    found = []
+    for one in components:
+        influence, came = fits[one.name].influence, as_it_came(one)
+        if not one.judged or influence.method is Method.AS_IT_CAME or came is None or not _reach(one):
+            continue
+        groups, labelled = [a.group for a in one.answers], [a.labelled for a in one.answers]
+        ends = interval(influence, groups, labelled, Target.THIS_RUN, (one.low, one.high), confidence)
+        if ends is not None:
+            found.append(max(abs(came.value - ends.low), abs(came.value - ends.high)) / _reach(one))
+    return max(found, default=None)
+
+
+def _within(fit: Fitted, reach: float) -> Fitted:
+    """A part that came as it is, off by at most ``reach``; others as they are."""
+    influence = fit.influence
+    if influence.method is not Method.AS_IT_CAME:
+        return fit
+    ends = replace(influence, below=min(influence.below, reach), above=min(influence.above, reach))
+    return replace(fit, influence=ends)
 
 
 def overall_deviation(components: Sequence[Component], confidence: float = 0.95) -> Deviation | None:

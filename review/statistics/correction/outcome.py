@@ -67,7 +67,8 @@ class Estimate:
     ``non_response`` is the share of reached items without a rating and ``response_bounds`` what the value would be
     had all of these been worst or best. ``named`` lists exact components that entered as they came; ``unrated`` those
     of a judge that nobody rated, each with its weight in the score (0 to 1): with any the figure is *partly
-    corrected*, and its interval reaches as far as they could be.
+    corrected*, and its interval reaches as far as they could be: to the ends of their scales, or by ``assumed`` of
+    these where that was taken for the judge's largest bias there.
     """
 
     value: float
@@ -84,6 +85,7 @@ class Estimate:
     response_bounds: tuple[float, float] | None = None
     named: tuple[str, ...] = ()
     unrated: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
+    assumed: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The stable form of the ``correct`` command, the report and REST."""
@@ -102,6 +104,7 @@ class Estimate:
             "response_bounds": None if self.response_bounds is None else list(self.response_bounds),
             "as_it_came": list(self.named),
             "partly_corrected": dict(self.unrated),
+            **({} if self.assumed is None else {"assumed_bias": self.assumed}),
         }
 
 

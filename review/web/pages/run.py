@@ -129,6 +129,7 @@ class RunActions(NamedTuple):
     cancel: bool
     retry: bool
     queue: bool
+    assume: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,7 @@ def run_actions(state: str, roles: Collection[str], *, failed_units: bool) -> Ru
         cancel=evaluates and state in {Run.State.DRAFT, Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED},
         retry=evaluates and failed_units and (ended or state == Run.State.PAUSED),
         queue=bool({Role.LEAD, Role.ADMIN} & set(roles)) and ended,
+        assume=allowed(roles, Action.OVERRIDE) and ended,
     )
 
 

@@ -4,11 +4,11 @@ at once without intervals, which are fetched afterwards, as is the past; compari
 from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, StreamingHttpResponse
+from django.shortcuts import redirect, render
 
 from evaluation.accounts import access
-from evaluation.accounts.access import person, roles_anywhere, signed_in_get
+from evaluation.accounts.access import person, roles_anywhere, signed_in_get, signed_in_post
 from evaluation.core.canonical import whole_number
 from evaluation.core.roles import Action, allowed
 from evaluation.criteria.services import active_in
@@ -20,6 +20,7 @@ from review.comparisons.answers import answer_pairs
 from review.comparisons.summaries import attention, headlines
 from review.comparisons.trend import judge_records, trends_of
 from review.comparisons.whole import compare
+from review.decisions.assumptions import set_accepted
 from review.evidence.answers import expose, expose_answers
 from review.evidence.experts import has_examples
 from review.plans.ahead import next_review, planned_review
@@ -84,6 +85,16 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     page = run_page(report, actions, live, next_review(basis))
     expose_answers(request.user, page.answers_shown, "run page")
     return render(request, "review/run.html", {"page": page})
+
+
+@signed_in_post
+def run_assume(request: HttpRequest, pk: int) -> HttpResponse:
+    """Accept for the parts that nobody rated that the judge is off as where it was rated, or take that back."""
+    found = access.fetch(Run.objects.all(), request.user, Action.OVERRIDE, pk)
+    if (accepted := request.POST.get("accepted")) not in {"0", "1"}:
+        return HttpResponseBadRequest()
+    set_accepted(found, accepted=accepted == "1", by=person(request))
+    return redirect("run", pk=found.pk)
 
 
 @signed_in_get

@@ -12,13 +12,16 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from evaluation.core.roles import Role
-from evaluation.models import Answer, Run
+from evaluation.models import Answer, AuditEvent, Run
 from evaluation.profiles.arithmetic import Label
+from review.comparisons.gating import GateAsked, gate_of
 from review.reports.as_json import summary_json
 from review.reports.exporting import export
 from review.reports.lines import MetricLine
 from review.reports.report import Report, make_report
+from review.statistics.paired_tests.gate import GateVerdict
 from tests.factories import make_profile, make_user
+from tests.review.api.clients import Caller
 from tests.review.builders import (
     FAILED,
     NOT_APPLICABLE,
@@ -246,6 +249,36 @@ def test_judged_parts_nobody_rated_make_the_score_partly_corrected(example: Run)
     assert dict(corrected.partly_corrected) == pytest.approx({"faithfulness": 0.20, "completeness": 0.15})
 
 
+def test_a_lead_may_take_the_unrated_parts_for_as_biased_as_the_rated_one(example: Run) -> None:
+    """Correctness is judged 3.8 and rated 3 everywhere: off by .8 of the 4 levels between 1 and 5, or .2 of the scale.
+    In shares of 5 that is .16 for faithfulness and completeness, down and up .20 x .16 + .15 x .16 = .056."""
+    for answer in answer_rows(example):
+        imported_rating(answer, metric("correctness"), "e1", 3)
+    lead = make_user("lead", example.project, username="ada")
+    client = Client()
+    client.force_login(lead)
+    address = reverse("run-assume", args=[example.pk])
+    assert client.post(address, {"accepted": "maybe"}).status_code == 400
+    for _ in range(2):
+        client.post(address, {"accepted": "1"})
+    assert AuditEvent.objects.get(verb="unrated_like_rated_accepted").actor == lead  # once, however often it is said
+    corrected = make_report(example).overall.corrected
+    assert (corrected.low, corrected.high) == pytest.approx((0.722 - 0.056, 0.722 + 0.056))
+    assert set(corrected.partly_corrected) == {"faithfulness", "completeness"}
+    told = Caller(lead).get(f"runs/{example.pk}/correction/").json()["overall"]["corrected"]
+    assert (told["assumption"]["by"], told["assumption"]["bias"]) == ("ada", pytest.approx(0.2))
+    out = StringIO()
+    call_command("correct", str(example.pk), stdout=out)
+    report = b"".join(export(example, "html").chunks).decode()
+    for text in (out.getvalue(), report, client.get(reverse("run", args=[example.pk])).content.decode()):
+        assert re.search(r"ada accepted on .+ that the judge is off there by at most 20% of the scale", text)
+    gate = gate_of(example, GateAsked(fail_under=0.1))
+    assert gate is not None
+    assert (gate.verdict, gate.checks[0].reason) == (GateVerdict.CANNOT_TELL, "partly_corrected")
+    assert Caller(lead).post(f"runs/{example.pk}/assumption/", {"accepted": False}).status_code == 204
+    assert make_report(example).overall.corrected.low == pytest.approx(0.722 - 0.203)
+
+
 def test_a_complete_review_is_a_census_and_its_corrected_score_has_no_width(example: Run) -> None:
     for at, answer in enumerate(answer_rows(example)):
         imported_rating(answer, metric("correctness"), "e1", 3)
@@ -388,10 +421,11 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     draw_into(queue_for(example, [metric("correctness")], []), example, [("all", 0.5, n < 30) for n in range(60)])
     for answer in answer_rows(example)[:30]:
         imported_rating(answer, metric("correctness"), "e1", 3)
-    # 11 gather: run, answers, flags upheld, judges, scores, ratings, overrides, metrics, frame, criteria, skips.
+    # 12 gather: run, answers, flags upheld, judges, scores, ratings, overrides, metrics, frame, criteria, skips, and
+    # what a lead accepted of the unrated parts.
     # 6 trace: models that answered, judges, preflights, draws, costs by rubric and of preflights (in sum the whole).
     # 1 counts units, and 2 read the lengths of judged answers, which are kept for a day.
-    with django_assert_num_queries(20):
+    with django_assert_num_queries(21):
         make_report(example)
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         make_report(example)
