@@ -33,7 +33,6 @@ class AnswersPreview:
     failed: int
     passages: int
     missing: tuple[str, ...]
-    metadata_keys: tuple[str, ...]
     remarks: tuple[Problem, ...]
     first: Sequence[Answered]
     shape: str
@@ -68,7 +67,6 @@ def preview_answers(batch: ImportBatch) -> AnswersPreview:
         failed=sum(bool(found.row.error) or not found.row.answered for found in rows),
         passages=sum(bool(found.row.answer.contexts) for found in rows),
         missing=missing,
-        metadata_keys=file.metadata_keys,
         remarks=(*file.remarks, *told),
         first=rows[:SHOWN],
         shape=file.shape,

@@ -116,7 +116,7 @@ class TryForm(AskForm):
     """One question to a system, outside every run."""
 
     question = forms.CharField(
-        label=_("Question"),
+        label=_("Your own question"),
         required=False,
         max_length=4000,
         widget=forms.Textarea(attrs={"rows": 2}),

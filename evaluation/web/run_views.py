@@ -118,7 +118,7 @@ def _source_page(
     return SourcePage(
         upload or AnswerFileForm(user=request.user, initial={"questions": start.get("questions")}),
         AnswersForm(user=request.user, initial=start),
-        AskForm(user=request.user, initial=start),
+        AskForm(user=request.user, initial=start, auto_id="ask_%s"),
         file,
         problems,
     )
@@ -223,7 +223,7 @@ def _source(request: HttpRequest) -> AnswerSet | Asking | SourcePage:
         return access.fetch(rows, request.user, Action.EVALUATE, whole_number(asked.get("answers", ""), 9) or 0)
     if "system" not in asked:
         raise Http404
-    form = AskForm(asked, user=request.user)
+    form = AskForm(asked, user=request.user, auto_id="ask_%s")
     if form.is_valid():
         return form.source
     return SourcePage(AnswerFileForm(user=request.user), AnswersForm(user=request.user), form)

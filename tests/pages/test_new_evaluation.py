@@ -82,7 +82,7 @@ def test_a_file_is_previewed_imported_and_leads_to_what_is_measured(client: Clie
     page = client.get(preview).content.decode()
     assert not AnswerSet.objects.exists()
     assert f"{len(found)} answers were understood." in page
-    assert "Kept as metadata: mood" in page
+    assert "Kept as metadata, without influence on any figure: mood" in page
     assert asked_about.questions.order_by("-position")[0].external_id in page  # the one without an answer
     twice = [client.post(f"{preview}confirm/").headers["Location"] for _ in range(2)]
     answers = AnswerSet.objects.get()
