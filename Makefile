@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 CROSSCHECK := var/crosscheck
+INTERCHANGE := var/interchange/packages
 MUTATION := var/mutation
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup setup-dev demo test test-browser lint test-faults test-endurance test-crowd bench screenshots crosscheck simulate mutate messages
+.PHONY: help setup setup-dev demo test test-browser lint test-faults test-endurance test-crowd bench screenshots crosscheck interchange simulate mutate messages
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -62,6 +63,15 @@ $(CROSSCHECK)/.ready: tests/crosscheck/requirements.txt
 crosscheck: setup-dev $(CROSSCHECK)/.ready  ## statistics against reference libraries in an environment of their own
 	$(CROSSCHECK)/bin/python -m pytest -c tests/crosscheck/pytest.ini --rootdir=. tests/crosscheck tests/review/statistics/agreement/test_reference_libraries.py
 	$(BIN)/python -m tests.crosscheck_bert_score
+
+$(INTERCHANGE)/.ready: tests/interchange/requirements.txt
+	$(PYTHON) -m venv $(INTERCHANGE)
+	$(INTERCHANGE)/bin/python -m pip install --quiet uv
+	$(INTERCHANGE)/bin/uv pip install --quiet --python $(INTERCHANGE)/bin/python -r $<
+	@touch $@
+
+interchange: setup-dev $(INTERCHANGE)/.ready  ## files that the packages of other tools write and read, in an environment of their own
+	$(BIN)/python -m tests.interchange $(INTERCHANGE)/bin/python
 
 simulate: setup-dev            ## coverage of corrected intervals, false verdicts and acceptances (CONCORD_TEST_DATA; minutes)
 	$(BIN)/python -m tests.simulations.acceptance $(if $(LIVES),--lives $(LIVES))

@@ -36,7 +36,7 @@ REFERENCE = (
     "generation_gt",
 )
 PASSAGES = ("ground_truth_chunk_ids", "reference_context_ids", "retrieval_gt")
-_LIKE_REFERENCE = re.compile(r"answer|reference(?!.*(?:context|id))|truth|gold|expected|target|ideal|정답|모범")
+_LIKE_REFERENCE = re.compile(r"answer|reference(?!.*(?:context|id))|truth|gold|expect|target|ideal|정답|모범")
 _LIKE_PASSAGES = re.compile(r"(?:chunk|passage|context|doc(?:ument)?|relevant|evidence|support\w*)(?:_?ids?|_?gt|s)?$")
 BUILT_IN_CHECKS = (
     "should_not_hallucinate",

@@ -174,20 +174,21 @@ def read_map(data: bytes, name: str = "map") -> Shape:
 
 @lru_cache(maxsize=1)
 def shipped() -> Mapping[str, Shape]:
-    """The known shapes by the names of their files, those with most columns to be known by first."""
-    shapes = [(path.stem, read_map(path.read_bytes(), path.stem)) for path in sorted(SHIPPED.glob("*.yaml"))]
-    return dict(sorted(shapes, key=lambda named: -max(map(len, named[1].known_by))))
+    """The known shapes by the names of their files."""
+    return {path.stem: read_map(path.read_bytes(), path.stem) for path in sorted(SHIPPED.glob("*.yaml"))}
 
 
 def recognised(root: Node) -> Shape | None:
-    """The shape whose columns the file has, if it is a known one."""
+    """The shape of whose columns the file has most, if it is a known one."""
+    best, most = None, 0
     for shape in shipped().values():
         columns: set[str] = set()
         for row in shape.records(root)[:_SAMPLE]:
             columns |= row.entries.keys()
-        if columns.isdisjoint(shape.without) and any(columns.issuperset(names) for names in shape.known_by):
-            return shape
-    return None
+        there = max((len(names) for names in shape.known_by if columns.issuperset(names)), default=0)
+        if there > most and columns.isdisjoint(shape.without):
+            best, most = shape, there
+    return best
 
 
 def shaped(tree: FileTree, wanted: str, given: Shape | None, problems: Problems) -> FileTree:
@@ -272,16 +273,19 @@ class _Reader:
     def _find(
         self, expressions: Sequence[str], values: Mapping[str, Any], record: Node, field: str
     ) -> tuple[str, Any] | None:
-        """The first expression that finds something, and what; an empty text is something where it is the last."""
+        """The first expression that finds something, and what; an empty text or list where none finds more."""
+        empty: tuple[str, Any] | None = None
         for expression in expressions:
             try:
                 value = jmespath.compile(expression).search(values, _OPTIONS)
             except (JMESPathError, ArithmeticError, TypeError, ValueError, RecursionError) as error:
                 self.problems.add("map_failed", record.line, field, expression=expression, detail=str(error)[:200])
                 return None
-            if not _says_nothing(value) or (expression == expressions[-1] and value in ("", [])):
+            if not _says_nothing(value):
                 return expression, value
-        return None
+            if empty is None and value in ("", []):
+                empty = expression, value
+        return empty
 
     def _expanded(self, node: Node, name: str) -> Node:
         """A table's cell that is a list or map in JSON's or Python's notation, as such, so that paths lead into it."""

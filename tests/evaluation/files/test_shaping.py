@@ -76,6 +76,17 @@ def test_columns_of_our_own_shape_are_told_too() -> None:
     )
 
 
+def test_a_list_that_is_empty_says_that_nothing_was_found_whatever_its_name() -> None:
+    run = {"run_type": "chain", "inputs": {"question": "q"}, "outputs": {"answer": "a", "contexts": []}}
+    assert read_answers(jsonl(run), "a.jsonl").answers[0].answer.contexts == ()
+
+
+def test_records_of_mlflow_are_no_examples_of_langsmith() -> None:
+    record = {"dataset_id": "d", "inputs": {"question": "q"}, "outputs": {"response": "r"}}
+    record["expectations"] = {"expected_response": "x"}
+    assert read_questions(jsonl(record), "a.jsonl").questions[0].references == ("x",)
+
+
 MAP = """
 rows: items
 questions:
