@@ -63,10 +63,21 @@ def _texts(rubric: Rubric) -> Iterator[str]:
         yield from (label.text for label in metric.labels)
 
 
+class _Blocks(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, line by line."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Blocks.add_representer(str, _text)
+
+
 def as_yaml(rubric: Rubric) -> str:
     """The rubric as people read and write it."""
     written = rubric.model_dump(mode="json", exclude_defaults=True)
-    return yaml.safe_dump(written, allow_unicode=True, sort_keys=False, width=110)
+    return yaml.dump(written, Dumper=_Blocks, allow_unicode=True, sort_keys=False, width=110)
 
 
 def differences(before: Rubric, after: Rubric, names: tuple[str, str]) -> list[str]:

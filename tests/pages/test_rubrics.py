@@ -1,0 +1,86 @@
+"""Versions of judge prompts in the back office: evaluators draft, leads put in force for a reason, others see nothing
+of another project's."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from evaluation.criteria.rubrics import slot_of, standings
+from evaluation.judging.drafting import as_yaml
+from evaluation.judging.rubric import shipped_rubric
+from evaluation.models import Endpoint, RubricEvent, RubricVersion
+from tests.factories import make_judge
+from tests.pages.world import PEOPLE, World, make_world
+
+pytestmark = pytest.mark.django_db
+FAMILY = "answer_quality"
+ADD = "admin:evaluation_rubricversion_add"
+CHANGE = "admin:evaluation_rubricversion_change"
+HOSTILE = "{metrics} {{ 7|add:35 }} {% debug %} <script>alert(1)</script>"
+
+
+def entered(world: World, text: str = "") -> dict[str, object]:
+    rubric = shipped_rubric(FAMILY, "en").model_copy(update={"instruction": HOSTILE})
+    return {"project": world.project.pk, "text": text or as_yaml(rubric), "note": "dates"}
+
+
+def drafted(world: World) -> RubricVersion:
+    world.client("evaluator").post(reverse(ADD), entered(world))
+    return RubricVersion.objects.get(project=world.project)
+
+
+def test_an_evaluator_drafts_and_the_text_is_shown_as_text() -> None:
+    world = make_world()
+    row = drafted(world)
+    assert (row.version, row.note, row.created_by) == (2, "dates", world.people["evaluator"])
+    page = world.client("evaluator").get(reverse(CHANGE, args=[row.pk])).content.decode()
+    assert "<script>alert(1)" not in page
+    assert "{{ 7|add:35 }}" in page
+
+
+def test_what_is_not_in_other_words_alone_is_refused_beside_the_field() -> None:
+    world = make_world()
+    wrong = as_yaml(shipped_rubric(FAMILY, "en")).replace("value: 5", "value: 6")
+    page = world.client("evaluator").post(reverse(ADD), entered(world, wrong)).content.decode()
+    assert "errorlist" in page
+    assert not RubricVersion.objects.filter(project=world.project).exists()
+
+
+def test_a_lead_puts_it_in_force_for_a_reason_and_takes_it_out() -> None:
+    world = make_world()
+    row = drafted(world)
+    judge = make_judge(world.project, endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
+    decide = reverse("admin:rubric-decide", args=[row.pk])
+    lead = world.client("lead")
+    assert "Put in force without proof" in lead.get(reverse(CHANGE, args=[row.pk])).content.decode()
+    lead.post(decide, {"judge": judge.pk, "reason": "", "do": "activate"})
+    assert not RubricEvent.objects.exists()
+    lead.post(decide, {"judge": judge.pk, "reason": "It reads dates", "do": "activate"})
+    assert standings(slot_of(judge, FAMILY)).active == row
+    assert "It reads dates" in lead.get(reverse(CHANGE, args=[row.pk])).content.decode()
+    lead.post(decide, {"judge": judge.pk, "reason": "Worse", "do": "retire"})
+    assert standings(slot_of(judge, FAMILY)).active.version == 1
+
+
+@pytest.mark.parametrize("who", [person for person in PEOPLE if person not in {"lead", "admin"}])
+def test_nobody_else_puts_anything_in_force(who: str) -> None:
+    world = make_world()
+    row = drafted(world)
+    judge = make_judge(world.project, endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
+    client = world.client(who)
+    reply = client.post(reverse("admin:rubric-decide", args=[row.pk]), {"judge": judge.pk, "reason": "r"})
+    assert reply.status_code in {302, 403, 404}
+    assert not RubricEvent.objects.exists()
+    if who != "evaluator":
+        assert client.get(reverse(CHANGE, args=[row.pk])).status_code in {302, 403, 404}
+
+
+def test_another_project_sees_nothing_of_a_draft() -> None:
+    world, other = make_world(), make_world()
+    row = drafted(world)
+    client = other.client("lead")
+    assert client.get(reverse(CHANGE, args=[row.pk])).status_code == 302  # to the index: it is not there
+    judge = make_judge(other.project, endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
+    at = reverse("admin:rubric-decide", args=[row.pk])
+    assert client.post(at, {"judge": judge.pk, "reason": "r"}).status_code == 404

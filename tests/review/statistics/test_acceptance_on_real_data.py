@@ -1,0 +1,64 @@
+"""The rule on public data: judges of one set held against each other, and sets that are too small for a look."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from review.statistics.acceptance import Claim, Compared, TooSmall, accepted, losses, too_small
+from review.statistics.gold_split import Group, Split, split_groups
+
+
+def read(folder: Path, name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+
+
+def held_out(groups: Sequence[str], labels: Sequence[float]) -> list[int]:
+    """The places that the split of a gold set gives to the hold-out; labels from 0 to 1."""
+    several: dict[str, list[float]] = {}
+    for group, label in zip(groups, labels, strict=True):
+        several.setdefault(group, []).append(label)
+    parts = split_groups({name: Group(len(of), "", float(np.mean(of))) for name, of in several.items()}, seed=0)
+    return [place for place, group in enumerate(groups) if parts[group] is Split.HOLD_OUT]
+
+
+def test_of_three_judges_of_open_questions_only_gpt4_is_shown_not_worse_than_bem(sample_data: Path) -> None:
+    rows = read(sample_data, "openqa_nq301/items.jsonl")
+    labels = [float(np.mean([v for v in row["human"]["annotators"] if v is not None])) for row in rows]
+    kept = held_out([row["question_id"] for row in rows], labels)
+    groups = [rows[place]["question_id"] for place in kept]
+    assert (len(kept), len(set(groups)), too_small(groups)) == (368, 72, None)
+    right = [labels[place] for place in kept]
+    judges = ("gpt-4", "text-davinci-003", "bem")
+    said = {name: [rows[place]["judges"][name]["verdict"] for place in kept] for name in judges}
+    p_values: dict[tuple[str, str], float] = {}
+    better, not_worse = [], []
+    for ours in judges:
+        for theirs in (name for name in judges if name != ours):
+            active = losses(said[theirs], right, 0.0)
+            ones = np.ones(len(kept))
+            one = Compared(losses(said[ours], right, 1.0), active, active, ones, groups, [""] * len(kept))
+            p_values[ours, theirs] = one.better
+            better += [(ours, theirs)] * accepted({"correct": one}, 1)
+            not_worse += [(ours, theirs)] * accepted({"correct": one}, 1, Claim.NOT_WORSE)
+    assert p_values["gpt-4", "text-davinci-003"] == pytest.approx(0.1415, abs=5e-5)
+    assert p_values["gpt-4", "bem"] == pytest.approx(0.0369, abs=5e-5)
+    assert (better, not_worse) == ([], [("gpt-4", "bem")])
+
+
+def test_sets_of_few_queries_or_documents_are_refused_with_what_is_missing(sample_data: Path) -> None:
+    rows = read(sample_data, "llmjudge_dl23/judgements.jsonl")
+    queries = [row["query_id"] for row in rows]
+    kept = held_out(queries, [row["human"] / 3 for row in rows])
+    # twelve queries give five or six to the hold-out
+    assert too_small(queries[place] for place in kept) == TooSmall(groups=25, answers=0)
+    assert too_small(queries) == TooSmall(groups=18, answers=0)
+    items = read(sample_data, "summeval_human/items.jsonl")
+    documents = [item["doc_id"] for item in items]
+    kept = held_out(documents, [(float(np.mean(item["human"]["coherence"])) - 1) / 4 for item in items])
+    assert too_small(documents[place] for place in kept) == TooSmall(groups=5, answers=0)
