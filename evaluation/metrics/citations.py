@@ -15,11 +15,13 @@ from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSp
 from evaluation.metrics.normalise import (
     content_tokens,
     fold,
+    fold_with_lines,
     folded,
     hangul_run,
     is_boundary,
     is_hangul,
     is_particle_chain,
+    sentences,
     without_particle,
 )
 
@@ -302,16 +304,20 @@ def _squeezed(text: str) -> str:
 
 
 _WORDS, _CHARACTERS = 5, 20
+_REWORDED, _LEAST_SHARED = 0.3, 4
 _BRACKETED = re.compile(r"\[([^\]\n]{1,200})\]|\(((?:출처|source)[^)\n]{1,200})\)")
 _NUMBERS = re.compile(r"[\d\s,]+")
 
 
 @rule_metric(
     name="citation_coverage",
+    version=2,
     title=Bilingual("Citation coverage", "출처 활용률"),
     formula=Bilingual(
-        "retrieved passages the answer draws on / retrieved passages",
-        "답변이 활용한 검색 청크 수 / 검색 청크 수",
+        "retrieved passages the answer draws on (names them, shares five words or twenty characters in a row, or, in "
+        "Korean, rewords one of their sentences) / retrieved passages",
+        "답변이 활용한 검색 청크 수(청크를 밝히거나, 다섯 낱말 또는 스무 글자가 이어서 같거나, 한국어 문장을 바꾸어 쓴 "
+        "경우) / 검색 청크 수",
     ),
     source="004",
     inputs=("contexts",),
@@ -326,7 +332,11 @@ def citation_coverage(question: QuestionSpec, answer: AnswerSpec, settings: Rule
     if not contexts:
         return Result.scored(0.0)
     text, words = folded(answer.text), content_tokens(answer.text)
-    ways = [_drawn_on(text, words, context, position) for position, context in enumerate(contexts)]
+    told = _syllable_pairs(answer.text)
+    ways = [
+        _drawn_on(text, words, context, position) or ("reworded" if _rewords(told, context.text) else "")
+        for position, context in enumerate(contexts)
+    ]
     names = [context.chunk_id or str(position + 1) for position, context in enumerate(contexts)]
     return Result.scored(
         sum(map(bool, ways)) / len(ways),
@@ -352,6 +362,29 @@ def _drawn_on(text: str, words: Sequence[str], context: ContextSpec, position: i
     if _runs(folded(context.text), _CHARACTERS) & _runs(text, _CHARACTERS):
         return "characters"
     return ""
+
+
+def _rewords(told: Sequence[frozenset[str]], passage: str) -> bool:
+    """Whether a Korean sentence of the answer says what one of the passage says in other words: the Dice coefficient of
+    the two sets of syllable pairs is at least .3. Why so, and how well it tells: docs/decisions/0012."""
+    return any(
+        len(said & given) >= _LEAST_SHARED and 2 * len(said & given) >= _REWORDED * (len(said) + len(given))
+        for given in _syllable_pairs(passage)
+        for said in told
+    )
+
+
+@lru_cache(maxsize=4096)
+def _syllable_pairs(text: str) -> tuple[frozenset[str], ...]:
+    """For each sentence with Hangul the pairs of neighbours in its content words, which endings change little."""
+    lined = fold_with_lines(text)
+    parts = (lined[start:end] for start, end in sentences(lined))
+    return tuple(frozenset(_pairs_of(part)) for part in parts if any(map(is_hangul, part)))
+
+
+def _pairs_of(sentence: str) -> Iterator[str]:
+    for word in content_tokens(sentence):
+        yield from [word] if len(word) < 2 else (word[i : i + 2] for i in range(len(word) - 1))
 
 
 def _refers(text: str, context: ContextSpec, position: int) -> bool:

@@ -68,6 +68,7 @@ TIERS = {
     "reference": _("named"),
     "words": _("in the same words"),
     "characters": _("in the same characters"),
+    "reworded": _("in other words"),
 }
 
 
