@@ -86,3 +86,9 @@ def test_a_form_that_nobody_knows_is_refused() -> None:
 def test_a_document_is_one_and_lines_are_lines() -> None:
     assert json.loads("".join(written("ragchecker", [RECORD])))["results"][0]["query"] == QUESTION.text
     assert len(list(written("ragas", [RECORD, OPEN]))) == 2
+
+
+def test_a_tool_that_holds_questions_only_gets_each_once() -> None:
+    again = replace(RECORD, sample=1, first=False)
+    assert len(list(written("inspect_samples", [RECORD, again]))) == 1
+    assert len(list(written("ragas", [RECORD, again]))) == 2

@@ -87,6 +87,16 @@ def test_records_of_mlflow_are_no_examples_of_langsmith() -> None:
     assert read_questions(jsonl(record), "a.jsonl").questions[0].references == ("x",)
 
 
+def test_metadata_of_a_record_is_kept_without_its_wrapping() -> None:
+    sample = next(one for one in SAMPLES if one.shape == "Phoenix")
+    assert read_questions(sample.data.encode(), sample.name).metadata["1"] == {"k": "v"}
+
+
+def test_of_two_shapes_the_one_with_more_of_its_columns_is_taken() -> None:
+    row = {"qid": "1", "query": "q", "retrieval_gt": [["d"]], "user_input": "q", "response": "r"}
+    assert read_questions(jsonl(row), "a.jsonl").shape == "AutoRAG"
+
+
 MAP = """
 rows: items
 questions:
