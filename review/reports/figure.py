@@ -68,7 +68,8 @@ class Figure:
     ``best`` bound the figure had the failed results been at the ends of their scales; ``None`` where nothing failed.
     ``extra`` holds what only corrected figures have: ``labels, effective_labels, lambda, method, warnings,
     response_bounds, as_it_came, partly_corrected, missing``, and ``assumption`` (by, at, bias) where a lead accepted
-    one about the parts that nobody rated.
+    one about the parts that nobody rated. Of a metric whose ratings still come in ``any_time`` (low, high, labels)
+    holds at every look.
     """
 
     value: float | None = None
@@ -133,6 +134,8 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
             "%(share)s of the answers served got no rating; were all of them worst or best: %(worst)s or %(best)s."
         )
         found.append(text % share)
+    if sentence := any_time_sentence(figure):
+        found.append(sentence)
     if figure.partly_corrected:
         weights = figure.partly_corrected.items()
         parts = ", ".join(f"{titles.get(name, name)} ({100 * weight:.0f}%)" for name, weight in weights)
@@ -159,6 +162,20 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
         names = ", ".join(titles.get(name, name) for name in named)
         found.append(_("Exact by definition, so taken as they came: %(names)s.") % {"names": names})
     return found
+
+
+def any_time_sentence(figure: Figure) -> str:
+    """The interval that holds at every look, while ratings still come in; else empty."""
+    if not (ends := figure.extra.get("any_time")):
+        return ""
+    facts = {"low": f"{ends['low']:.2f}", "high": f"{ends['high']:.2f}", "labels": ends["labels"]}
+    return (
+        _(
+            "Ratings still come in (%(labels)d so far). However often you look, it lies between %(low)s and %(high)s "
+            "in 95%% of such reviews: you may stop as soon as that is narrow enough."
+        )
+        % facts
+    )
 
 
 def stratum_in_words(name: str) -> str:

@@ -29,14 +29,16 @@ from review.reports.scores import (
     side_of,
 )
 from review.statistics.agreement.statistic import Undefined, consensus
-from review.statistics.correction.corrected import corrected, corrected_overall
+from review.statistics.correction.any_time import Arriving, any_time_interval
+from review.statistics.correction.corrected import MOST_NON_RESPONSE, corrected, corrected_overall
 from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
 from review.statistics.correction.outcome import Estimate, Outcome, Target, WithheldReason
 
 
 @dataclass(frozen=True, slots=True)
 class MetricLabels:
-    """The blind first ratings of one metric: answer -> mean of the raters, and how the answers were sampled."""
+    """The blind first ratings of one metric: answer -> mean of the raters in the order in which they came, and how the
+    answers were sampled."""
 
     means: dict[int, float]
     places: dict[int, Place]
@@ -79,9 +81,9 @@ def labels_by_metric(said: Said, samples: Samples) -> dict[int, MetricLabels]:
         if scale.labels:
             continue
         means: dict[int, float] = {}
-        for (answer_id, metric_id), rows in blind.items():
-            if metric_id == pk:
-                means[answer_id] = float(consensus([v for row in rows if (v := row.value) is not None], scale) or 0.0)
+        mine = {answer_id: rows for (answer_id, metric_id), rows in blind.items() if metric_id == pk and rows}
+        for answer_id, rows in sorted(mine.items(), key=lambda one: min((row.at, row.pk) for row in one[1])):
+            means[answer_id] = float(consensus([v for row in rows if (v := row.value) is not None], scale) or 0.0)
         places = samples.places(pk, said.ratings)
         silent = samples.silent_for(pk) | {row.answer_id for row in said.ratings if row.metric_id == pk}
         found[pk] = MetricLabels(means, _census(said, pk, means, places), frozenset(silent - means.keys()))
@@ -133,7 +135,10 @@ class Correction:
             return withheld(Withheld.NO_VALUES)
         if not component.labels:
             return withheld(WithheldReason.NO_PROBABILITY, len(component.answers))
-        return as_figure(corrected(component, target, part=category is not None))
+        figure = as_figure(corrected(component, target, part=category is not None))
+        if target is Target.THIS_RUN and category is None and (ends := _any_time(component, labels)):
+            return dataclasses.replace(figure, extra={**figure.extra, "any_time": ends})
+        return figure
 
     def overall(
         self,
@@ -241,6 +246,29 @@ class Correction:
 
     def _metric(self, name: str) -> MetricDefinition | None:
         return next((self.said.metrics[pk] for pk in self.said.computed if self.said.metrics[pk].name == name), None)
+
+
+def _any_time(component: Component, labels: MetricLabels) -> dict[str, float] | None:
+    """An interval that holds at every look, while drawn answers still wait to be served; ``None`` without any, where
+    answers of a stratum were drawn with different probabilities, or too many gave no rating."""
+    silent = sum(one.state is ReviewState.NO_RESPONSE for one in component.answers)
+    waiting = any(one.state is ReviewState.NOT_REACHED for one in component.answers)
+    if not waiting or silent > MOST_NON_RESPONSE * (component.labels + silent):
+        return None
+    strata: dict[str, list[FrameAnswer]] = {}
+    for one in component.answers:
+        strata.setdefault(one.stratum, []).append(one)
+    arriving = []
+    for members in strata.values():
+        if len({one.probability for one in members}) > 1 or members[0].probability is None:
+            return None
+        place = {one.key: at for at, one in enumerate(members) if one.labelled}
+        rating = {one.key: one.rating for one in members}
+        came = [(place[key], given) for key in labels.means if key in place and (given := rating[key]) is not None]
+        judge = [one.judge for one in members]
+        arriving.append(Arriving(judge, came, sum(one.sampled for one in members)))
+    low, high = any_time_interval(arriving, component.low, component.high)
+    return {"low": low, "high": high, "labels": component.labels}
 
 
 def _exact(metric: MetricDefinition) -> bool:

@@ -11,7 +11,7 @@ from review.management.options import run_named
 from review.management.tables import NOTHING, Sheet, between, number, print_plan, short, write
 from review.plans.ahead import next_review, plan_json
 from review.reports.estimates import CorrectionSheet, ThreeWays, three_ways
-from review.reports.figure import Figure, notes, why_withheld
+from review.reports.figure import Figure, any_time_sentence, notes, why_withheld
 from review.reports.gathering import gather
 
 ESTIMATES = {
@@ -82,5 +82,5 @@ def _row(name: str, estimate: str, figure: Figure) -> tuple[str, ...]:
 def _last(figure: Figure) -> str:
     """What is missing, or how the figure was made and what a reader should know of it."""
     if figure.withheld:
-        return why_withheld(figure)
+        return " ".join(part for part in (why_withheld(figure), any_time_sentence(figure)) if part)
     return " · ".join(part for part in (str(figure.extra.get("method", "")), *notes(figure)) if part)

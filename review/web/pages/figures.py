@@ -19,7 +19,7 @@ from review.charts.forest import Forest, Shape, forest
 from review.evidence.answers import RunAnswer
 from review.reports.entries import Entry, Output, Section
 from review.reports.estimates import ThreeScores
-from review.reports.figure import Figure, notes, why_withheld
+from review.reports.figure import Figure, any_time_sentence, notes, why_withheld
 from review.reports.lines import MetricLine
 from review.reports.report import Report
 from review.reports.sections import ANSWERS, COVERAGE, METRICS, OVERALL, ToldAnswer, facts_of, figures_of
@@ -161,7 +161,14 @@ def overall_card(report: Report, titles: Mapping[str, str]) -> OverallCard:
         for entry, figure in found
     ]
     chart = forest(rows, tall=True)
-    return OverallCard(chart, tuple(_remarks(scores, titles)), facts(OVERALL, report))
+    remarks = [*_remarks(scores, titles), *_still_coming(report, titles)]
+    return OverallCard(chart, tuple(remarks), facts(OVERALL, report))
+
+
+def _still_coming(report: Report, titles: Mapping[str, str]) -> list[str]:
+    """The metrics of which ratings still come in, with what holds whenever one looks."""
+    found = [(line.name, any_time_sentence(line.corrected)) for line in report.metrics]
+    return [f"{titles[name]}: {sentence}" for name, sentence in found if sentence]
 
 
 def _title(entry: Entry[Report], scores: ThreeScores) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.test import Client
+from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
@@ -16,7 +18,16 @@ from review.reports.estimates import KEYS, three_ways
 from review.reports.gathering import gather
 from tests.factories import make_user
 from tests.review.api.clients import Caller
-from tests.review.builders import answers_to, run_over
+from tests.review.builders import (
+    answer_rows,
+    answers_to,
+    assignment_of,
+    draw_into,
+    metric,
+    queue_for,
+    rate,
+    run_over,
+)
 from tests.review.sampled import fill, rate_all, rate_half, rate_the_others
 
 pytestmark = pytest.mark.django_db
@@ -123,3 +134,25 @@ def test_a_census_of_equal_ratings_is_certain_of_this_run_and_says_nothing_of_ot
     call_command("results", str(made.pk), "--fail-under", "0.9", "--format", "json", stdout=out, stderr=StringIO())
     check = json.loads(out.getvalue())["gate"]["checks"][0]
     assert (check["verdict"], check["reason"]) == ("cannot_tell", "no_variation")
+
+
+def test_while_ratings_come_in_an_interval_holds_at_every_look() -> None:
+    """30 of 40 drawn answers are rated: `any_time` is told; when nothing waits any more it is not."""
+    run = fill(run_over(answers_to(["a"] * 80)), [5, 3] * 40)
+    person, row = make_user(), metric("correctness")
+    queue = queue_for(run, [row], [person])
+    draw_into(queue, run, [("all", 0.5, at < 40) for at in range(80)])
+    answers = answer_rows(run)
+    for at, answer in enumerate(answers[:30]):
+        rate(assignment_of(queue, answer, person, run), row, 4 if at % 3 else 3)
+    found = three_ways(gather(run)).estimates["correctness"].corrected
+    ends = found.extra["any_time"]
+    assert ends["labels"] == 30
+    assert 1 <= ends["low"] < (found.low or 0) < (found.high or 0) < ends["high"] <= 5
+    assert "However often you look" in printed(str(run.pk))
+    client = Client()
+    client.force_login(make_user("lead", run.project))
+    assert "However often you look" in client.get(reverse("run", args=[run.pk])).content.decode()
+    for answer in answers[30:40]:
+        rate(assignment_of(queue, answer, person, run), row, 4)
+    assert "any_time" not in three_ways(gather(run)).estimates["correctness"].corrected.extra
