@@ -1,0 +1,141 @@
+"""Every figure of three demo runs is the same on the pages, over REST, by command, in the JSON and the HTML report."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from html import unescape
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils.text import capfirst
+from django.utils.translation import override
+
+from evaluation.models import Run, User
+from evaluation.wording import numbers
+from review.management.demo.loading import demo_project, load_demo, set_people
+from review.plans.ahead import planned_review
+from review.reports.estimates import WAYS
+from review.reports.exporting import export
+from review.reports.figure import plain
+from review.reports.report import make_report
+from review.web.pages.agreement import PERCENT, agreement_pictures
+from review.web.pages.agreement_plots import FIRST, STATISTICS
+
+pytestmark = pytest.mark.django_db
+TITLES = {"judge_only": "judge only", "reviewed": "reviewed", "corrected": "corrected"}
+LEAST = 150  # figures walked, so that the test cannot become empty
+
+
+def printed(*command: str) -> str:
+    out = StringIO()
+    with suppress(SystemExit):  # of a run that is not complete
+        call_command(*command, stdout=out, stderr=StringIO())
+    return out.getvalue()
+
+
+def rows(html: str) -> list[str]:
+    """The rows of all tables, as texts."""
+    found = re.findall(r"<tr>.*?</tr>", html, re.DOTALL)
+    return [" ".join(unescape(re.sub(r"<[^>]+>", " ", row)).replace("\N{MINUS SIGN}", "-").split()) for row in found]
+
+
+def row_with(texts: list[str], title: str, *figures: str) -> bool:
+    """Whether a row that begins with the title holds the texts."""
+    return any(row.lower().startswith(title.lower()) and all(one in row for one in figures) for row in texts)
+
+
+def two_digits(figure: Mapping[str, Any]) -> list[str]:
+    """The value and the ends of its interval."""
+    return [
+        f"{round(value, 2) or 0.0:.2f}" for key in ("value", "low", "high") if (value := figure.get(key)) is not None
+    ]
+
+
+def scores(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
+    """Of the overall score and of every metric, each way that has a value: where, its title, which way, the figure."""
+    for way in TITLES:
+        yield "overall", way, "", report["overall"][way]
+    for name, metric in report["metrics"].items():
+        for way in TITLES:
+            yield name, way, metric["scale"], metric[way]
+
+
+def statistics(agreement: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
+    """Each statistic of every judge that has a value, as pages show it with its interval."""
+    for judge in agreement["judges"].values():
+        for of in judge.values():
+            for name in STATISTICS:
+                if (value := of.get(name)) is None:
+                    continue
+                low, high = of["intervals"].get(name, (None, None))
+                known = [one for one in (value, low, high) if one is not None]
+                texts = [numbers.share(one) if name in PERCENT else f"{round(one, 2) or 0.0:.2f}" for one in known]
+                yield name, str(STATISTICS[name][0]), texts
+
+
+def walked(run: Run, client: Client) -> int:
+    """Compare every figure of a run in all places; how many there were."""
+
+    def rest(path: str) -> Any:
+        answer = client.get(f"/api/v1/runs/{run.pk}/{path}")
+        assert answer.status_code == 200, path
+        return json.loads(b"".join(answer.streaming_content) if answer.streaming else answer.content)
+
+    report = json.loads(b"".join(export(run, "json", planned=planned_review).chunks))
+    assert rest("report/?format=json") == report
+    summary = json.loads(printed("results", str(run.pk), "--format", "json"))
+    assert {key: value for key, value in report.items() if key != "evaluation"} == {
+        key: value for key, value in summary.items() if key != "evaluation"
+    }
+    correction = json.loads(printed("correct", str(run.pk), "--format", "json"))
+    assert rest("correction/") == correction
+    agreement = json.loads(printed("agreement", str(run.pk), "--format", "json"))
+    assert rest("agreement/") == agreement
+    assert report["agreement"] == plain(agreement)
+
+    page = rows(client.get(reverse("run", args=[run.pk])).content.decode())
+    details = rows(client.get(reverse("run-agreement-intervals", args=[run.pk])).content.decode())
+    html = rows(b"".join(export(run, "html", pictures=agreement_pictures).chunks).decode())
+    terminal, corrected = printed("results", str(run.pk)), printed("correct", str(run.pk))
+    titles = {line.name: line.title.in_language("en") for line in make_report(run).metrics}
+    count = 0
+    for name, way, scale, figure in scores(report):
+        told = correction["overall"] if name == "overall" else correction["metrics"][name]
+        assert way in WAYS
+        assert {key: told[way].get(key) for key in figure} == figure
+        if figure.get("value") is None or scale.endswith("seconds"):
+            continue
+        count += 1 + (figure.get("low") is not None)
+        line = [cells for cells in map(str.split, corrected.splitlines()) if cells]
+        assert any(cells[0] == name and f"{figure['value']:.3f}" in cells for cells in line), (name, way)
+        assert f"{figure['value']:.3f}" in terminal or name != "overall", (name, way)
+        partly = way == "corrected" and bool(figure.get("partly_corrected"))
+        title = ("partly " if partly else "") + TITLES[way] if name == "overall" else titles[name]
+        for place, texts in (("page", page), ("html", html)):
+            assert row_with(texts, capfirst(title), *two_digits(figure)), (place, name, way, two_digits(figure))
+    for name, title, figures in statistics(report["agreement"]):
+        count += len(figures)
+        assert row_with(details, title, *figures), ("page", title, figures)
+        assert name not in FIRST or row_with(html, title, *figures), ("html", title, figures)
+    return count
+
+
+def test_three_demo_runs_say_the_same_everywhere(settings: Any) -> None:
+    settings.CONCORD_DISPATCHER = "local"
+    project = demo_project()
+    set_people(project)
+    load_demo(project)
+    client = Client()
+    client.force_login(User.objects.get(username="viewer"))
+    with override("en"):
+        runs = list(Run.objects.order_by("pk")[:4])
+        counts = {str(run): walked(run, client) for run in runs[1:]}
+    assert len(counts) == 3
+    assert sum(counts.values()) >= LEAST, counts
