@@ -333,10 +333,7 @@ def citation_coverage(question: QuestionSpec, answer: AnswerSpec, settings: Rule
         return Result.scored(0.0)
     text, words = folded(answer.text), content_tokens(answer.text)
     told = _syllable_pairs(answer.text)
-    ways = [
-        _drawn_on(text, words, context, position) or ("reworded" if _rewords(told, context.text) else "")
-        for position, context in enumerate(contexts)
-    ]
+    ways = [_drawn_on(text, words, told, context, position) for position, context in enumerate(contexts)]
     names = [context.chunk_id or str(position + 1) for position, context in enumerate(contexts)]
     return Result.scored(
         sum(map(bool, ways)) / len(ways),
@@ -351,8 +348,10 @@ def citation_coverage(question: QuestionSpec, answer: AnswerSpec, settings: Rule
     )
 
 
-def _drawn_on(text: str, words: Sequence[str], context: ContextSpec, position: int) -> str:
-    """How the answer draws on a passage: ``reference``, ``words``, ``characters``, or an empty text."""
+def _drawn_on(
+    text: str, words: Sequence[str], told: Sequence[frozenset[str]], context: ContextSpec, position: int
+) -> str:
+    """How the answer draws on a passage: ``reference``, ``words``, ``characters``, ``reworded``, or an empty text."""
     if _refers(text, context, position):
         return "reference"
     given = content_tokens(context.text)
@@ -361,17 +360,14 @@ def _drawn_on(text: str, words: Sequence[str], context: ContextSpec, position: i
         return "words"
     if _runs(folded(context.text), _CHARACTERS) & _runs(text, _CHARACTERS):
         return "characters"
-    return ""
+    return "reworded" if _rewords(told, context.text) else ""
 
 
 def _rewords(told: Sequence[frozenset[str]], passage: str) -> bool:
     """Whether a Korean sentence of the answer says what one of the passage says in other words: the Dice coefficient of
     the two sets of syllable pairs is at least .3. Why so, and how well it tells: docs/decisions/0012."""
-    return any(
-        len(said & given) >= _LEAST_SHARED and 2 * len(said & given) >= _REWORDED * (len(said) + len(given))
-        for given in _syllable_pairs(passage)
-        for said in told
-    )
+    sets = ((len(said & given), len(said) + len(given)) for given in _syllable_pairs(passage) for said in told)
+    return any(shared >= _LEAST_SHARED and 2 * shared >= _REWORDED * both for shared, both in sets)
 
 
 @lru_cache(maxsize=4096)

@@ -29,6 +29,7 @@
     underway = new AbortController();
     fetch(draft, { method: "POST", body, redirect: "error", signal: underway.signal })
       .then((reply) => {
+        reply.body?.cancel(); // an answer that nobody reads and the browser does not keep holds its connection
         if (!form() || form().dataset.store !== store) return;
         say(reply.ok ? saved : unsaved);
         if (reply.ok && !changed) forget(store);
@@ -87,7 +88,10 @@
     if (!event.target.closest("[data-keep-item]")) return;
     const body = new FormData();
     body.set("csrfmiddlewaretoken", form().elements.csrfmiddlewaretoken.value);
-    fetch(form().dataset.extend, { method: "POST", body, redirect: "error" }).then((reply) => { if (reply.ok) watch(); });
+    fetch(form().dataset.extend, { method: "POST", body, redirect: "error" }).then((reply) => {
+      reply.body?.cancel();
+      if (reply.ok) watch();
+    });
   });
   // A draft that arrives behind the rating would be refused; this browser has it until the rating is taken.
   document.addEventListener("concord:sending", () => {

@@ -60,7 +60,7 @@
     const body = new FormData();
     body.set("csrfmiddlewaretoken", form().elements.csrfmiddlewaretoken.value);
     body.set("off", box.checked ? "1" : "0");
-    fetch(box.dataset.switchKeys, { method: "POST", body });
+    fetch(box.dataset.switchKeys, { method: "POST", body }).then((reply) => reply.body?.cancel());
     form().toggleAttribute("data-keys-off", box.checked);
   });
   document.addEventListener("keydown", (event) => {
