@@ -14,16 +14,18 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.access import Person, visible
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import Refused
+from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.roles import Action
 from evaluation.core.samples import QuestionSpec
-from evaluation.judges.shipping import BASELINE, declared, default_judge, judge_names
+from evaluation.criteria.rubrics import rubrics_for, slot_of, version_named
+from evaluation.judges.shipping import BASELINE, declared, default_judge, judge_names, judge_row
 from evaluation.models import AnswerSet, ProfileVersion, Project, QuestionSet, SystemVersion
 from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, shipped_profiles
 from evaluation.runs.making import Asking, Wanted
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.systems.protocol import FULL_RAG, RECORDED, RETRIEVAL_ONLY, SystemCall
 from evaluation.web.forms import FileForm
+from evaluation.wording.messages import explain_refusal
 
 TYPES = [(FULL_RAG, _("passages and an answer")), (RETRIEVAL_ONLY, _("passages only; no judge is called"))]
 MOST_LISTED = 200
@@ -249,6 +251,14 @@ class RunForm(forms.Form):
     )
     limit = forms.IntegerField(label=_("Only the first so many questions"), min_value=1, required=False)
     repeat = forms.IntegerField(label=_("Judgements of each answer"), min_value=1, max_value=50, initial=1)
+    rubrics = forms.MultipleChoiceField(
+        label=_("Judge prompts"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_(
+            "None: those in force. Of several of one family the first counts, the others are compared with it."
+        ),
+    )
     token = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
     planned = forms.CharField(widget=forms.HiddenInput, required=False)
 
@@ -260,10 +270,25 @@ class RunForm(forms.Form):
         _choices(self, "profile", [(one.spec.name, one.title) for one in profiles])
         _choices(self, "categories", [(one, one) for one in categories])
         _choices(self, "judge", _judges(source))
+        self._project = source.project
+        _choices(self, "rubrics", _rubrics(source.project))
         try:
             self.fields["judge"].initial = default_judge(source.project)
         except Refused:  # several, and none is the default: the person chooses
             self.fields["judge"].initial = ""
+
+    def clean(self) -> dict[str, Any]:
+        """Prompts in the language in which the judge works."""
+        said: dict[str, Any] = super().clean() or self.cleaned_data
+        if said.get("rubrics") and said.get("judge") not in {None, "", NO_JUDGE}:
+            language = slot_of(judge_row(self._project, said["judge"]), "").language
+            for name in said["rubrics"]:
+                try:
+                    version_named(self._project.pk, language, name)
+                except UnknownName:
+                    wrong = Refused("rubric_other_language", rubric=name, language=language)
+                    self.add_error("rubrics", explain_refusal(wrong))
+        return said
 
     @property
     def digest(self) -> str:
@@ -280,6 +305,7 @@ class RunForm(forms.Form):
             name=said["name"],
             questions=QuestionFilter(categories=said["categories"], limit=said["limit"]),
             repeat=said["repeat"],
+            rubrics=tuple(said["rubrics"]),
             start_token=said["token"],
         )
 
@@ -288,6 +314,15 @@ def _choices(form: forms.Form, name: str, choices: Iterable[tuple[str, Any]]) ->
     field = form.fields[name]
     assert isinstance(field, forms.ChoiceField)  # noqa: S101  -- tells the type checker
     field.choices = list(choices)
+
+
+def _rubrics(project: Project) -> list[tuple[str, str]]:
+    """The versions that the project's people wrote, newest first, and then those that ship with their families."""
+    rows = rubrics_for([project.pk]).order_by("family", "project", "-version")
+    own = [row for row in rows if row.project_id]
+    beside = [row for row in rows if not row.project_id and row.family in {one.family for one in own}]
+    named = [(f"{row.family}@{row.version}", f"{row} · {row.note}" if row.note else str(row)) for row in own]
+    return list(dict([*named, *((f"{row.family}@{row.version}", str(row)) for row in beside)]).items())
 
 
 def _judges(source: AnswerSet | Asking) -> Iterator[tuple[str, Any]]:

@@ -109,6 +109,7 @@ def set_hash(before: str, items: Iterable[GoldItem]) -> str:
             one.weight,
             one.split,
             one.group,
+            one.category,
             one.since,
             one.seen,
         ]

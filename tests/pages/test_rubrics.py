@@ -3,13 +3,15 @@ of another project's."""
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 from django.urls import reverse
 
 from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.judging.drafting import as_yaml
 from evaluation.judging.rubric import shipped_rubric
-from evaluation.models import Endpoint, RubricEvent, RubricVersion
+from evaluation.models import Endpoint, RubricEvent, RubricVersion, Run
 from tests.factories import make_judge
 from tests.pages.world import PEOPLE, World, make_world
 
@@ -84,3 +86,31 @@ def test_another_project_sees_nothing_of_a_draft() -> None:
     judge = make_judge(other.project, endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
     at = reverse("admin:rubric-decide", args=[row.pk])
     assert client.post(at, {"judge": judge.pk, "reason": "r"}).status_code == 404
+
+
+def test_a_run_is_started_in_the_browser_with_versions_side_by_side() -> None:
+    world = make_world()
+    version = drafted(world)
+    endpoint = Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1")
+    make_judge(world.project, "gpt", endpoint=endpoint)
+    make_judge(world.project, "korean", endpoint=endpoint, language="ko")
+    answers = world.run.answer_set
+    client = world.client("evaluator")
+    address = f"{reverse('evaluation-run')}?answers={answers.pk}"
+    chosen = client.get(address).context["page"].form.fields["rubrics"].choices
+    assert [value for value, _ in chosen] == [f"{FAMILY}@2", f"{FAMILY}@1"]
+    fields = {"profile": "graphrag", "judge": "gpt", "repeat": 1, "token": str(uuid4()), "plan": "1"}
+    fields |= {"rubrics": [f"{FAMILY}@2", f"{FAMILY}@1"]}
+    shown = client.post(address, fields).context["page"].form
+    client.post(address, fields | {"start": "1", "planned": shown.digest})
+    run = Run.objects.exclude(pk=world.run.pk).get()
+    seats = run.judges.filter(rubric_version__family=FAMILY, judge_version__name="gpt").order_by("pk")
+    assert [(one.rubric_version.version, one.primary, one.standing) for one in seats] == [
+        (version.version, True, "draft"),
+        (1, False, "active"),
+    ]
+    wrong = client.post(address, fields | {"judge": "korean"}).context["page"].form
+    assert list(wrong.errors) == ["rubrics"]
+    other = make_world()
+    foreign = f"{reverse('evaluation-run')}?answers={other.run.answer_set_id}"
+    assert other.client("evaluator").get(foreign).context["page"].form.fields["rubrics"].choices == []
