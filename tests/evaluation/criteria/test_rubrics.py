@@ -189,6 +189,17 @@ def test_a_draft_makes_no_verdict_on_a_sealed_answer_nor_on_a_copy_of_it(project
     assert judged[1] - judged[2] == {sealed.pk}
 
 
+def test_a_draft_does_not_judge_answers_that_are_still_to_be_asked_for(project: Project, judge: JudgeVersion) -> None:
+    answers = make_answer_set(make_question_set(project))
+    AnswerSet.objects.filter(pk=answers.pk).update(content_hash=None)
+    answers.refresh_from_db()
+    draft(project, reworded(), by=None)
+    profile = profile_row(project, "graphrag")
+    with pytest.raises(Refused, match="rubric_needs_answers"):
+        prepare_run(answers, profile, judge=judge, rubrics=[f"{FAMILY}@2"])
+    assert prepare_run(answers, profile, judge=judge, rubrics=[f"{FAMILY}@1"]).pk
+
+
 def test_commands_draft_show_compare_and_put_in_force(project: Project, judge: JudgeVersion, tmp_path: Path) -> None:
     def said(*words: str) -> str:
         out = StringIO()

@@ -106,6 +106,15 @@ def test_verdicts_that_are_missing_refuse_without_spending(place: Place) -> None
     assert list(Look.objects.values_list("number", "step")) == [(1, 1), (2, 1)]
 
 
+def test_a_missing_verdict_costs_the_candidate_the_width_and_the_others_nothing(place: Place) -> None:
+    item = place.gold.items.select_related("metric").first()
+    assert item is not None
+    none: accepting.Verdicts = {item.answer_id: {"correctness": None}}
+    one, missing = accepting.compared_on([item], none, none, none, item.metric)
+    # the scale is 1 to 5: (5 - 1)^2
+    assert (one.candidate.tolist(), one.active.tolist(), one.best.tolist(), missing) == ([16.0], [0.0], [0.0], 1)
+
+
 def test_a_look_that_was_interrupted_goes_on_and_asks_nothing_twice(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

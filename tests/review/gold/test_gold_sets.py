@@ -17,12 +17,13 @@ from evaluation.core.roles import Role
 from evaluation.models import SealedAnswer
 from review.gold.freezing import changed_in, freeze, grow, labels_in
 from review.gold.overview import gold_set_named, overview
-from review.models import GoldItem, Rating
+from review.models import GoldItem, Rating, ReviewQueue
 from review.statistics.gold_split import SHARES, Group, Split, split_groups
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_answer_set
 from tests.review.builders import answer_rows, imported_rating, metric, run_over
 from tests.review.gold.labelled import rate, rated_run
+from tests.review.sampled import rate_half
 
 
 def test_shares_hold_in_every_category_and_on_every_level() -> None:
@@ -55,6 +56,15 @@ def test_labels_are_unrounded_means_of_blind_first_ratings() -> None:
     # worth of 0 is 1; both say 1. Worth of 1 is 3; they say 3 and 4: 3.5
     assert [one.label for one in labels[:2]] == [1.0, 3.5]
     assert [len(one.ratings) for one in labels[:2]] == [2, 2]
+
+
+@pytest.mark.django_db
+def test_ratings_made_for_show_are_no_labels() -> None:
+    run = run_over(make_answer_set(), judged=False)
+    rate_half(run, [3.0, 4.0, 5.0])
+    assert len(labels_in(run)) == 3
+    ReviewQueue.objects.update(example=True)
+    assert labels_in(run) == []
 
 
 @pytest.mark.django_db
