@@ -1,6 +1,7 @@
 """What the commands of imports and runs share: what they print, and doing a run's open units in this process."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import gettext as _
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -18,7 +20,7 @@ from evaluation.core.errors import ConcordError, InvalidFile, Problem, Refused
 from evaluation.models import Run
 from evaluation.runs.draining import drain
 from evaluation.runs.progress import progress
-from evaluation.wording.messages import explain, explain_reason, explain_refusal
+from evaluation.wording.messages import advise, explain, explain_reason, explain_refusal
 from evaluation.work.lifecycle import pause
 from evaluation.work.plugins import batch_hooks
 
@@ -79,7 +81,7 @@ def as_json(command: BaseCommand, value: Any) -> None:
 
 SLICE_SECONDS = 300.0  # how long one works before the run's state is looked at from the start
 SHORT_SECONDS, LONG_SECONDS = 0.5, 10.0  # how long one waits where there is nothing to do
-INCOMPLETE = 100
+NOT_DONE, INCOMPLETE = 1, 100
 WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING)
 
 
@@ -127,6 +129,33 @@ def run_numbered(pk: int) -> Run:
     return run
 
 
+def exit_code(state: str) -> int:
+    """0 for a completed run, 100 for one that lacks results, 1 for one that could not go on or was stopped."""
+    return {Run.State.COMPLETED: 0, Run.State.INCOMPLETE: INCOMPLETE}.get(Run.State(state), NOT_DONE)
+
+
+def say_why_paused(command: BaseCommand, run: Run) -> None:
+    """On standard error why the run is paused, what to do about it and with what it goes on; nothing for another."""
+    if run.state != Run.State.PAUSED:
+        return
+    advice = advise(run.reason)
+    if run.reason == "key_missing" and (
+        unset := sorted({name for name in _key_variables(run) if not os.environ.get(name)})
+    ):
+        advice = _("Set %(names)s in the environment or the file .env of web and workers.") % {
+            "names": ", ".join(unset)
+        }
+    told = (f"run {run.pk}: {run.state}", explain_reason(run.reason), advice, f"manage.py resume {run.pk}")
+    command.stderr.write("\n".join(filter(None, told)))
+
+
+def _key_variables(run: Run) -> Iterable[str]:
+    """The environment variables that the endpoints of the run's judges read their keys from."""
+    named = "judge_version__endpoint__key_env"
+    judges = run.judges.filter(judge_version__endpoint__sealed_key="")
+    return judges.exclude(**{named: ""}).exclude(**{named: None}).values_list(named, flat=True)
+
+
 def report(command: BaseCommand, run: Run, form: str) -> None:
     """Print the run's state and end with 100 where it is incomplete, with 1 where it could not go on."""
     far = progress(run)
@@ -136,5 +165,6 @@ def report(command: BaseCommand, run: Run, form: str) -> None:
     else:
         command.stdout.write(f"run {run.pk}: {run.state} {explain_reason(run.reason)}".rstrip())
         command.stdout.write(f"{far.ended} of {far.total} units, {far.failed} failed, {far.spent.calls} calls")
-    if run.state != Run.State.COMPLETED:
-        sys.exit(INCOMPLETE if run.state == Run.State.INCOMPLETE else 1)
+        say_why_paused(command, run)
+    if code := exit_code(run.state):
+        sys.exit(code)

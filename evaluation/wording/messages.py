@@ -81,7 +81,10 @@ REFUSALS = {
     "no_answers": _("The system “%(system)s” has no answers to %(questions)s. Import them first."),
     "other_questions": _("Run %(run)s answered other questions than %(questions)s."),
     # Runs
-    "key_missing": _("The environment variable %(variable)s with the endpoint's key is not set."),
+    "key_missing": _(
+        "The environment variable %(variable)s with the endpoint's key is not set. Set it in the environment or the "
+        "file .env of web and workers, or enter the key at the endpoint."
+    ),
     "key_name": _(
         "Keys of endpoints are in environment variables whose names begin with CONCORD_KEY_; %(variable)s is none of "
         "them. An operator sets CONCORD_KEY_… to the key, and an administrator names it at the endpoint."

@@ -1,20 +1,16 @@
-"""What commands print of runs: tables drawn on a terminal or as tab-separated lines, of a report and of a comparison,
-remarks about judges, and the exit code the gate deserves."""
+"""What commands print of runs: tables of a report and of a comparison, remarks
+about judges, and the exit code the gate deserves."""
 
 import dataclasses
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
-from unicodedata import category
 
-from django.core.management.base import BaseCommand, OutputWrapper
+from django.core.management.base import BaseCommand
 from django.utils.translation import gettext as _
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from evaluation.management.working import exit_code, say_why_paused
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
 from evaluation.wording.messages import explain_doubt
@@ -23,7 +19,9 @@ from review.comparisons.difference import MetricDifference, Order, RunDifference
 from review.comparisons.values import differing_versions
 from review.comparisons.verdict import p_text
 from review.comparisons.whole import Comparison
-from review.management.options import GATE, print_gate, warn_of_gate
+from review.management.options import print_gate, warn_of_gate
+from review.management.profile_tables import profile_sheets
+from review.management.sheets import NOTHING, Sheet, number, write
 from review.plans.ahead import ReviewPlan, guess_note, next_review, plan_json, plan_sentence
 from review.reports.as_json import summary_json
 from review.reports.entries import Entry, Output
@@ -35,57 +33,6 @@ from review.reports.report import Report, report_of
 from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
 from review.results.run_agreement import kept_agreement
 from review.statistics.paired_tests.paired import PairedDifference
-
-NOTHING = "–"
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A titled table of texts; columns from ``numbers_from`` on are aligned to the right."""
-
-    title: str
-    header: Sequence[str]
-    rows: Iterable[Sequence[str]]
-    numbers_from: int = 1
-
-
-def write(out: OutputWrapper, sheets: Iterable[Sheet]) -> None:
-    """Print the tables."""
-    console = Console() if _is_terminal(out) else None
-    for sheet in sheets:
-        if console:
-            console.print(_drawn(sheet))
-        else:
-            out.write(f"# {visible(sheet.title)}\n")
-            for row in (sheet.header, *sheet.rows):
-                out.write("\t".join(visible(" ".join(cell.split())) for cell in row) + "\n")
-            out.write("\n")
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A figure as it is shown; a dash where there is none."""
-    return NOTHING if value is None else f"{value:.{digits}f}"
-
-
-def _is_terminal(out: OutputWrapper) -> bool:
-    """Whether the command writes to this process's terminal, and not into a file, a pipe or a test."""
-    return out._out is sys.stdout and out.isatty()
-
-
-def _drawn(sheet: Sheet) -> Table:
-    table = Table(title=escape(visible(sheet.title)), title_justify="left")
-    for position, name in enumerate(sheet.header):
-        table.add_column(escape(visible(name)), justify="right" if position >= sheet.numbers_from else "left")
-    for row in sheet.rows:
-        table.add_row(*(escape(visible(cell)) for cell in row))
-    return table
-
-
-def visible(text: str) -> str:
-    """The text with control characters written out (``\\x1b``): categories and names come from uploaded files, and a
-    terminal would obey them. Lines are kept."""
-    return "".join(f"\\x{ord(c):02x}" if category(c) == "Cc" and c != "\n" else c for c in text)
-
 
 HERE = Output.TERMINAL
 
@@ -104,6 +51,7 @@ def results_sheets(report: Report) -> Iterator[Sheet]:
     )
     yield Sheet(_("Metrics"), (_("metric"), *titles), rows)
     yield _categories(report)
+    yield from profile_sheets(report)
 
 
 def short(figure: Figure, factor: float = 1.0) -> str:
@@ -313,7 +261,8 @@ def print_plan(command: BaseCommand, plan: ReviewPlan | None) -> None:
 
 
 def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str) -> None:
-    """The gate first, then the figures; exit 0, 100 for a gate that is not passed or a run that is not complete."""
+    """The gate first, then the figures; exit 0, 100 for a gate that is not passed or a run that lacks results, 1 for a
+    run that is paused, cancelled or still at work."""
     basis = gather(run)
     plan = next_review(basis)
     report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan_json(plan))
@@ -329,6 +278,7 @@ def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str) -
         print_plan(command, plan)
     if gate is not None:
         warn_of_gate(command, gate)
-    code = gate.exit_code if gate is not None else 0
-    if not report.header.complete or code:
-        sys.exit(code or GATE)
+    say_why_paused(command, run)
+    code = exit_code(run.state) or (gate.exit_code if gate is not None else 0)
+    if code:
+        sys.exit(code)

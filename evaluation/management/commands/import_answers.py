@@ -1,21 +1,26 @@
 """Import the answers of one system from a file, and score them by rules."""
 
+import sys
 from argparse import ArgumentTypeError
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
+from django.utils.translation import gettext as _
 
 from evaluation.files.reading import read_answers
 from evaluation.management.commands.import_questions import add_map, map_in, read_bytes
-from evaluation.management.working import add_format, as_json, refusals, remarks, work_off
+from evaluation.management.working import add_format, as_json, exit_code, refusals, remarks, say_why_paused, work_off
+from evaluation.models import Run
 from evaluation.runs.answer_files import import_answers
 from evaluation.runs.selectors import project_named, question_set_named
 
 
 class Command(BaseCommand):
-    """``import_answers FILE --questions NAME --system NAME``: prints ``run ID``; 1 with every problem of the file."""
+    """``import_answers FILE --questions NAME --system NAME``: prints ``run ID``, and on standard error what that run is
+    for and what comes next; 1 with every problem of the file."""
 
     help = "Import answers (JSON Lines, JSON, CSV, Parquet, Arrow, TREC run): an answer set and a run with its rules."
 
@@ -52,9 +57,24 @@ class Command(BaseCommand):
             self.stdout.write(f"run {run.pk}")
             self.stdout.flush()
         run = work_off(run)
+        say_why_paused(self, run)
         if options["format"] == "json":
             facts = {"run": run.pk, "answer_set": run.answer_set_id, "status": run.state}
             as_json(self, facts | {"created": imported.created, "missing": imported.missing})
+        elif run.state == Run.State.COMPLETED:
+            questions, system = quote(f"{asked.name}@{asked.version}"), quote(options["system"])
+            self.stderr.write(
+                "\n".join(
+                    (
+                        _("This run holds the answers and what rules say of them; no judge has been asked."),
+                        _("See it: %(command)s") % {"command": f"manage.py results {run.pk}"},
+                        _("Have them judged: %(command)s")
+                        % {"command": f"manage.py evaluate --questions {questions} --system {system}"},
+                    )
+                )
+            )
+        if code := exit_code(run.state):
+            sys.exit(code)
 
 
 def _k(text: str) -> int:

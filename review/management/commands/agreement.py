@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils.translation import gettext as _
 
 from review.management.options import run_named
-from review.management.tables import NOTHING, Sheet, number, write
+from review.management.sheets import NOTHING, Sheet, number, write
 from review.results.run_agreement import Agreement, By, agreement_of
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.pair import PairAgreement

@@ -13,7 +13,8 @@ from review.comparisons.values import compared_runs
 from review.comparisons.verdict import family_sentence, sentences
 from review.comparisons.whole import COMPARISON_EXPORTS, Comparison, compare, comparison_json, export_comparison
 from review.management.options import add_gate_arguments, gate_asked, print_gate, refusals, run_named, warn_of_gate
-from review.management.tables import comparison_sheets, write
+from review.management.sheets import write
+from review.management.tables import comparison_sheets
 from review.reports.gate import Gate
 
 

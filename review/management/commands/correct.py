@@ -8,7 +8,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils.translation import gettext as _
 
 from review.management.options import run_named
-from review.management.tables import NOTHING, Sheet, between, number, print_plan, short, write
+from review.management.sheets import NOTHING, Sheet, number, write
+from review.management.tables import between, print_plan, short
 from review.plans.ahead import next_review, plan_json
 from review.reports.estimates import CorrectionSheet, ThreeWays, three_ways
 from review.reports.figure import Figure, any_time_sentence, notes, why_withheld

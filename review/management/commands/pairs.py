@@ -9,7 +9,7 @@ from evaluation.work.plugins import require
 from review.extras.pairs.figures import PairFigures, pair_figures
 from review.extras.pairs.making import pair_set_named
 from review.management.options import refusals
-from review.management.tables import Sheet, number, write
+from review.management.sheets import Sheet, number, write
 from review.statistics.agreement.bootstrap import Resampling
 
 HEADER = ("who", "pairs", "A", "=", "B", "mean", "low", "high", "rho with experts", "orders disagree")

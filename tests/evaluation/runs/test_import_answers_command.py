@@ -35,9 +35,13 @@ def answers(tmp_path: Path) -> Path:
 
 
 def test_it_prints_the_run_and_leaves_it_complete(answers: Path) -> None:
+    """Programs read the run from standard output; what it is for and what comes next stands beside it."""
     out, err = call(answers, "--k", "3")
     run = Run.objects.get()
-    assert (out, err) == (f"run {run.pk}\n", "")
+    assert out == f"run {run.pk}\n"
+    assert "no judge has been asked" in err
+    assert f"manage.py results {run.pk}" in err
+    assert "manage.py evaluate --questions capitals@1 --system vector" in err
     assert (run.state, run.answer_set.k) == (Run.State.COMPLETED, 3)
 
 

@@ -16,7 +16,8 @@ from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
 from evaluation.wording.messages import category_name
 from review.comparisons.whole import compare, comparison_json
-from review.management.tables import results_sheets, systems_sheets, visible
+from review.management.sheets import visible
+from review.management.tables import results_sheets, systems_sheets
 from review.reports.report import make_report
 from review.templatetags.figures import plain
 from review.web.pages.comparison import systems_card
