@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import get_language, gettext
+
 from evaluation.models import Run
-from evaluation.profiles.arithmetic import Label, MissingPart
+from evaluation.profiles.arithmetic import Gap, Label, MissingPart
 from evaluation.profiles.per_answer import reweighted
 from review.evidence.effective import Said, Source
 from review.evidence.experts import agreement_ratings, effective_ratings
@@ -72,6 +74,20 @@ def three_scores(basis: Gathered) -> ThreeScores:
         examples=any(row.example for row in basis.said.ratings),
         mean_shift=mean_shift(basis.said),
     )
+
+
+def weights_in_words(scores: ThreeScores, metrics: Sequence[MetricLine]) -> str:
+    """That the weights in use are not the profile's, because parts do not apply; empty where they are."""
+    language, found = get_language() or "en", []
+    titles = {line.name: line.title.in_language(language) for line in metrics}
+    if gone := [one for one in scores.missing if one.gap is Gap.NOT_APPLICABLE]:
+        parts = ", ".join(f"{titles.get(one.metric, one.metric)} ({100 * one.weight:.0f}%)" for one in gone)
+        text = gettext("applies to no answer here: %(parts)s; the other weights were scaled up to take its place")
+        found.append(text % {"parts": parts})
+    if scores.reweighted:
+        text = gettext("in %(count)d of %(answers)d answers a part does not apply and the others weigh more")
+        found.append(text % {"count": scores.reweighted, "answers": scores.answers})
+    return "; ".join(found)
 
 
 def _named(run: Run, side: SideScore, n: int) -> Figure:

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.profiles.arithmetic import Gap
 from evaluation.runs.progress import Spending
 from review.charts.forest import Shape
 from review.evidence.effective import Effective
 from review.reports.entries import Entry, Output, Path, Section, only
+from review.reports.estimates import weights_in_words
 from review.reports.figure import Figure
 from review.reports.lines import AnswerLine, CategoryLine, MetricLine
 from review.reports.profile_section import section_json
@@ -43,23 +43,6 @@ def _cost_in_words(report: Report) -> str:
     cost = report.provenance.cost
     spent = f"{cost.known:.4f} USD"
     return gettext("at least %(cost)s") % {"cost": spent} if cost.at_least else spent
-
-
-def weights_in_words(report: Report) -> str:
-    """That the weights in use are not the profile's, because parts do not apply; empty where they are."""
-    language, overall = get_language() or "en", report.overall
-    titles = {line.name: line.title.in_language(language) for line in report.metrics}
-    found = []
-    if gone := [one for one in overall.missing if one.gap is Gap.NOT_APPLICABLE]:
-        parts = ", ".join(f"{titles.get(one.metric, one.metric)} ({100 * one.weight:.0f}%)" for one in gone)
-        found.append(
-            gettext("applies to no answer here: %(parts)s; the other weights were scaled up to take its place")
-            % {"parts": parts}
-        )
-    if overall.reweighted:
-        text = gettext("in %(count)d of %(answers)d answers a part does not apply and the others weigh more")
-        found.append(text % {"count": overall.reweighted, "answers": overall.answers})
-    return "; ".join(found)
 
 
 def spending_json(cost: Spending) -> dict[str, Any]:
@@ -125,12 +108,7 @@ OVERALL: Section[Report, Report] = Section(
             JSON,
         ),
         Entry("weights", lambda r: r.overall.weights or None, "weights of the parts in use", JSON, if_any=True),
-        Entry(
-            "reweighted_answers",
-            lambda r: r.overall.reweighted,
-            "answers to which a part did not apply, so that the others weigh more",
-            JSON,
-        ),
+        Entry("reweighted_answers", lambda r: r.overall.reweighted, "answers some part does not apply to", JSON),
         Entry(
             "judge_only",
             lambda r: r.overall.judge_only,
@@ -172,18 +150,18 @@ OVERALL: Section[Report, Report] = Section(
             if_any=True,
         ),
         Entry(
-            "scaled_weights", weights_in_words, "which weights were scaled up, and why", READ, _("weights"), if_any=True
+            "scaled_weights",
+            lambda r: weights_in_words(r.overall, r.metrics),
+            "which weights were scaled up, and why",
+            READ,
+            _("weights"),
+            if_any=True,
         ),
         Entry("answers", lambda r: r.overall.answers, "answers that count", JSON),
         Entry("reviewed_answers", lambda r: r.overall.reviewed_answers, "answers with a person's value", JSON),
         Entry("overrides", lambda r: r.overall.overrides, "values decided by a lead or assigned expert", JSON),
         Entry("unresolved", lambda r: r.overall.unresolved, "values on which the experts are tied", JSON),
-        Entry(
-            "mean_shift_initial_to_final",
-            lambda r: r.overall.mean_shift,
-            "mean change from blind first to effective ratings, in shares of the scale",
-            JSON,
-        ),
+        Entry("mean_shift_initial_to_final", lambda r: r.overall.mean_shift, "shift from first to last rating", JSON),
         Entry("example_ratings", lambda r: r.overall.examples, "whether some ratings were made for show", JSON),
     ],
     single=True,

@@ -34,6 +34,7 @@ from review.statistics.correction.outcome import (
     interval,
 )
 from review.statistics.correction.parts import NotEstimable, Part, Piece, complete, failed, predicted
+from review.statistics.correction.unrated import as_it_came, largest_bias, reach_of, within
 
 SMALL_FRAME = 20
 MOST_NON_RESPONSE = 0.10
@@ -116,22 +117,6 @@ def fitted(component: Component, confidence: float = 0.95, *, part: bool = False
         response_bounds=_response_bounds(component, pieces, influence.value),
         effective_labels=_effective_labels(component, pieces, influence, confidence),
     )
-
-
-def as_it_came(component: Component) -> Influence | None:
-    """The mean of the scorer's values, uncorrected; ``None`` where it has none. A judge's may be anything within its
-    bounds: ``below`` and ``above`` reach there."""
-    known = [at for at, answer in enumerate(component.answers) if answer.judge is not None]
-    if not known:
-        return None
-    values = np.array([component.answers[at].judge for at in known], dtype=np.float64)
-    population = np.zeros(len(component.answers))
-    population[known] = (values - values.mean()) / len(values)
-    mean, below, above = float(values.mean()), 0.0, 0.0
-    if component.judged:
-        most = component.high if component.most is None else component.most
-        below, above = mean - component.low, max(0.0, most - mean)
-    return Influence(mean, np.zeros(len(population)), population, Method.AS_IT_CAME, None, below, above)
 
 
 def _parts(component: Component, found: Sequence[Stratum], confidence: float) -> list[Part]:
@@ -256,9 +241,11 @@ def corrected_overall(
     fits = {name: entry for name, entry in found.items() if isinstance(entry, Fitted)}
     if not any(fit.labels for fit in fits.values()):
         return Withheld(WithheldReason.TOO_FEW_LABELS, target, len(keys), labels, {"labels": 20})
-    most = _largest_bias(components, fits, confidence) if unrated_like_rated else None
+    influences = {name: fit.influence for name, fit in fits.items()}
+    most = largest_bias(components, influences, confidence) if unrated_like_rated else None
     if most is not None:
-        fits |= {one.name: _within(fits[one.name], most * _reach(one)) for one in components if one.judged}
+        allowed = {one.name: most * reach_of(one) for one in components if one.judged}
+        fits |= {name: replace(fits[name], influence=within(influences[name], far)) for name, far in allowed.items()}
     total = _summed(components, fits, keys, confidence)
     bounds = _bounds(components)
     ends = interval(total.influence, groups, labelled, target, bounds, confidence)
@@ -271,35 +258,6 @@ def corrected_overall(
         unrated=(unrated := {one.name: abs(one.weight) * one.high for one in came if one.judged}),
         assumed=most if unrated else None,
     )
-
-
-def _reach(component: Component) -> float:
-    """From the lowest to the highest mean that its scale allows."""
-    return (component.high if component.most is None else component.most) - component.low
-
-
-def _largest_bias(components: Sequence[Component], fits: Mapping[str, Fitted], confidence: float) -> float | None:
-    """The largest limit of |judge's mean - corrected mean| over the judged parts that were rated, in shares of their
-    scales; ``None`` where none was."""
-    found = []
-    for one in components:
-        influence, came = fits[one.name].influence, as_it_came(one)
-        if not one.judged or influence.method is Method.AS_IT_CAME or came is None or not _reach(one):
-            continue
-        groups, labelled = [a.group for a in one.answers], [a.labelled for a in one.answers]
-        ends = interval(influence, groups, labelled, Target.THIS_RUN, (one.low, one.high), confidence)
-        if ends is not None:
-            found.append(max(abs(came.value - ends.low), abs(came.value - ends.high)) / _reach(one))
-    return max(found, default=None)
-
-
-def _within(fit: Fitted, reach: float) -> Fitted:
-    """A part that came as it is, off by at most ``reach``; others as they are."""
-    influence = fit.influence
-    if influence.method is not Method.AS_IT_CAME:
-        return fit
-    ends = replace(influence, below=min(influence.below, reach), above=min(influence.above, reach))
-    return replace(fit, influence=ends)
 
 
 def overall_deviation(components: Sequence[Component], confidence: float = 0.95) -> Deviation | None:
