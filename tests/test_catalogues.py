@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import translation
+from django.utils.translation import gettext
 
 from tests.catalogues import CATALOGUE
 
@@ -95,3 +96,16 @@ def test_no_korean_particle_has_to_agree_with_a_placeholder() -> None:
         if agreeing.search(text)
     ]
     assert wrong == []
+
+
+def test_the_back_office_says_in_korean_that_there_is_nothing_to_see() -> None:
+    """Django's own sentence means "a reader has no view and edit permission"; the project's catalogue comes first."""
+    with translation.override("ko"):
+        told = gettext("You don’t have permission to view or edit anything.")
+    assert told.startswith("보거나 고칠 수 있는 항목이 없습니다.")
+
+
+def test_comparing_runs_and_comparing_pairs_have_names_of_their_own() -> None:
+    with translation.override("ko"):
+        names = {gettext(text) for text in ("Compare runs", "Compare side by side")}
+    assert names == {"실행 비교", "답변 쌍 비교"}

@@ -245,10 +245,10 @@ def required_info_coverage(question: QuestionSpec, answer: AnswerSpec, settings:
 @rule_metric(
     name="nugget_coverage",
     version=2,
-    title=Bilingual("Nugget coverage", "너깃 포함률"),
+    title=Bilingual("Nugget coverage", "핵심 사실 포함률"),
     formula=Bilingual(
         "nuggets of which any wording occurs in the answer / nuggets",
-        "표현 중 하나라도 답변에 나온 너깃 수 / 너깃 수",
+        "표현 중 하나라도 답변에 나온 핵심 사실 수 / 핵심 사실 수",
     ),
     source="004",
     inputs=("nuggets",),

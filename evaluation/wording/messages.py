@@ -287,6 +287,10 @@ def explain(problem: Problem) -> str:
     return f"{place}: {sentence}" if place else sentence
 
 
+# Django's own text, whose Korean means "a reader has no view and edit permission"; the project's catalogue comes first.
+OF_DJANGO = (_("You don’t have permission to view or edit anything."),)
+
+
 def explain_reason(reason: str) -> str:
     """Why there is no value: the sentence of the code in front of ``": "``, then the detail behind it. A detail that is
     a reason itself (``upstream: timeout``) is explained too."""

@@ -15,11 +15,11 @@ NUGGET, ASSIGN = "nugget", "assign"
 
 SPEC = judged_spec(
     name="nugget_support",
-    title=Bilingual("Nugget support", "너깃 지지율"),
+    title=Bilingual("Nugget support", "핵심 사실 뒷받침률"),
     formula=Bilingual(
         "nuggets that the answer fully supports / nuggets; beside it with partial support counted half, and both "
         "over the vital nuggets alone",
-        "답변이 온전히 담은 너깃 수 / 너깃 수. 부분 지지를 절반으로 센 값과 필수 너깃만 센 값이 함께 나옴",
+        "답변이 온전히 담은 핵심 사실 수 / 핵심 사실 수. 일부만 담으면 절반으로 센 값과 필수 사실만 센 값도 함께",
     ),
     source="004",
     inputs=("nuggets",),
