@@ -173,6 +173,9 @@ SENTENCES = {
         "The judge failed on answers of which too few are rated; the interval allows for any value."
     ),
     "clipped": _("Cut at the end of the scale."),
+    "unseen_answers": _(
+        "Few ratings of a skewed scale: much of the width allows for answers unlike all that were rated."
+    ),
 }
 
 #: By the reason a run was paused for.

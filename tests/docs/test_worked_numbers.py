@@ -14,7 +14,7 @@ from review.statistics.agreement.pair import best_constant_guess, compare, relia
 from review.statistics.agreement.variance import Observation, variance_split
 from review.statistics.correction.corrected import corrected, corrected_overall
 from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
-from review.statistics.correction.outcome import Estimate
+from review.statistics.correction.outcome import Estimate, Warn
 from review.statistics.paired_tests.gate import fail_under, settle_by_labels, settle_by_questions
 from review.statistics.paired_tests.paired import paired_difference
 from review.statistics.precision import PlannedStratum, Spend, labels_for_difference, labels_for_width, what_next
@@ -123,6 +123,22 @@ def test_the_examples_of_correction(language: str, example: str, by_score: bool)
         "mean_of_labels": sum(labels) / len(labels),
     }
     check(figures(text, example), computed)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_example_of_a_skewed_scale(language: str) -> None:
+    answers = [FrameAnswer(at, 4.0, 2.0 if at < 2 else 4.0, ReviewState.RATED, 1 / 16) for at in range(25)]
+    answers += [FrameAnswer(at, 4.0, probability=1 / 16) for at in range(25, 400)]
+    found = corrected(Component("skewed", answers, 0.0, 4.0))
+    assert isinstance(found, Estimate)
+    assert Warn.UNSEEN_ANSWERS in found.warnings
+
+    computed = found.to_dict() | {
+        "corrected": found.value,
+        # t with 24 degrees of freedom; s^2 = 2 x 23 / 25 x 2^2 / 24, of 25 among 400
+        "symmetrical_low": 3.84 - 2.063899 * (2 * 23 / 25 * 4 / 24 / 25 * 15 / 16) ** 0.5,
+    }
+    check(figures(part("correction.md", language), "skewed"), computed)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -2,6 +2,8 @@
 
     CONCORD_TEST_DATA=... python -m tests.simulations.correction [--draws 1000] [--only openqa]
 
+One draw after the other through the product itself: draws by uncertainty, and intervals for questions like these.
+
 Every answer of openqa_nq301 and llmjudge_dl23 has a human label, so the mean the correction aims at is known. Prints
 one Markdown row per judge, design and size, and the mean coverage at the end. A skewed synthetic scale is shown beside
 them, whatever it gives.
@@ -25,7 +27,7 @@ from review.statistics.sampling.draw import draw
 from review.statistics.sampling.member import Drawn, DrawParams, Member
 
 SIZES = (50, 100, 200)
-DESIGNS = ("uniform", "stratified", "uncertainty")
+DESIGNS = ("uncertainty",)  # the others: tests/simulations/coverage.py
 LLM_JUDGES = ("Olz-gpt4o", "RMITIR-llama70B", "willia-umbrela1", "TREMA-4prompts", "h2oloo-fewself")
 
 

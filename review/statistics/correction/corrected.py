@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -81,6 +82,7 @@ def _thin(one: Stratum) -> bool:
 
 
 FEW_OFF_COMMONEST = 5
+UNSEEN_SHARE = 0.15  # of the design variance; above, intervals without the unseen would miss too often
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,7 @@ def _influence(component: Component, parts: Sequence[Part], pieces: Sequence[Pie
         below=sum(one.below for one in parts),
         above=sum(one.above for one in parts),
         slope=main.slope if main else None,
+        unseen=sum(one.unseen for one in parts),
     )
 
 
@@ -155,6 +158,7 @@ def _warnings(component: Component, parts: Sequence[Part], influence: Influence)
     ratings = Counter(answer.rating for answer in component.answers if answer.labelled)
     few = influence.method is not Method.CENSUS and ratings.total() - max(ratings.values()) < FEW_OFF_COMMONEST
     warnings = [Warn.FEW_OFF_COMMONEST] if few else []
+    warnings += [Warn.UNSEEN_ANSWERS] if influence.unseen > UNSEEN_SHARE * influence.design_variance else []
     return tuple(dict.fromkeys([*warnings, *(warning for one in parts for warning in one.warnings)]))
 
 
@@ -179,8 +183,9 @@ def _response_bounds(component: Component, pieces: Sequence[Piece], value: float
 def _effective_labels(
     component: Component, pieces: Sequence[Piece], influence: Influence, confidence: float
 ) -> float | None:
-    """The n for which the mean of a uniform draw's labels has as wide an interval: ``1 / (V / s^2 + 1 / N)`` with s
-    the standard deviation of the ratings over the frame and V that of the interval; ``None`` for constant ratings."""
+    """The n for which the mean of a uniform draw's labels is as precise: ``1 / (V / s^2 + 1 / N)`` with s the standard
+    deviation of the ratings over the frame and V the design variance, or what a bound is worth; ``None`` for constant
+    ratings."""
     frame = len(component.answers)
     if influence.method is Method.CENSUS:
         return float(frame)
@@ -306,7 +311,7 @@ def _summed(
     """The weighted sum of components as one fit over the united frame."""
     place = {key: at for at, key in enumerate(keys)}
     design, population = np.zeros(len(keys)), np.zeros(len(keys))
-    value = below = above = 0.0
+    value = below = above = unseen = 0.0
     freedoms: list[int] = []
     for component in components:
         influence, weight = fits[component.name].influence, component.weight
@@ -314,11 +319,14 @@ def _summed(
         design[at] += weight * influence.design
         population[at] += weight * influence.population
         value += weight * influence.value
+        unseen += abs(weight) * math.sqrt(influence.unseen)  # the same unseen answer may be unlike in every part
         ends = (influence.below, influence.above) if weight >= 0 else (influence.above, influence.below)
         below, above = below + abs(weight) * ends[0], above + abs(weight) * ends[1]
         freedoms += [influence.freedom] if influence.freedom is not None else []
     bounds = _summed_response_bounds(components, fits)
-    influence = Influence(value, design, population, Method.SUM, min(freedoms, default=None), below, above)
+    influence = Influence(
+        value, design, population, Method.SUM, min(freedoms, default=None), below, above, None, unseen**2
+    )
     return Fitted(
         influence=influence,
         labels=0,

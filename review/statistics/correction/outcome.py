@@ -56,6 +56,7 @@ class Warn(StrEnum):
     FAILED_STRATUM_BOUNDS = "failed_stratum_bounds"  # answers the judge failed on, with fewer than 2 labels
     CLIPPED = "clipped"
     FEW_GROUPS = "few_groups"
+    UNSEEN_ANSWERS = "unseen_answers"  # the width rests on what few labels of a skewed scale cannot show
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,8 @@ class Influence:
     over questions like these; summed by group, then squared).
 
     ``below`` and ``above`` are added to the interval where the variance says nothing. ``freedom`` are the degrees of
-    freedom of ``design``; ``None`` where nothing was estimated.
+    freedom of ``design``; ``None`` where nothing was estimated. ``unseen`` is the variance to add for answers unlike
+    all that were rated.
     """
 
     value: float
@@ -150,6 +152,7 @@ class Influence:
     below: float = 0.0
     above: float = 0.0
     slope: float | None = None
+    unseen: float = 0.0
 
     def equivalent_variance(self, confidence: float) -> float:
         """The variance for which an interval by t alone would be as wide as this one for ``this_run``."""
@@ -169,6 +172,27 @@ def t_quantile(probability: float, freedom: float) -> float:
     from scipy.special import stdtrit  # costs 0.2 s at import
 
     return float(stdtrit(freedom, probability))
+
+
+def score_interval(value: float, variance: float, quantile: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The means m that lie at most ``quantile`` standard deviations from ``value``, by the variance at hand or by one
+    that changes with m like ``(high - m)(m - low)``, as that of a share does (E. B. Wilson, 1927, JASA 22).
+
+    It holds the symmetrical interval, and on a skewed scale reaches further towards the middle: were the rare answers
+    more frequent, their number would also vary more. ``value`` counts as no nearer to an end of ``bounds`` than its
+    standard error, so that a sample without a rare answer does not give the whole scale.
+    """
+    low, high = bounds
+    error = min(math.sqrt(variance), (high - low) / 2)
+    if error <= 1e-12 * (high - low):
+        return value, value
+    reach = quantile * math.sqrt(variance)
+    known = min(max(value, low), high)
+    inner = min(max(known, low + error), high - error)
+    ratio = quantile**2 * variance / ((high - inner) * (inner - low))
+    middle = (known + ratio * (low + high) / 2) / (1 + ratio)
+    half = math.sqrt(ratio * (high - known) * (known - low) + (ratio * (high - low) / 2) ** 2) / (1 + ratio)
+    return min(value - reach, middle - half), max(value + reach, middle + half)
 
 
 def clustered_variance(population: Array, groups: list[Hashable]) -> tuple[float, Indices]:
@@ -232,7 +256,8 @@ def interval(
 
     ``this_run``: design variance, t with the estimate's degrees of freedom. ``questions_like_these``: variance of
     the groups' summed influence, t with one less than the groups (fewer where their sizes differ, and not more than
-    those with a label, where labels were used) and not more than the estimate's own.
+    those with a label, where labels were used) and not more than the estimate's own. Both with the variance of what
+    was not seen, by :func:`score_interval`.
     """
     freedom: float | None = influence.freedom
     variance, count = influence.design_variance, 0
@@ -242,8 +267,9 @@ def interval(
         if count < 2:
             return None
         freedom = _group_freedom(influence, groups, labelled, group_freedom(sizes))
-    half = t_quantile(0.5 + confidence / 2, max(1, freedom or 1)) * math.sqrt(variance) if variance > 0 else 0.0
-    low, high = influence.value - half - influence.below, influence.value + half + influence.above
+    quantile = t_quantile(0.5 + confidence / 2, max(1, freedom or 1))
+    low, high = score_interval(influence.value, variance + influence.unseen, quantile, bounds)
+    low, high = low - influence.below, high + influence.above
     return Ends(
         min(max(low, bounds[0]), bounds[1]),
         max(min(high, bounds[1]), bounds[0]),

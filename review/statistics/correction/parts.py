@@ -179,6 +179,23 @@ def effective_size(fits: Sequence[StratumFit]) -> float:
     return float(weight.sum() ** 2 / np.square(weight).sum())
 
 
+PSEUDO_LABELS = 0.25  # at either end of the scale; chosen by simulation: docs/decisions/0013
+
+
+def unseen_variance(fits: Sequence[StratumFit], component: Component) -> float:
+    """The variance that answers unlike all rated ones would add to the whole estimate: that of a quarter of a label
+    more at either end of the scale, ``(N_e / N / n_eff)^2 (1 - n / N) / 4 [(high - m)^2 + (m - low)^2]``, with m the
+    mean of the ``N_e`` answers estimated. Next to nothing for yes and no in equal numbers, half of the variance where
+    25 labels hold two off the end."""
+    size = sum(one.stratum.size for one in fits)
+    mean = sum(one.stratum.size * (one.level + one.slope * float(one.stratum.judge.mean())) for one in fits) / size
+    mean = min(max(mean, component.low), component.high)
+    weight = size / len(component.answers) / effective_size(fits)
+    open_share = 1.0 - float(np.concatenate([one.stratum.inclusion for one in fits]).mean())
+    ends = (component.high - mean) ** 2 + (mean - component.low) ** 2
+    return PSEUDO_LABELS * weight**2 * open_share * ends
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One stratum's contribution. ``expected``: the value believed of each member, whose mean is the stratum's
@@ -193,7 +210,8 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Strata of one kind. ``below`` and ``above`` widen the interval, in units of the whole estimate."""
+    """Strata of one kind. ``below`` and ``above`` widen the interval, in units of the whole estimate; ``unseen`` is
+    the variance of answers unlike the rated ones."""
 
     pieces: tuple[Piece, ...]
     method: Method
@@ -201,6 +219,7 @@ class Part:
     slope: float | None = None
     below: float = 0.0
     above: float = 0.0
+    unseen: float = 0.0
     warnings: tuple[Warn, ...] = ()
 
 
@@ -231,6 +250,7 @@ def predicted(found: Sequence[Stratum], component: Component, confidence: float)
             Method.REGRESSION if slopes.estimated else Method.MEAN_OF_LABELS,
             freedom=sum(one.labels for one in found) - len(found) - slopes.estimated,
             slope=sum(one.size * b for one, b in zip(found, slopes.values, strict=True)) / size,
+            unseen=unseen_variance(fits, component),
         )
     reach = margin(fits, component.low, component.high, yes_no=component.yes_no, confidence=confidence)
     return Part(
@@ -261,7 +281,8 @@ def _labels_alone(one: Stratum, component: Component, frame: int, confidence: fl
     found = fit_without_judge(one)
     piece = _piece(found, frame, 1.0)
     if vary([found], component.width):
-        return Part((piece,), Method.MEAN_OF_LABELS, freedom=one.labels - 1)
+        unseen = unseen_variance([found], component)
+        return Part((piece,), Method.MEAN_OF_LABELS, freedom=one.labels - 1, unseen=unseen)
     reach = one.size / frame * unseen_rate(one.labels, confidence) * component.width
     return Part((piece,), Method.BOUND, below=reach, above=reach)
 

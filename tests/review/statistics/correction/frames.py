@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+import numpy as np
+import pytest
+
 from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
 
 
@@ -34,6 +37,15 @@ def waiting(key: int, judge: float | None, probability: float = 0.5, stratum: st
 def yes_no(answers: Sequence[FrameAnswer]) -> Component:
     """A yes/no component of the answers."""
     return Component("correct", answers, 0.0, 1.0, yes_no=True)
+
+
+def wilson(value: float, variance: float, quantile: float, low: float = 0.0, high: float = 1.0) -> object:
+    """From the smaller to the larger of value -+ quantile sd and of the roots m of ``(value - m)^2 = r (high - m)(m -
+    low)``, ``r = quantile^2 variance / (high - value)(value - low)``."""
+    r = quantile**2 * variance / ((high - value) * (value - low))
+    roots = np.roots([1 + r, -2 * value - r * (low + high), value**2 + r * low * high])
+    half = quantile * variance**0.5
+    return pytest.approx((min(value - half, *roots), max(value + half, *roots)), rel=1e-5)
 
 
 def half_labelled(rest_accepted: int = 14) -> list[FrameAnswer]:

@@ -8,8 +8,16 @@ import pytest
 
 from review.statistics.correction.corrected import corrected
 from review.statistics.correction.frame import Component, FrameAnswer
-from review.statistics.correction.outcome import Estimate, Method, Target, Warn, Withheld, WithheldReason
-from tests.review.statistics.correction.frames import half_labelled, rated, silent, unsampled, waiting, yes_no
+from review.statistics.correction.outcome import (
+    Estimate,
+    Method,
+    Target,
+    Warn,
+    Withheld,
+    WithheldReason,
+    score_interval,
+)
+from tests.review.statistics.correction.frames import half_labelled, rated, silent, unsampled, waiting, wilson, yes_no
 
 T18, T19, T38 = 2.100922, 2.093024, 2.024394  # 97.5% quantiles of Student's t
 
@@ -25,12 +33,12 @@ def test_regression_on_a_uniform_draw() -> None:
     # residuals about their mean: 8 x -0.2, 2 x 0.8 where f = 0 and 2 x -0.8, 8 x 0.2 where f = 1: squares 1.6 each
     # g = 1 + 0.1 x (f - 0.5) / 0.25 = 0.8 and 1.2: (0.64 + 1.44) x 1.6 / 400 = 0.00832
     # times (1 - 1/2), times 20/19 x 19/18: variance 0.00832 x 0.5 x 20/18 = 0.004622
+    # unseen: a quarter of a label at 0 and at 1, 1/4 x (1/20)^2 x (1 - 1/2) x (0.44^2 + 0.56^2) = 0.0001585
     found = estimate(yes_no(half_labelled()))
 
     assert found.value == pytest.approx(0.56)
     assert found.slope == pytest.approx(0.6)
-    assert found.high - found.value == pytest.approx(T18 * (0.00832 * 0.5 * 20 / 18) ** 0.5, rel=1e-5)
-    assert found.value - found.low == pytest.approx(found.high - found.value)
+    assert (found.low, found.high) == wilson(0.56, 0.00832 * 0.5 * 20 / 18 + 0.0001585, T18)
     assert (found.n, found.labels, found.method) == (40, 20, Method.REGRESSION)
 
 
@@ -41,11 +49,12 @@ def test_ppi_with_its_own_lambda_gives_the_same_estimate() -> None:
 
 
 def test_a_judge_who_says_nothing_gives_the_mean_of_the_labels() -> None:
-    # f = 1 everywhere: b = 0, theta = mean y = 0.5, s^2 = 20 x 0.25 / 19, variance s^2 / 20 x (1 - 1/2), t with 19 df
+    # f = 1 everywhere: b = 0, theta = mean y = 0.5, s^2 = 20 x 0.25 / 19, variance s^2 / 20 x (1 - 1/2), t with 19 df;
+    # unseen 1/4 x (1/20)^2 x 1/2 x (0.25 + 0.25) = 0.00015625
     found = estimate(yes_no([replace(answer, judge=1.0) for answer in half_labelled()]))
 
     assert (found.value, found.slope, found.method) == (0.5, 0.0, Method.MEAN_OF_LABELS)
-    assert found.high - found.value == pytest.approx(T19 * (0.25 / 19 * 0.5) ** 0.5, rel=1e-5)
+    assert (found.low, found.high) == wilson(0.5, 0.25 / 19 * 0.5 + 0.00015625, T19)
     # such a mean is worth exactly its labels
     assert found.effective_labels == pytest.approx(20)
 
@@ -69,12 +78,13 @@ def strata_by_score() -> list[FrameAnswer]:
 
 def test_strata_by_judge_score_need_no_slope() -> None:
     # 0.8 x 12/16 + 0.2 x 1/4 = 0.65; s^2: 16 x 0.1875 / 15 = 0.2 and 4 x 0.1875 / 3 = 0.25
-    # variance 0.64 x 0.8 x 0.2 / 16 + 0.04 x 0.8 x 0.25 / 4 = 0.0064 + 0.002 = 0.0084; t with 20 - 2 df
+    # variance 0.64 x 0.8 x 0.2 / 16 + 0.04 x 0.8 x 0.25 / 4 = 0.0064 + 0.002 = 0.0084; t with 20 - 2 df;
+    # unseen 1/4 x (1/20)^2 x 0.8 x (0.35^2 + 0.65^2) = 0.0002725
     found = estimate(yes_no(strata_by_score()))
 
     assert found.value == pytest.approx(0.65)
     assert (found.slope, found.method) == (0.0, Method.MEAN_OF_LABELS)
-    assert found.high - found.value == pytest.approx(T18 * 0.0084**0.5, rel=1e-5)
+    assert (found.low, found.high) == wilson(0.65, 0.0084 + 0.0002725, T18)
 
 
 def test_the_pooled_slope_is_that_within_strata() -> None:
@@ -131,14 +141,15 @@ def test_a_complete_review_is_a_census_of_width_zero() -> None:
 
 def test_complete_strata_add_no_error() -> None:
     # 10 fails all rated (2 yes), 40 others of which 20 rated (15 yes, judge constant):
-    # (10 x 0.2 + 40 x 0.75) / 50 = 0.64; variance 0.64 x 0.5 x (20 x 0.1875 / 19) / 20, t with 19 df
+    # (10 x 0.2 + 40 x 0.75) / 50 = 0.64; variance 0.64 x 0.5 x (20 x 0.1875 / 19) / 20, t with 19 df;
+    # unseen among the 40: 1/4 x (0.8/20)^2 x 1/2 x (0.25^2 + 0.75^2) = 0.000125
     answers = [rated(at, 0.0, float(at < 2), 1.0, "fails") for at in range(10)]
     answers += [rated(10 + at, 1.0, float(at < 15), 0.5, "rest") for at in range(20)]
     answers += [unsampled(30 + at, 1.0, 0.5, "rest") for at in range(20)]
     found = estimate(yes_no(answers))
 
     assert found.value == pytest.approx(0.64)
-    assert found.high - found.value == pytest.approx(T19 * (0.64 * 0.5 * 0.1875 / 19) ** 0.5, rel=1e-5)
+    assert (found.low, found.high) == wilson(0.64, 0.64 * 0.5 * 0.1875 / 19 + 0.000125, T19)
 
 
 def test_agreement_on_every_label_is_a_bound() -> None:
@@ -215,20 +226,21 @@ def test_answers_the_judge_failed_on_are_estimated_from_their_labels() -> None:
     found = estimate(yes_no([*half_labelled(), *failed]))
 
     # variance 0.64 x 0.004622 + 0.04 x 0.6 x 0.25 / 4; t with 18 + 3 df: 2.079614
+    # unseen 0.64 x 0.0001585 and, of the failed, 1/4 x (0.2/4)^2 x 0.6 x (0.75^2 + 0.25^2) = 0.000234375
     variance = 0.64 * 0.00832 * 0.5 * 20 / 18 + 0.04 * 0.6 * 0.25 / 4
     assert found.value == pytest.approx(0.498)
-    assert found.high - found.value == pytest.approx(2.079614 * variance**0.5, rel=1e-5)
+    assert (found.low, found.high) == wilson(0.498, variance + 0.64 * 0.0001585 + 0.000234375, 2.079614)
 
 
 def test_failed_answers_without_labels_show_bounds_and_withhold_nothing() -> None:
     # 10 failed answers unrated: the value is the others', the interval reaches as if all were 0, or all 1
     failed = [unsampled(100 + at, None) for at in range(10)]
-    with_failed, without = estimate(yes_no([*half_labelled(), *failed])), estimate(yes_no(half_labelled()))
+    found = estimate(yes_no([*half_labelled(), *failed]))
 
-    assert with_failed.value == pytest.approx(0.56)
-    assert with_failed.warnings == (Warn.FAILED_STRATUM_BOUNDS,)
-    assert with_failed.value - with_failed.low == pytest.approx(0.8 * (without.value - without.low) + 0.2 * 0.56)
-    assert with_failed.high - with_failed.value == pytest.approx(0.8 * (without.high - without.value) + 0.2 * 0.44)
+    assert found.value == pytest.approx(0.56)
+    assert found.warnings == (Warn.FAILED_STRATUM_BOUNDS,)
+    variance = 0.64 * (0.00832 * 0.5 * 20 / 18 + 0.0001585)
+    assert (found.low + 0.2 * 0.56, found.high - 0.2 * 0.44) == wilson(0.56, variance, T18)
 
 
 def test_too_few_labels_say_how_many_are_missing() -> None:
@@ -271,12 +283,13 @@ def test_ends_beyond_the_scale_are_clipped_and_marked() -> None:
 def test_questions_like_these_vary_by_group() -> None:
     # judge constant, 40 answers in 20 groups of 2, one of each rated; 10 groups are 1 and 10 are 0. Influence: a label
     # adds (y - 0.5) / 20 x sqrt(20/19), the other answers nothing (their expected value is 0.5, the estimate);
-    # sum of squared group sums 20 x 0.25 / 400 x 20/19, times 20/19; t with 19 df
+    # sum of squared group sums 20 x 0.25 / 400 x 20/19, times 20/19; t with 19 df;
+    # unseen 1/4 x (1/20)^2 x 1/2 x (0.25 + 0.25) = 0.00015625
     answers = [rated(at, 1.0, float(at % 2), 0.5, "", at) for at in range(20)]
     answers += [unsampled(20 + at, 1.0, 0.5, "", at) for at in range(20)]
     found = estimate(yes_no(answers), Target.QUESTIONS_LIKE_THESE)
 
-    assert found.high - found.value == pytest.approx(T19 * (0.25 / 20 * (20 / 19) ** 2) ** 0.5, rel=1e-5)
+    assert (found.low, found.high) == wilson(0.5, 0.25 / 20 * (20 / 19) ** 2 + 0.00015625, T19)
     assert found.target is Target.QUESTIONS_LIKE_THESE
     assert found.warnings == ()
 
@@ -290,7 +303,7 @@ def test_groups_without_a_label_give_no_freedom() -> None:
     found = estimate(yes_no(answers), Target.QUESTIONS_LIKE_THESE)
 
     assert found.value == 0.5
-    assert found.high - found.value == pytest.approx(2.262157 * 0.025**0.5 * 20 / 19, rel=1e-5)
+    assert (found.low, found.high) == wilson(0.5, 0.025 * (20 / 19) ** 2 + 0.00015625, 2.262157)
 
 
 def test_a_census_still_varies_over_questions() -> None:
@@ -331,3 +344,37 @@ def test_a_category_too_thin_for_its_strata_is_estimated_without_them() -> None:
     # b = Cov / Var over 21 labels: f 11/21, y 11/21, fy 9/21: (9/21 - 121/441) / (11/21 - 121/441) = 68/110
     assert of_category.slope == pytest.approx(68 / 110)
     assert of_category.value == pytest.approx(11 / 21 + 68 / 110 * (26 / 42 - 11 / 21))
+
+
+def rare(rated_low: int) -> list[FrameAnswer]:
+    """400 answers on a scale of 0 to 4, the judge constant; of 25 rated the given number are 2, the others 4."""
+    labels = [rated(at, 4.0, 2.0 if at < rated_low else 4.0, 0.0625) for at in range(25)]
+    return labels + [unsampled(25 + at, 4.0, 0.0625) for at in range(375)]
+
+
+def test_an_interval_near_the_end_of_a_scale_allows_for_answers_not_seen() -> None:
+    # mean (23 x 4 + 2 x 2) / 25 = 3.84; s^2 = 2 x 23 / 25 x 4 / 24; variance s^2 / 25 x 15/16
+    # unseen 1/4 x (1/25)^2 x 15/16 x (0.16^2 + 3.84^2) = 0.0055392, two fifths more than the variance holds
+    found = estimate(Component("x", rare(2), 0.0, 4.0))
+
+    variance = 2 * 23 / 25 * 4 / 24 / 25 * 15 / 16
+    high = 3.84 + 2.063899 * (variance + 0.0055392) ** 0.5  # beyond the scale, cut
+    assert (found.low, high) == wilson(3.84, variance + 0.0055392, 2.063899, 0.0, 4.0)
+    assert found.high == 4.0
+    assert found.value - found.low > 2 * 2.063899 * variance**0.5
+    assert Warn.UNSEEN_ANSWERS in found.warnings
+
+
+def test_no_warning_of_unseen_answers_in_the_middle_of_a_scale() -> None:
+    assert Warn.UNSEEN_ANSWERS not in estimate(Component("x", rare(13), 0.0, 4.0)).warnings
+
+
+@pytest.mark.parametrize("value", [-0.1, 0.0, 0.02, 0.3, 0.5, 0.98, 1.0, 1.1])
+def test_the_score_interval_holds_the_symmetrical_one_and_reaches_to_the_middle(value: float) -> None:
+    low, high = score_interval(value, 0.01, 2.0, (0.0, 1.0))
+    turned = score_interval(1 - value, 0.01, 2.0, (0.0, 1.0))
+
+    assert low <= value - 0.2 + 1e-12
+    assert high >= value + 0.2 - 1e-12
+    assert (1 - turned[1], 1 - turned[0]) == pytest.approx((low, high))
+    assert (high - value > value - low + 1e-9) is (0.0 <= value < 0.5 - 1e-9 or value < 0)

@@ -80,4 +80,10 @@ def test_the_names_that_files_and_programs_read_stay() -> None:
         "too_few_groups",
         "no_values",
     ]
-    assert [str(one) for one in Warn] == ["few_off_commonest", "failed_stratum_bounds", "clipped", "few_groups"]
+    assert [str(one) for one in Warn] == [
+        "few_off_commonest",
+        "failed_stratum_bounds",
+        "clipped",
+        "few_groups",
+        "unseen_answers",
+    ]

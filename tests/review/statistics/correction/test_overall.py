@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from review.statistics.correction.corrected import corrected, corrected_overall
+from review.statistics.correction.corrected import Fitted, corrected, corrected_overall, fitted
 from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
 from review.statistics.correction.outcome import Estimate, Method, Target, Withheld, WithheldReason
-from tests.review.statistics.correction.frames import half_labelled, rated, unsampled, yes_no
+from tests.review.statistics.correction.frames import half_labelled, rated, unsampled, wilson, yes_no
 
 
 def named(name: str, answers: list[FrameAnswer], weight: float = 1.0) -> Component:
@@ -25,6 +25,10 @@ def estimate(components: list[Component], target: Target = Target.THIS_RUN) -> E
 def width(found: object) -> float:
     assert isinstance(found, Estimate)
     return found.high - found.low
+
+
+T18, T19 = 2.100922, 2.093024
+RATED = 0.75**2 * (0.00832 * 0.5 * 20 / 18 + 0.0001585)  # the variance of half_labelled(), as test_component has it
 
 
 def unrated(answers: list[FrameAnswer]) -> list[FrameAnswer]:
@@ -45,15 +49,19 @@ def test_two_halves_of_one_component_are_the_component(target: Target) -> None:
 
 
 def test_components_rated_on_different_answers_add_their_variances() -> None:
-    # the second component's labels are the first one's unlabelled answers: widths add in squares
+    # the second component's labels are the first one's unlabelled answers: variances add; what was not seen may be the
+    # same answer in both, its deviations add
     first = half_labelled()
     values = [answer.rating for answer in first[:20]]
     second = [unsampled(answer.key, answer.judge) for answer in first[:20]]  # type: ignore[arg-type]
     second += [rated(20 + at, first[20 + at].judge, value) for at, value in enumerate(values)]  # type: ignore[arg-type]
     a, b = named("a", first, 0.5), named("b", second, 0.5)
 
-    both = width(estimate([a, b]))
-    assert both**2 == pytest.approx((width(corrected(a)) / 2) ** 2 + (width(corrected(b)) / 2) ** 2)
+    fits = [fitted(one) for one in (a, b)]
+    found, alone = estimate([a, b]), [one.influence for one in fits if isinstance(one, Fitted)]
+    variance = sum(one.design_variance for one in alone) / 4
+    unseen = (sum(one.unseen**0.5 for one in alone) / 2) ** 2
+    assert (found.low, found.high) == wilson(found.value, variance + unseen, T18)
 
 
 def test_a_component_nobody_rated_enters_as_it_came_and_is_named() -> None:
@@ -62,17 +70,16 @@ def test_a_component_nobody_rated_enters_as_it_came_and_is_named() -> None:
 
     assert found.value == pytest.approx(0.75 * 0.56 + 0.25 * 0.6)
     assert found.named == ("rule",)
-    assert width(found) == pytest.approx(0.75 * width(corrected(yes_no(half_labelled()))))
+    assert (found.low, found.high) == wilson(0.57, RATED, T18)
 
 
 def test_a_judged_component_nobody_rated_may_be_anything_on_its_scale() -> None:
     # judged 0.6 in mean: down 0.25 x 0.6 = 0.15, up 0.25 x 0.4 = 0.10 beyond the rated part's interval
     judged = replace(named("judged", unrated(half_labelled()), 0.25), judged=True)
     found = estimate([named("rated", half_labelled(), 0.75), judged])
-    half = 0.75 * width(corrected(yes_no(half_labelled()))) / 2
 
     assert found.value == pytest.approx(0.75 * 0.56 + 0.25 * 0.6)
-    assert (found.low, found.high) == pytest.approx((found.value - half - 0.15, found.value + half + 0.10))
+    assert (found.low + 0.15, found.high - 0.10) == wilson(0.57, RATED, T18)
     assert found.named == ()
     assert found.to_dict()["partly_corrected"] == {"judged": pytest.approx(0.25)}
 
@@ -189,7 +196,8 @@ def test_effective_labels_weigh_an_answer_by_the_smaller_of_its_probabilities() 
 
     variance = 10 * ((0.016 * 0.75**0.5 + 0.008 * 0.5**0.5) ** 2 + 0.024**2 * 0.5) * 20 / 19
     assert found.value == pytest.approx(0.6)
-    assert found.high - found.value == pytest.approx(2.093024 * variance**0.5, rel=1e-5)
+    # unseen: n_eff = 50^2 / 140, 1 - 0.4375 not drawn, 1/4 x (140/2500)^2 x 0.5625 x (0.6^2 + 0.4^2) = 0.00022932
+    assert (found.low, found.high) == wilson(0.6, variance + 0.00022932, T19)
     assert found.effective_labels == pytest.approx(1 / (variance / (40 / 171) + 1 / 40))
 
 
