@@ -330,6 +330,11 @@ def _readable(problem: Problem) -> Mapping[str, Any]:
     params = dict(problem.params)
     if "found" in params:
         params["found"] = problems.KINDS.get(params["found"], params["found"])
+    detail = str(params.get("detail", ""))
+    if detail in problems.DETAILS:
+        params["detail"] = problems.DETAILS[detail]
+    elif detail.endswith(problems.NO_VALUE):
+        params["detail"] = problems.NOTHING_THERE % {"found": detail.removesuffix(problems.NO_VALUE)}
     if problem.code in _BYTES:
         params |= {key: filesizeformat(params[key]) for key in ("size", "limit") if key in params}
     return params

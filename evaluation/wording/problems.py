@@ -247,6 +247,22 @@ SENTENCES = {
     **CRITERIA,
 }
 
+#: What is wrong with the syntax, as our reader of JSON and Python's of CSV say it.
+DETAILS = {
+    "something follows the end of the value": _("something follows the end of the value"),
+    "a comma or } is missing": _("a comma or } is missing"),
+    "a comma or ] is missing": _("a comma or ] is missing"),
+    "a key in double quotes is expected": _("a key in double quotes is expected"),
+    "a colon is missing behind the key": _("a colon is missing behind the key"),
+    "a text is not closed on its line, or holds a raw control character": _(
+        "a text is not closed on its line, or holds a raw control character"
+    ),
+    "unexpected end of data": _("a quote is never closed"),
+    "',' expected after '\"'": _("a comma is expected behind the closing quote"),
+}
+NO_VALUE = " is no JSON value"
+NOTHING_THERE = _("no JSON value begins here (%(found)s)")
+
 KINDS = {
     "text": _("text"),
     "integer": _("whole number"),
