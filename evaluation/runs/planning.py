@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Avg, Q, prefetch_related_objects
+from django.db.models import Avg, Count, Q, prefetch_related_objects
 from django.utils.translation import gettext
 
 from evaluation.judges.clients import price_table
@@ -36,9 +36,9 @@ SHORT_REPLY = 300  # tokens of a reply nobody has seen yet
 
 @dataclass(frozen=True, slots=True)
 class JudgeCalls:
-    """The calls to one judge about one rubric: first calls of units, to which a rubric in steps adds others.
-    ``tokens`` are of all of them, in and out, ``measured`` whether they are the mean of earlier replies; ``cost`` is in
-    US dollars; ``seconds`` is how long they take at the pace that run and endpoint allow."""
+    """The calls to one judge about one rubric, every step of one in steps. ``tokens`` are of all of them, in and out,
+    ``measured`` whether they are the mean of earlier replies; ``cost`` is in US dollars; ``seconds`` is how long they
+    take at the pace that run and endpoint allow."""
 
     judge: str
     rubric: str
@@ -140,9 +140,11 @@ def _calls(run: Run, config: RunConfig, judge: RunJudge, count: int, sample: Seq
     before = _remembered(judge)
     if before["tokens_in"] is None:
         share, each_in = _prompts(run, judge, sample)
-        count, each_out = round(count * share), float(SHORT_REPLY)
+        each_unit, each_out = share * max(1, len(judge.rubric_version.rubric.steps)), float(SHORT_REPLY)
     else:
+        each_unit = (before["calls"] or 0) / (before["units"] or 1)
         each_in, each_out = before["tokens_in"], before["tokens_out"] or 0.0
+    count = round(count * each_unit)
     tokens_in, tokens_out = round(count * each_in), round(count * each_out)
     price = price_table().price(version.model, datetime.now(UTC).date())
     spent = JudgeReply(outcome=Outcome.OK, tokens_in=tokens_in, tokens_out=tokens_out)
@@ -159,14 +161,21 @@ def _calls(run: Run, config: RunConfig, judge: RunJudge, count: int, sample: Seq
 
 
 def _remembered(judge: RunJudge) -> Mapping[str, float | None]:
-    """Means of the latest replies of the judge's model to the rubric's family; all ``None`` without any."""
+    """Means of the latest replies of the judge's model to the rubric's family, ``None`` without any; and how many
+    ``calls`` how many ``units`` took. Units that needed no call gave theirs back, others took one for each step."""
     version = judge.judge_version
     same = Q(judge_version__endpoint=version.endpoint_id, judge_version__model=version.model)
     asked = RunJudge.objects.filter(same, rubric_version__family=judge.rubric_version.family).values("pk")
-    replies = Reply.objects.filter(attempt__unit__run_judge__in=asked, outcome="ok", tokens_in__isnull=False)
+    called = Q(outcome="ok")
+    known = called & Q(tokens_in__isnull=False) | Q(outcome="not_sent")
+    replies = Reply.objects.filter(known, attempt__unit__run_judge__in=asked)
     latest = replies.order_by("-pk").values("pk")[:REMEMBERED]
     means: Mapping[str, float | None] = Reply.objects.filter(pk__in=[row["pk"] for row in latest]).aggregate(
-        tokens_in=Avg("tokens_in"), tokens_out=Avg("tokens_out"), elapsed=Avg("elapsed_seconds")
+        tokens_in=Avg("tokens_in"),
+        tokens_out=Avg("tokens_out"),
+        elapsed=Avg("elapsed_seconds", filter=called),
+        calls=Count("pk", filter=called),
+        units=Count("attempt__unit", distinct=True),
     )
     return means
 
