@@ -221,7 +221,7 @@ def _asking_seconds(version: SystemVersion, questions: int) -> float | None:
 def plan_sentences(plan: Plan) -> list[str]:
     """Tokens, money and time in words; none where no endpoint is called and no system asked."""
     said = []
-    for one in plan.paid:
+    for one in (paid for paid in plan.paid if paid.calls):
         facts = {"judge": one.judge, "rubric": one.rubric, "calls": one.calls}
         tokens = {"tokens": f"{one.tokens_in + one.tokens_out:,}"}
         how = gettext("as earlier replies took") if one.measured else gettext("measured on prompts of this run")
