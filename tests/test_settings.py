@@ -56,6 +56,24 @@ def test_a_new_site_takes_questions_at_once_and_its_files_are_its_owners_alone(t
     assert "can read" in start(folder, "healthcheck", **environment).stdout
 
 
+def test_a_second_connection_leaves_the_first_its_locks_on_the_file(tmp_path: Path) -> None:
+    """Else another process, ending, takes itself for the last and deletes the log from under this one."""
+    assert start(tmp_path, "migrate").returncode == 0
+    two_connections = """
+import os, subprocess, sys, threading
+from django.db import connection
+connection.ensure_connection()
+connection.cursor().execute("SELECT count(*) FROM evaluation_project").fetchall()
+second = threading.Thread(target=lambda: connection.ensure_connection())
+second.start(); second.join()
+name = connection.settings_dict["NAME"]
+other = "import sqlite3, sys; o = sqlite3.connect(sys.argv[1]); o.execute('PRAGMA user_version = 7'); o.close()"
+subprocess.run([sys.executable, "-c", other, name], check=True)
+print("log kept" if os.path.exists(name + "-wal") else "log lost")
+"""
+    assert start(tmp_path, "shell", "-c", two_connections).stdout.split("\n")[-2] == "log kept"
+
+
 def test_deployed_as_documented_nothing_is_found(tmp_path: Path) -> None:
     site = {"DEBUG": "0", "SECRET_KEY": STRONG, "ALLOWED_HOSTS": "concord.example"}
     tls = {"CONCORD_TLS_REDIRECT": "1", "CONCORD_HSTS_SECONDS": "31536000"}

@@ -23,10 +23,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """A connection whose transactions begin in turn. ``timeout`` of its options is for line and database together."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """A connection to a file that only its owner can read; the files that SQLite makes beside it follow it."""
+        """A connection to a file that only its owner can read; the files that SQLite makes beside it follow it.
+
+        A file that is there is never opened here: closing it again would take away every lock that SQLite holds on it
+        for this process (POSIX locks belong to the process, not to the opened file), and another process that closes
+        its last connection would then delete the log from under those that still write.
+        """
         if not self.is_in_memory_db():
-            with suppress(OSError):  # a folder that is read-only, or no folder: SQLite says so itself
-                os.close(os.open(self.settings_dict["NAME"], os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            with suppress(OSError):  # it is there, or the folder is read-only or missing: SQLite says so itself
+                made = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                os.close(os.open(self.settings_dict["NAME"], made, 0o600))
         return super().get_new_connection(conn_params)
 
     def _start_transaction_under_autocommit(self) -> None:
