@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
+from evaluation.questions.uploads import QUESTIONS
+from evaluation.runs.answer_uploads import ANSWERS
 from evaluation.web import run_views, views
 from evaluation.work import lifecycle
 
@@ -15,12 +17,19 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("question-sets/", views.question_set_list, name="question-set-list"),
     path("question-sets/upload/", views.upload, name="question-set-upload"),
     path("question-sets/upload/<uuid:uuid>/", views.upload_preview, name="question-set-preview"),
+    path(
+        "question-sets/upload/<uuid:uuid>/columns/",
+        views.columns,
+        {"kind": QUESTIONS},
+        name="question-set-columns",
+    ),
     path("question-sets/upload/<uuid:uuid>/confirm/", views.upload_confirm, name="question-set-confirm"),
     path("question-sets/<int:pk>/", views.question_set, name="question-set"),
     path("evaluations/new/", run_views.new_evaluation, name="evaluation-new"),
     path("evaluations/new/run/", run_views.new_run, name="evaluation-run"),
     path("evaluations/try/", run_views.try_one, name="evaluation-try"),
     path("evaluations/answers/<uuid:uuid>/", run_views.answers_preview, name="answers-preview"),
+    path("evaluations/answers/<uuid:uuid>/columns/", views.columns, {"kind": ANSWERS}, name="answers-columns"),
     path("evaluations/answers/<uuid:uuid>/confirm/", run_views.answers_confirm, name="answers-confirm"),
     path("runs/<int:pk>/start/", views.steer, {"step": lifecycle.start}, name="run-start"),
     path("runs/<int:pk>/pause/", views.steer, {"step": lifecycle.pause}, name="run-pause"),

@@ -19,10 +19,12 @@ from tests.pages.world import PEOPLE, World, make_world
 SUBJECTS: dict[str, Callable[[World], Any]] = {
     "question-set-preview": lambda w: w.batch.uuid,
     "question-set-confirm": lambda w: w.batch.uuid,
+    "question-set-columns": lambda w: w.batch.uuid,
     "question-set": lambda w: w.question_set.pk,
     "run": lambda w: w.run.pk,
     "answers-preview": lambda w: w.answer_batch.uuid,
     "answers-confirm": lambda w: w.answer_batch.uuid,
+    "answers-columns": lambda w: w.answer_batch.uuid,
     "answer": lambda w: w.answer.pk,
     "answer-set": lambda w: w.run.answer_set_id,
     "queue": lambda w: w.queue.pk,

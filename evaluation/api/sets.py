@@ -46,7 +46,8 @@ from evaluation.files.reading import read_answers, read_questions
 from evaluation.files.shaping import MAP_BYTES, Shape, read_map
 from evaluation.files.tree import MAX_BYTES
 from evaluation.models import AnswerSet, Question, QuestionSet
-from evaluation.questions.importing import Preview, import_question_set, preview_file, set_name
+from evaluation.questions.importing import import_question_set, set_name
+from evaluation.questions.uploads import Preview, preview_file
 from evaluation.runs.answer_files import import_answers, score_by_rules
 
 QUESTION_SETS = QuestionSet.objects.annotate(question_count=Count("questions"))

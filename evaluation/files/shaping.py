@@ -7,6 +7,7 @@ told what became of it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -21,7 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from evaluation.core.samples import FrozenModel
 from evaluation.files.text_trees import read_yaml
-from evaluation.files.tree import FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
+from evaluation.files.tree import Columns, FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
 from evaluation.files.values import Field as Value
 from evaluation.files.values import begins_list
 
@@ -217,6 +218,25 @@ def shaped(tree: FileTree, wanted: str, given: Shape | None, problems: Problems)
     if reader.left_out:
         problems.remark("no_answer_yet" if wanted == ANSWERS else "rows_left_out", rows=reader.left_out)
     return tree._replace(root=root, shape=shape.title, columns=columns)
+
+
+CHOSEN = "columns"  # the title of a map that says of whole columns what they are
+
+
+def field_names(wanted: str) -> tuple[str, ...]:
+    """The fields that a column of questions or of answers can be."""
+    part = QuestionMap if wanted == QUESTIONS else AnswerMap
+    return tuple(name for name in part.model_fields if name not in _Part.model_fields)
+
+
+def map_of_columns(wanted: str, columns: Columns) -> str:
+    """The map file that reads each column as the field beside it; of several for one field the first that says
+    something counts. Columns without a field become metadata."""
+    fields: dict[str, list[str]] = {}
+    for column, field in columns:
+        if field in field_names(wanted):
+            fields.setdefault(field, []).append(json.dumps(column, ensure_ascii=False))
+    return json.dumps({"title": CHOSEN, "rows": wanted, wanted: fields}, ensure_ascii=False)
 
 
 class _Reader:

@@ -14,7 +14,8 @@ from evaluation.files.reading import read_answers
 from evaluation.files.shaping import read_map
 from evaluation.files.tree import Columns
 from evaluation.models import ImportBatch, QuestionSet, User
-from evaluation.questions.importing import claim_upload, clean_name, keep_file, kept_file
+from evaluation.questions.importing import clean_name
+from evaluation.questions.uploads import claim_upload, keep_file, kept_file
 from evaluation.runs.answer_files import Answered, ImportedAnswers, import_answers, matched_rows
 
 ANSWERS = "answers"

@@ -17,13 +17,17 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.accounts.logging_in import minutes_to_wait
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.criteria.services import name_is_free
-from evaluation.files.shaping import MAP_BYTES
+from evaluation.files.shaping import CHOSEN, MAP_BYTES, QUESTIONS, field_names
+from evaluation.files.tree import Columns
 from evaluation.judging.criteria.spec import CriterionSpec, read_criterion
 from evaluation.judging.rubric import Offline, Slot
 from evaluation.models import CriterionVersion, Project
+from evaluation.questions.uploads import Preview
+from evaluation.runs.answer_uploads import AnswersPreview
 from evaluation.wording.messages import explain, explain_refusal
 
 THROTTLED = "throttled"
+QUESTION = "question"  # the field that a column has to be
 
 
 class LogInForm(AuthenticationForm):
@@ -78,6 +82,45 @@ def _checked_size(file: UploadedFile[Any], limit: int) -> UploadedFile[Any]:
         text = gettext("The file is larger than %(limit)s.") % {"limit": filesizeformat(limit)}
         raise forms.ValidationError(text)
     return file
+
+
+ASKING = {"reference_not_found", "passages_not_found"}  # remarks that the choice of columns answers
+
+
+class ColumnsForm(forms.Form):
+    """What each column of an uploaded file is, for whom it was not read as meant. ``asked``: the preview asks."""
+
+    asked = False
+
+    def __init__(self, kind: str, columns: Columns, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._kind, known = kind, field_names(kind)
+        choices = [("", _("metadata")), *((name, name) for name in known)]
+        self._columns = [column for column, _became in columns]
+        for place, (column, became) in enumerate(columns):
+            first = became.split(", ")[0]
+            field = forms.ChoiceField(label=column, label_suffix="", choices=choices, required=False)
+            field.initial = first if first in known else ""
+            self.fields[f"column_{place}"] = field
+
+    def clean(self) -> None:
+        """Refuse a choice that leaves no question."""
+        if self._kind == QUESTIONS and QUESTION not in self.cleaned_data.values():
+            raise forms.ValidationError(gettext("No column is the question. Choose the one that holds it."))
+
+    @property
+    def chosen(self) -> Columns:
+        """The columns of a valid form with their fields."""
+        return tuple(zip(self._columns, self.cleaned_data.values(), strict=True))
+
+
+def columns_form(kind: str, found: Preview | AnswersPreview) -> ColumnsForm | None:
+    """The choice of what each column is; ``None`` where a known shape or a person's own map said it."""
+    if found.shape not in {"", CHOSEN}:
+        return None
+    form = ColumnsForm(kind, found.columns)
+    form.asked = any(remark.code in ASKING for remark in found.remarks)
+    return form
 
 
 class UploadForm(FileForm):

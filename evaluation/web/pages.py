@@ -22,8 +22,8 @@ from evaluation.models import (
     JudgeVersion,
     QuestionSet,
 )
-from evaluation.questions.importing import Preview
-from evaluation.web.forms import DIRECTIONS, SLOTS, STAND_INS, UploadForm, key_text
+from evaluation.questions.uploads import Preview
+from evaluation.web.forms import DIRECTIONS, SLOTS, STAND_INS, ColumnsForm, UploadForm, columns_form, key_text
 from evaluation.wording.messages import explain, explain_reason
 
 SHOWN_PROBLEMS = 500
@@ -64,6 +64,11 @@ class PreviewPage:
 
     batch: ImportBatch
     found: Preview
+
+    @property
+    def columns(self) -> ColumnsForm | None:
+        """The choice of what each column is."""
+        return columns_form(self.batch.kind, self.found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from evaluation.models import AnswerSet, ImportBatch
 from evaluation.runs.answer_uploads import ANSWERS, confirm_answers, preview_answers, store_answers
 from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import Plan, plan_sentences, planned
+from evaluation.web.forms import columns_form
 from evaluation.web.pages import SHOWN_PROBLEMS
 from evaluation.web.run_forms import (
     AnswerFileForm,
@@ -167,7 +168,8 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
         return redirect("evaluation-new")
-    return render(request, "evaluation/answers_preview.html", {"batch": batch, "found": found})
+    shown = {"batch": batch, "found": found, "columns": columns_form(ANSWERS, found)}
+    return render(request, "evaluation/answers_preview.html", shown)
 
 
 @signed_in_post

@@ -22,8 +22,9 @@ from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
 from evaluation.models import ImportBatch, QuestionSet, Run, User
-from evaluation.questions.importing import QUESTIONS, confirm_upload, preview, store_upload
-from evaluation.web.forms import LogInForm, UploadForm
+from evaluation.questions.uploads import QUESTIONS, Preview, confirm_upload, preview, read_columns_as, store_upload
+from evaluation.runs.answer_uploads import ANSWERS, AnswersPreview, preview_answers
+from evaluation.web.forms import ColumnsForm, LogInForm, UploadForm
 from evaluation.web.pages import PreviewPage, SetListPage, SetPage, UploadPage
 from evaluation.wording.messages import explain, explain_refusal
 from evaluation.work import lifecycle
@@ -78,6 +79,10 @@ def favicon(request: HttpRequest) -> HttpResponsePermanentRedirect:
     return HttpResponsePermanentRedirect(static("favicon.ico"))
 
 
+PREVIEWS: dict[str, Callable[[ImportBatch], Preview | AnswersPreview]] = {
+    QUESTIONS: preview,
+    ANSWERS: preview_answers,
+}
 SIZE = 50
 MOST_LISTED = 200
 
@@ -155,6 +160,23 @@ def upload_preview(request: HttpRequest, uuid: str) -> HttpResponse:
         messages.error(request, explain_refusal(refused))
         return redirect("question-set-upload")
     return render(request, "evaluation/upload_preview.html", {"page": page})
+
+
+@signed_in_post
+def columns(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
+    """Read the file again with its columns as the person says they are meant."""
+    batch, look = uploaded(request, uuid, kind), PREVIEWS[kind]
+    try:
+        form = ColumnsForm(kind, look(batch).columns, request.POST)
+        if form.is_valid():
+            read_columns_as(batch, form.chosen, look)
+        else:
+            messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
+    except InvalidFile as refused:
+        messages.error(request, explain(refused.problems[0]))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    return redirect("question-set-preview" if kind == QUESTIONS else "answers-preview", batch.uuid)
 
 
 @signed_in_post

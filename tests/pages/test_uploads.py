@@ -125,3 +125,38 @@ def test_a_map_file_goes_with_the_upload(client: Client, project: Project) -> No
         refused = upload(client, project, [{"ask": "Why?"}], map=SimpleUploadedFile("map.yaml", text))
         assert refused.status_code == 400
         assert sentence in refused.content.decode()
+
+
+def chosen(client: Client, page_address: str, **became: str) -> Any:
+    """Send the choice of the preview's page, with these columns said to be something else."""
+    page = client.get(page_address)
+    form = page.context["page"].columns if "page" in page.context else page.context["columns"]
+    data = {field.html_name: became.get(field.label, field.initial or "") for field in form}
+    return client.post(f"{page_address}columns/", data, follow=True)
+
+
+def test_a_column_is_said_to_be_something_else_and_the_file_is_read_again(client: Client, project: Project) -> None:
+    rows = [{"id": "q1", "question": "Why?", "soll antwort": "So.", "quelle": "p. 3"}]
+    response = upload(client, project, rows)
+    address = response.headers["Location"]
+    page = chosen(client, address, **{"soll antwort": "expected_answer"}).content.decode()
+    assert "So." in page.split("The first questions")[1]
+    confirm(client, response)
+    question = QuestionSet.objects.get().questions.get()
+    assert question.read().references == ("So.",)
+    assert question.metadata == {"quelle": "p. 3"}
+
+
+def test_a_choice_that_leaves_no_question_is_refused_and_changes_nothing(client: Client, project: Project) -> None:
+    address = upload(client, project, questions("Why?")).headers["Location"]
+    page = chosen(client, address, question="").content.decode()
+    assert "No column is the question." in page
+    assert "Why?" in page.split("The first questions")[1]
+    other = client.post(f"{address}columns/", {"column_0": "no field"}, follow=True).content.decode()
+    assert "Select a valid choice" in other
+
+
+def test_what_a_known_shape_said_is_not_asked(client: Client, project: Project) -> None:
+    rows = [{"user_input": "Why?", "retrieved_contexts": ["a"], "response": "b", "reference": "So."}]
+    page = client.get(upload(client, project, rows).headers["Location"])
+    assert page.context["page"].columns is None

@@ -11,7 +11,8 @@ from evaluation.core.errors import Problem
 from evaluation.files.reading import read_questions
 from evaluation.files.shaping import Shape, read_map
 from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
-from evaluation.questions.importing import Preview, import_question_set, preview_file, set_name
+from evaluation.questions.importing import import_question_set, set_name
+from evaluation.questions.uploads import Preview, preview_file
 from evaluation.runs.selectors import project_named
 
 

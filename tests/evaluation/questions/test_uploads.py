@@ -13,14 +13,8 @@ from django.utils import timezone
 
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.models import ImportBatch, Question, QuestionSet
-from evaluation.questions.importing import (
-    QUESTIONS,
-    confirm_upload,
-    expire_uploads,
-    import_question_set,
-    preview,
-    store_upload,
-)
+from evaluation.questions.importing import import_question_set
+from evaluation.questions.uploads import QUESTIONS, confirm_upload, expire_uploads, preview, store_upload
 from evaluation.wording.messages import explain
 from tests.evaluation.questions.sources import as_json, question, question_file
 from tests.factories import make_project, make_user

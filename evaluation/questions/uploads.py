@@ -1,0 +1,224 @@
+"""Uploads take two requests: parsed and previewed, then confirmed, or expired after a day. Nothing but the file is
+stored before the confirmation, so one that dies between the two leaves no question behind, and uploading again works.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+
+from evaluation.accounts import audit
+from evaluation.core.errors import Problem, Refused
+from evaluation.core.samples import QuestionSpec
+from evaluation.files.question_rows import QuestionFile
+from evaluation.files.reading import display_name, read_questions
+from evaluation.files.shaping import map_of_columns, read_map
+from evaluation.files.tree import Columns
+from evaluation.models import ImportBatch, Project, QuestionSet, User
+from evaluation.questions.importing import (
+    Difference,
+    Imported,
+    clean_name,
+    difference,
+    import_question_set,
+    metadata_not_taken_over,
+    newest_version,
+    questions_hash,
+    set_name,
+    version_with,
+)
+
+QUESTIONS = "questions"
+LIFETIME = timedelta(days=1)
+SHOWN = 5  # questions shown in the preview, enough to see whether the encoding was recognised
+State = ImportBatch.State
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a confirmation would import. ``remarks`` are explained by ``evaluation.wording.messages.explain``.
+
+    ``categories`` are (name, questions) in the file's order. ``selects`` is the version that has exactly this content
+    already, with the metadata keys it would not take over; else ``newest`` is the version the next one follows and
+    ``difference`` what changes, both ``None`` for a new set. ``encoding`` is ``cp949`` where the file is not UTF-8.
+    ``shape`` is the known shape or map by which it was read, ``columns`` what became of each column.
+    """
+
+    name: str
+    questions: int
+    categories: tuple[tuple[str, int], ...]
+    metadata_keys: tuple[str, ...]
+    remarks: tuple[Problem, ...]
+    first: tuple[QuestionSpec, ...]
+    newest: QuestionSet | None
+    selects: QuestionSet | None
+    metadata_not_taken_over: tuple[str, ...]
+    difference: Difference | None
+    format: str
+    encoding: str
+    shape: str
+    columns: Columns
+
+
+def preview_file(project: Project, name: str, file: QuestionFile) -> Preview:
+    """What importing the file under the name would do; changes nothing."""
+    newest, selects = newest_version(project, name), version_with(project, name, questions_hash(file.questions))
+    changes = None
+    if newest and not selects:
+        changes = difference([q.read() for q in newest.questions.order_by("position")], file.questions)
+    return Preview(
+        name=name,
+        questions=len(file.questions),
+        categories=tuple(Counter(question.category for question in file.questions).items()),
+        metadata_keys=file.metadata_keys,
+        remarks=file.remarks,
+        first=file.questions[:SHOWN],
+        newest=newest,
+        selects=selects,
+        metadata_not_taken_over=metadata_not_taken_over(selects, file) if selects else (),
+        difference=changes,
+        format=file.format,
+        encoding=file.encoding,
+        shape=file.shape,
+        columns=file.columns,
+    )
+
+
+def store_upload(
+    project: Project,
+    kind: str,
+    name: str,
+    file_name: str,
+    content: bytes,
+    options: Mapping[str, Any],
+    by: User | None,
+) -> ImportBatch:
+    """Read a file and keep it for its confirmation. ``name`` may be empty: then the file's own is taken.
+
+    ``kind`` is :data:`QUESTIONS`; ``options`` may hold ``group_by`` and ``map``, the text of a map file.
+
+    :raises InvalidFile: with every problem of the file; nothing is stored then.
+    :raises Refused: ``unknown_upload_kind``, ``bad_name``.
+    """
+    if kind != QUESTIONS:
+        raise Refused("unknown_upload_kind", kind=kind)
+    file = _read(content, file_name, options, settings.CONCORD_UPLOAD_BYTES)
+    name = set_name(name, file, file_name)
+    return keep_file(project, kind, name, file_name, content, options=options, rows=len(file.questions), by=by)
+
+
+def keep_file(
+    project: Project,
+    kind: str,
+    name: str,
+    file_name: str,
+    content: bytes,
+    *,
+    options: Mapping[str, Any],
+    rows: int,
+    by: User | None,
+) -> ImportBatch:
+    """A file that was read, until it is confirmed or a day has passed. ``name`` is what it will be imported as."""
+    expire_uploads()
+    return ImportBatch.objects.create(
+        uuid=uuid.uuid4(),
+        project=project,
+        kind=kind,
+        name=name,
+        file_name=display_name(file_name),
+        file_sha256=hashlib.sha256(content).hexdigest(),
+        content=content,
+        options=dict(options),
+        rows=rows,
+        created_by=by,
+    )
+
+
+def kept_file(batch: ImportBatch) -> bytes:
+    """The file of an upload.
+
+    :raises Refused: ``upload_expired``.
+    """
+    if batch.state == State.EXPIRED:
+        raise Refused("upload_expired", file=batch.file_name)
+    return bytes(batch.content)
+
+
+def read_columns_as(batch: ImportBatch, columns: Columns, preview: Callable[[ImportBatch], object]) -> None:
+    """Have the file of an upload read with each column as the field beside it, if ``preview`` can read it so.
+
+    :raises InvalidFile: where it cannot; the upload stays as it was.
+    :raises Refused: ``upload_expired``.
+    """
+    batch.options = {**batch.options, "map": map_of_columns(batch.kind, columns)}
+    preview(batch)
+    ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED).update(options=batch.options)
+
+
+def claim_upload(batch: ImportBatch) -> bool:
+    """Whether the caller is the one who imports it; false where it was confirmed before. In a transaction, which gives
+    it back where the import fails.
+
+    :raises Refused: ``upload_expired``.
+    """
+    waiting = ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED, created_at__gt=Now() - LIFETIME)
+    claimed = bool(waiting.update(state=State.CONFIRMED))
+    batch.refresh_from_db()
+    if batch.state != State.CONFIRMED:
+        raise Refused("upload_expired", file=batch.file_name)
+    return claimed
+
+
+def preview(batch: ImportBatch) -> Preview:
+    """What confirming the upload would do, against the versions there are now."""
+    return preview_file(batch.project, batch.name, _file(batch))
+
+
+def confirm_upload(batch: ImportBatch, by: User | None, *, name: str = "") -> Imported:
+    """Import a waiting upload, under another name if one is given. Its id is then ``batch.result_id``.
+
+    Two confirmations are one: the second gets the version that the first one made, and its note says so.
+
+    :raises Refused: ``upload_expired``, ``bad_name``.
+    """
+    file = _file(batch) if batch.state == State.PARSED else None
+    with transaction.atomic():
+        if not claim_upload(batch) or file is None:
+            return _confirmed_before(batch)
+        imported = import_question_set(batch.project, clean_name(name or batch.name), file, by=by)
+        ImportBatch.objects.filter(pk=batch.pk).update(result_id=imported.question_set.pk)
+        audit.record(by, "upload.confirmed", batch, sha256=batch.file_sha256, question_set=imported.question_set.pk)
+    batch.refresh_from_db()
+    return imported
+
+
+def _confirmed_before(batch: ImportBatch) -> Imported:
+    existing = QuestionSet.objects.get(pk=batch.result_id or 0)
+    return Imported(existing, False, Problem("upload_confirmed_before", params={"set": str(existing)}))
+
+
+def expire_uploads() -> int:
+    """Give up the uploads that nobody confirmed within a day, and drop their files; how many there were."""
+    old = ImportBatch.objects.filter(state=State.PARSED, created_at__lte=Now() - LIFETIME)
+    return old.update(state=State.EXPIRED, content=b"")
+
+
+def _file(batch: ImportBatch) -> QuestionFile:
+    content = kept_file(batch)
+    return _read(content, batch.file_name, batch.options, len(content))
+
+
+def _read(content: bytes, file_name: str, options: Mapping[str, Any], limit: int) -> QuestionFile:
+    text = str(options.get("map", ""))
+    shape = read_map(text.encode()) if text else None
+    group_by = str(options.get("group_by", ""))
+    return read_questions(content, file_name, group_by=group_by, shape=shape, max_bytes=limit)
