@@ -82,7 +82,7 @@ def _thin(one: Stratum) -> bool:
 
 
 FEW_OFF_COMMONEST = 5
-UNSEEN_SHARE = 0.15  # of the design variance; above, intervals without the unseen would miss too often
+UNSEEN_SHARE = 0.12  # of the design variance; above, intervals without the unseen would miss too often
 
 
 @dataclass(frozen=True, slots=True)
