@@ -22,6 +22,7 @@ HOLDS = "           login     gone     gone   ok     gone     gone      gone gon
 SEES_ANSWER = "     login     gone     ok     gone   gone     ok        ok   ok  "
 OVERRIDES = "       login     gone     no     gone   gone     no        ok   ok  "
 SEES_RUBRIC = "     login     gone     ok     gone   gone     ok        ok   ok  "
+EVALUATES_RUBRIC = "login     gone     no     gone   gone     ok        ok   ok  "
 LEADS_RUBRIC = "    login     gone     no     gone   gone     no        ok   ok  "
 
 PAGES = {
@@ -146,6 +147,7 @@ API = {
     ("POST", "api-rubric-list"): LOGGED_IN,  # likewise
     ("GET", "api-rubric-detail"): SEES_RUBRIC,
     ("GET", "api-rubric-events"): SEES_RUBRIC,
+    ("POST", "api-rubric-propose"): EVALUATES_RUBRIC,
     ("POST", "api-rubric-activate"): LEADS_RUBRIC,
     ("POST", "api-rubric-retire"): LEADS_RUBRIC,
     ("GET", "api-profile-list"): LOGGED_IN,
@@ -167,7 +169,9 @@ API = {
     ("GET", "api-gold-set-detail"): SEES_RUNS,
     ("POST", "api-gold-set-grow"): LEADS,
     ("GET", "api-gold-set-export"): EVALUATES,
+    ("GET", "api-gold-set-forecast"): EVALUATES,
     ("GET", "api-calibration-list"): LOGGED_IN,
+    ("POST", "api-calibration-list"): LEADS,
     ("GET", "api-calibration-detail"): SEES_RUNS,
     ("GET", "api-draw-list"): LOGGED_IN,
     ("POST", "api-draw-list"): LEADS,

@@ -77,6 +77,9 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
         "metric": "correctness", "answers": [w.answer.pk], "value": 3, "reason": "because",
     },
     "run-override": lambda w: {"metric": "correctness", "value:correctness": "3", "reason": "because"},
+    "api-calibration-list": lambda w: {
+        "gold_set": w.look.gold_set_id, "judge": w.look.judge_version_id, "rubric": w.look.candidate_id,
+    },
     "api-answer-override": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
 }  # fmt: skip
 

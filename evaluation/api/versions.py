@@ -1,6 +1,7 @@
 """Versions: ``judges/`` and ``profiles/`` that runs are scored with, and ``criteria/``, read only, whose drafting and
 activating are the back office's; ``rubrics/`` are drafted, activated and retired here too."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -24,7 +25,7 @@ from evaluation.api.filters import ByNameInProject, CriterionFilter, RubricFilte
 from evaluation.api.requests import PagesInOrder
 from evaluation.core.errors import InvalidFile
 from evaluation.core.roles import Action
-from evaluation.criteria.rubrics import LONGEST_REASON, activate, draft, retire
+from evaluation.criteria.rubrics import LONGEST_REASON, activate, draft, propose, retire
 from evaluation.criteria.services import newest_events, rubrics_of_others
 from evaluation.judging.rubric import parse_rubric
 from evaluation.models import (
@@ -90,10 +91,15 @@ class RubricStandingSerializer(ModelSerializer[RubricEvent]):
         read_only_fields = fields
 
 
-class ForJudgeSerializer(StrictSerializer):
-    """For the judges of whose name it is done, by the id of one of their versions, and why."""
+class OfferSerializer(StrictSerializer):
+    """For the judges of whose name it is done, by the id of one of their versions."""
 
     judge = IntegerField(min_value=1)
+
+
+class ForJudgeSerializer(OfferSerializer):
+    """The same, and why."""
+
     reason = CharField(max_length=LONGEST_REASON)
 
 
@@ -131,14 +137,18 @@ def _rubrics_seen(user: Person) -> QuerySet[RubricVersion]:
     return RubricVersion.objects.exclude(pk__in=rubrics_of_others(projects).values("pk"))
 
 
-def _to_activate(user: Person, pk: int) -> RubricVersion:
-    """A version, for who may activate somewhere; the judge that is named decides where."""
-    found = _rubrics_seen(user).filter(pk=pk).first()
-    if found is None:
-        raise Http404
-    if not projects_with(user, Action.ACTIVATE).exists():
-        raise PermissionDenied
-    return found
+def _for(action: Action) -> Callable[[Person, int], RubricVersion]:
+    """A version, for who may do this somewhere; the judge that is named decides where."""
+
+    def find(user: Person, pk: int) -> RubricVersion:
+        found = _rubrics_seen(user).filter(pk=pk).first()
+        if found is None:
+            raise Http404
+        if not projects_with(user, action).exists():
+            raise PermissionDenied
+        return found
+
+    return find
 
 
 class RubricViewSet(RowsViewSet):
@@ -176,21 +186,27 @@ class RubricViewSet(RowsViewSet):
         projects = projects_with(request.user, Action.VIEW).values("pk")
         return RubricEvent.objects.filter(version=self.get_object(), project__in=projects)
 
-    @verb(_to_activate, RubricSerializer, body=ForJudgeSerializer)
+    @verb(_for(Action.EVALUATE), RubricSerializer, body=OfferSerializer)
+    def propose(self, version: RubricVersion, asked: dict[str, Any]) -> RubricVersion:
+        """Offer a draft for acceptance; it is a candidate then."""
+        propose(version, self._judge(asked, Action.EVALUATE), by=person(self.request))
+        return version
+
+    @verb(_for(Action.ACTIVATE), RubricSerializer, body=ForJudgeSerializer)
     def activate(self, version: RubricVersion, asked: dict[str, Any]) -> RubricVersion:
         """Let new runs of the judge work by it, by a lead's decision, which is recorded with its reason."""
         activate(version, self._judge(asked), by=person(self.request), reason=asked["reason"])
         return version
 
-    @verb(_to_activate, RubricSerializer, body=ForJudgeSerializer)
+    @verb(_for(Action.ACTIVATE), RubricSerializer, body=ForJudgeSerializer)
     def retire(self, version: RubricVersion, asked: dict[str, Any]) -> RubricVersion:
         """Let new runs of the judge work by the shipped version of the family again."""
         retire(self._judge(asked), version.family, by=person(self.request), reason=asked["reason"])
         return version
 
-    def _judge(self, asked: dict[str, Any]) -> JudgeVersion:
+    def _judge(self, asked: dict[str, Any], action: Action = Action.ACTIVATE) -> JudgeVersion:
         rows = JudgeVersion.objects.all()
-        return fetch(rows, self.request.user, Action.ACTIVATE, asked["judge"], path="project_id")
+        return fetch(rows, self.request.user, action, asked["judge"], path="project_id")
 
 
 _IN_FORCE = newest_events().filter(criterion=OuterRef("criterion"), verb=CriterionEvent.Verb.ACTIVATED)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import heapq
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaluation.core.errors import Refused
@@ -29,20 +29,28 @@ _WAIT_SECONDS = 0.5
 _REPAIRED = {Outcome.PARSE, Outcome.TRUNCATED}
 
 
-def rung_of(judge: JudgeVersion) -> Rung:
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How a judge can be asked, and the model that answered under its name; empty where it did not say."""
+
+    rung: Rung
+    model: str = ""
+
+
+def reach(judge: JudgeVersion) -> Reached:
     """How the judge can be asked, found out by a few calls.
 
     :raises Refused: ``judge_away`` with the outcome's code where it cannot.
     """
     if judge.endpoint is None:
-        return Rung.JSON_SCHEMA
+        return Reached(Rung.JSON_SCHEMA)
     with SingleCalls(judge.endpoint, None, project_id=judge.project_id) as calls:
         if calls.wait(time.monotonic() + PATIENCE_SECONDS):
             raise Refused("judge_away", reason=ENDPOINT_BUSY)
         found = probed(client_of(judge), judge, calls)
     if found.outcome != Outcome.OK or found.rung is None:
         raise Refused("judge_away", reason=str(found.outcome))
-    return found.rung
+    return Reached(found.rung, found.last.model_returned)
 
 
 @dataclass(slots=True)
@@ -100,10 +108,16 @@ class _Sending:
 
 
 def judged_aside(
-    judge: JudgeVersion, rubric: Rubric, answers: Sequence[Answer], *, rung: Rung
+    judge: JudgeVersion,
+    rubric: Rubric,
+    answers: Sequence[Answer],
+    *,
+    rung: Rung,
+    more: Callable[[], bool] = lambda: True,
 ) -> Iterator[tuple[Answer, Mapping[str, Result]]]:
     """What the judge makes of each answer by the rubric, as it comes; every metric of the family has a result. Answers
-    come with their question and contexts. Rules of profiles are not applied.
+    come with their question and contexts. Rules of profiles are not applied. ``more`` is asked about twice a second
+    whether to begin further answers; those that are begun are finished.
 
     :raises Refused: ``judge_away`` where somebody has to act first or the endpoint stays busy; what was given before
         is paid for and stands.
@@ -116,6 +130,8 @@ def judged_aside(
     ) as pool:
         sending = _Sending(pool)
         while waiting or sending.hands:
+            if not more():
+                waiting.clear()
             while waiting and len(sending.hands) < AT_ONCE:
                 answer = waiting.pop()
                 talk = Conversation(setting, WorkUnit(answer=answer), {})

@@ -155,6 +155,7 @@ REFUSALS = {
         "that has not seen them can prove itself there."
     ),
     "look_open": _("%(look)s, with %(rubric)s, has not ended. Let it end with the same command first."),
+    "look_in_hands": _("%(look)s is under way. Wait for its answer."),
     "look_repeats": _("An answer is judged 1 to %(limit)s times."),
     "judge_away": _("The judge cannot be asked now (%(reason)s). What is done is kept; the same command goes on."),
     "rubric_embeds": _("“%(family)s” needs embeddings of a run and cannot be judged outside of one."),

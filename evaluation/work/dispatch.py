@@ -40,6 +40,11 @@ def ring(run_id: int) -> None:
     _ring(DRAIN, run_id)
 
 
+def ring_for(task: str, about: int) -> None:
+    """Wake a worker for a task of the human half, the dotted name of a function that takes one number."""
+    _ring(task, about)
+
+
 def ring_canary() -> None:
     """Ask the cluster for a sign of life."""
     _ring(BEAT, 0)

@@ -1,12 +1,16 @@
 """REST: gold sets, and the looks that were taken at their hold-outs. Of a hold-out nothing but its size is told."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.serializers import (
     BooleanField,
     CharField,
+    ChoiceField,
     DateTimeField,
     DictField,
     FloatField,
@@ -19,10 +23,14 @@ from rest_framework.serializers import (
 from evaluation.accounts.access import Person, fetch
 from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written_by
 from evaluation.core.roles import Action
-from evaluation.models import Run
+from evaluation.criteria.rubrics import rubrics_for
+from evaluation.models import JudgeVersion, RubricVersion, Run
+from review.calibration.accepting import MOST_REPEATS, Foreseen, foresee
+from review.calibration.looking import ask_for_look
 from review.gold.freezing import LONGEST_NAME, freeze, grow
 from review.gold.overview import GoldOverview, overview, shown_items
 from review.models import GoldSet, Look
+from review.statistics.acceptance import Claim
 
 
 class GoldSetSerializer(ModelSerializer[GoldSet]):
@@ -98,13 +106,51 @@ class GrowSerializer(StrictSerializer):
     run = IntegerField(min_value=1)
 
 
+class ForWhomSerializer(StrictSerializer):
+    """A version of a judge prompt for the judges of a name, by the id of one of their versions; ``added_since``: only
+    groups that this version of the gold set or a later one brought."""
+
+    rubric = IntegerField(min_value=1)
+    judge = IntegerField(min_value=1)
+    added_since = IntegerField(default=1, min_value=1)
+
+
+class LookAskedSerializer(ForWhomSerializer):
+    """A look to take: what the version is to show, and how often each answer is judged."""
+
+    gold_set = IntegerField(min_value=1)
+    claim = ChoiceField(choices=[str(one) for one in Claim], default=str(Claim.BETTER))
+    repeat = IntegerField(default=1, min_value=1, max_value=MOST_REPEATS)
+
+
+class ForecastSerializer(Serializer[Any]):
+    """Squared units of the scale, but for ``power``, a chance."""
+
+    improvement = FloatField()
+    detectable = FloatField()
+    power = FloatField()
+    harm = FloatField()
+
+
+class ForeseenSerializer(Serializer[Any]):
+    """What the next look could tell of a metric, by verdicts on validation answers alone."""
+
+    metric = CharField()
+    validation = IntegerField()
+    hold_out_groups = IntegerField()
+    step = IntegerField()
+    forecast = ForecastSerializer(allow_null=True)
+
+
 class LookSerializer(ModelSerializer[Look]):
-    """A look: what was tested, and whether it was accepted; ``outcome`` is null while it is under way."""
+    """A look: what was tested, and whether it was accepted; ``outcome`` is null while it is under way;
+    ``waits_for`` is then the code of why it stands still, where it does."""
 
     judge = CharField(source="judge_version.name", read_only=True)
     candidate = CharField(read_only=True)
     active = CharField(read_only=True)
     gold_set = CharField(read_only=True)
+    waits_for = CharField(source="turn.reason", default="", read_only=True)
     outcome = CharField(source="result.outcome", default=None, allow_null=True, read_only=True)
     ended_at = DateTimeField(source="result.created_at", default=None, allow_null=True, read_only=True)
 
@@ -112,7 +158,7 @@ class LookSerializer(ModelSerializer[Look]):
         model = Look
         fields = (
             *("id", "project", "gold_set", "number", "step", "judge", "candidate", "active", "claim", "outcome"),
-            *("created_at", "ended_at"),
+            *("waits_for", "created_at", "ended_at"),
         )
         read_only_fields = fields
 
@@ -157,12 +203,44 @@ class GoldSetViewSet(RowsViewSet):
         """The labels of examples and validation; those of the hold-out are not given."""
         return shown_items(fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id"))
 
+    @part(ForeseenSerializer, many=True, query=ForWhomSerializer)
+    def forecast(self, request: Request, pk: int) -> Sequence[Foreseen]:
+        """What a look could tell of a version, before one is spent."""
+        gold_set = fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id")
+        asked = self.asked()
+        return foresee(gold_set, *_for_whom(gold_set, asked), since=asked["added_since"])
+
+
+def _for_whom(gold_set: GoldSet, asked: Mapping[str, Any]) -> tuple[JudgeVersion, RubricVersion]:
+    """Judge and version of the gold set's project, which the caller may see.
+
+    :raises ValidationError: naming the one that is not there.
+    """
+    judges = JudgeVersion.objects.filter(project=gold_set.project_id).select_related("endpoint", "project")
+    judge = judges.filter(pk=asked["judge"]).first()
+    rubric = rubrics_for([gold_set.project_id]).filter(pk=asked["rubric"]).first()
+    if judge is None or rubric is None:
+        missing = "judge" if judge is None else "rubric"
+        raise ValidationError({missing: [_("The project has none with this id.")]})
+    return judge, rubric
+
 
 class CalibrationViewSet(RowsViewSet):
-    """Looks at hold-outs, newest first. They are taken by the command ``accept``."""
+    """Looks at hold-outs, newest first. A POST by a lead has a worker take one; ``outcome`` is what it answers."""
 
     rows: ClassVar[QuerySet[Any]] = Look.objects.select_related(
-        "gold_set", "judge_version", "candidate", "active", "result"
+        "gold_set", "judge_version", "candidate", "active", "result", "turn"
     )
     path = "project_id"
     serializer_class = LookSerializer
+
+    @written_by(LookSerializer, status=202, body=LookAskedSerializer)
+    def create(self, request: Request) -> Look:
+        """Take a look, or go on with the same one that stands still. It counts from now on."""
+        asked = self.body()
+        gold_set = fetch(GOLD_SETS, request.user, Action.ACTIVATE, asked["gold_set"], path="project_id")
+        judge, rubric = _for_whom(gold_set, asked)
+        claim, repeat, since = Claim(asked["claim"]), asked["repeat"], asked["added_since"]
+        look = ask_for_look(gold_set, judge, rubric, by=person(request), claim=claim, repeat=repeat, since=since)
+        made: Look = self.rows.get(pk=look.pk)
+        return made

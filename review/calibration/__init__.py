@@ -2,5 +2,5 @@
 
 Above ``gold``.
 
-Door: ``accepting.accept`` and ``foresee``.
+Door: ``looking.accept`` and ``ask_for_look``; ``accepting.foresee``.
 """

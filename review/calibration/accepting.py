@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,14 +19,14 @@ from django.db import transaction
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.errors import Refused
-from evaluation.core.samples import Status
+from evaluation.core.samples import Result, Status
 from evaluation.criteria.rubrics import Ground, activate, slot_of, standings
 from evaluation.judges.clients import seal, unseal
 from evaluation.judging.catalogue import family_for
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricEvent, RubricVersion, Score, User
 from evaluation.models.runs import UNPROVEN
-from evaluation.scoring.aside import judged_aside, rung_of
 from review.gold.freezing import changed_in
+from review.gold.licences import license_metrics
 from review.gold.overview import step_of
 from review.models import GoldItem, GoldSet, Look, LookResult, SealedVerdict
 from review.statistics.acceptance import (
@@ -58,26 +58,6 @@ class Answered:
     left: float
 
 
-def accept(
-    gold_set: GoldSet,
-    judge: JudgeVersion,
-    candidate: RubricVersion,
-    *,
-    by: User | None,
-    claim: Claim = Claim.BETTER,
-    repeat: int = 1,
-    since: int = 1,
-) -> Answered:
-    """Take a look, or go on with the same one that was interrupted. ``repeat``: judgements of each answer, whose mean
-    counts. ``since``: test only groups added since that version of the gold set, which has a budget of its own.
-
-    :raises Refused: see :func:`open_look`; ``judge_away`` where the judge cannot be asked: the look stays open.
-    """
-    look = open_look(gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since)
-    _ask(look)
-    return _close(look, by)
-
-
 @transaction.atomic
 def open_look(
     gold_set: GoldSet,
@@ -89,7 +69,8 @@ def open_look(
     repeat: int = 1,
     since: int = 1,
 ) -> Look:
-    """The row of a look, or the open one that tests the same.
+    """The row of a look, or the open one that tests the same. ``repeat``: judgements of each answer, whose mean counts.
+    ``since``: test only groups added since that version of the gold set, which has a budget of its own.
 
     :raises Refused: ``rubric_of_baseline``, ``jury_asks_nobody``, ``rubric_active``, ``rubric_other_language``;
         ``look_repeats``; ``gold_old_version``; ``gold_other_metrics`` where nothing of the family is labelled;
@@ -181,31 +162,17 @@ def _items(gold_set: GoldSet, rubric: RubricVersion, split: Split, since: int = 
     return found
 
 
-def _versions(look: Look) -> list[RubricVersion]:
+def versions_of(look: Look) -> list[RubricVersion]:
+    """The versions that judge the hold-out in a look, each once."""
     return list({one.pk: one for one in (look.candidate, look.active, look.best)}.values())
 
 
-def _ask(look: Look) -> None:
-    """Have the hold-out judged by every version, as far as it is not yet."""
-    judge = look.judge_version
-    held = {
-        one.answer_id for items in hold_out_items(look.gold_set, look.candidate, look.since).values() for one in items
-    }
-    answers = Answer.objects.filter(pk__in=held).select_related("question").prefetch_related("contexts").in_bulk()
-    rung = rung_of(judge)
-    for rubric in _versions(look):
-        for repeat in range(1, look.repeat + 1):
-            rows = SealedVerdict.objects.filter(look=look, rubric_version=rubric, repeat=repeat)
-            done = set(rows.values_list("answer_id", flat=True))
-            missing = [answers[pk] for pk in sorted(answers.keys() - done)]
-            for answer, results in judged_aside(judge, rubric.rubric, missing, rung=rung):
-                said = {
-                    name: NOT_APPLICABLE if one.status is Status.NOT_APPLICABLE else one.value
-                    for name, one in results.items()
-                }
-                row = SealedVerdict(look=look, rubric_version=rubric, answer=answer, repeat=repeat)
-                row.sealed = seal(json.dumps(said), origin=_about(look), secret=settings.SECRET_KEY)
-                SealedVerdict.objects.bulk_create([row], ignore_conflicts=True)
+def keep_sealed(look: Look, rubric: RubricVersion, answer: Answer, repeat: int, results: Mapping[str, Result]) -> None:
+    """Keep what the judge made of an answer where nothing but :func:`close_look` reads it."""
+    said = {name: NOT_APPLICABLE if one.status is Status.NOT_APPLICABLE else one.value for name, one in results.items()}
+    row = SealedVerdict(look=look, rubric_version=rubric, answer=answer, repeat=repeat)
+    row.sealed = seal(json.dumps(said), origin=_about(look), secret=settings.SECRET_KEY)
+    SealedVerdict.objects.bulk_create([row], ignore_conflicts=True)
 
 
 def _about(look: Look) -> str:
@@ -249,7 +216,7 @@ def compared_on(
 
 
 def _outcome(look: Look) -> str:
-    said = {rubric.pk: _verdicts(look, rubric) for rubric in _versions(look)}
+    said = {rubric.pk: _verdicts(look, rubric) for rubric in versions_of(look)}
     metrics: dict[str, Compared] = {}
     for name, items in hold_out_items(look.gold_set, look.candidate, look.since).items():
         ours, active, best = (said[pk] for pk in (look.candidate_id, look.active_id, look.best_id))
@@ -261,7 +228,12 @@ def _outcome(look: Look) -> str:
 
 
 @transaction.atomic
-def _close(look: Look, by: User | None) -> Answered:
+def close_look(look: Look, model: str) -> Answered:
+    """How the look ends, all its verdicts being there; an acceptance puts the candidate in force and licenses it.
+    ``model`` answered under the judge's name.
+
+    :raises Refused: ``gold_changed``.
+    """
     lock_project(look.project_id)
     done = LookResult.objects.filter(look=look).first()
     if done is None:
@@ -270,10 +242,12 @@ def _close(look: Look, by: User | None) -> Answered:
         outcome, event = _outcome(look), None
         if outcome == Outcome.ACCEPTED:
             event = _activated(look) or activate(
-                look.candidate, look.judge_version, by=by, reason=str(look), ground=Ground.ACCEPTED
+                look.candidate, look.judge_version, by=look.created_by, reason=str(look), ground=Ground.ACCEPTED
             )
         done = LookResult.objects.create(look=look, outcome=outcome, event=event)
-        audit.record(by, "look.ended", look, outcome=outcome)
+        if event is not None:
+            license_metrics(done, hold_out_items(look.gold_set, look.candidate, look.since), model)
+        audit.record(look.created_by, "look.ended", look, outcome=outcome)
     step = step_of(look.gold_set, look.since)
     return Answered(look.number, str(done.outcome), step - 1, left_before(step))
 

@@ -1,6 +1,6 @@
 """All tables of the human half, a file a domain, and the guards; code imports tables from here."""
 
-from review.models.gold import GoldItem, GoldSet, Look, LookResult, SealedVerdict
+from review.models.gold import GoldItem, GoldSet, Licence, Look, LookResult, LookTurn, SealedVerdict
 from review.models.pairs import (
     Pair,
     PairAttempt,
@@ -39,8 +39,10 @@ __all__ = [
     "GoldSet",
     "ItemEvent",
     "KeptFigures",
+    "Licence",
     "Look",
     "LookResult",
+    "LookTurn",
     "Override",
     "Pair",
     "PairAttempt",

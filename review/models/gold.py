@@ -5,7 +5,7 @@ from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, Project, RubricEvent, RubricVersion
-from evaluation.storage.append_only import AppendOnly, Authored
+from evaluation.storage.append_only import AppendOnly, Authored, Row
 
 
 class GoldSet(AppendOnly, Authored):
@@ -85,6 +85,21 @@ class Look(AppendOnly, Authored):
         return f"{self.lineage} #{self.number}"
 
 
+class LookTurn(Row):
+    """In whose hands a look is, so that no two ask at once: ``token`` is the worker's until the lease ``until`` ends.
+    ``reason`` says why it stands still, where it was given back with work left; ``model`` is what answered under the
+    judge's name, several names where that changed meanwhile."""
+
+    look = models.OneToOneField(Look, on_delete=PROTECT, related_name="turn")
+    token = models.UUIDField(null=True)
+    until = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=100, blank=True, default="")
+    model = models.CharField(max_length=400, blank=True, default="")
+
+    def __str__(self) -> str:
+        return f"{self.look_id} {self.reason}"
+
+
 class LookResult(AppendOnly):
     """How a look ended: accepted, not accepted, or refused (too many verdicts missing), which spends nothing. ``event``
     is the activation that an acceptance made."""
@@ -109,6 +124,29 @@ class LookResult(AppendOnly):
 
     def __str__(self) -> str:
         return f"{self.look_id} {self.outcome}"
+
+
+class Licence(AppendOnly):
+    """What an acceptance proved of a metric for the questions of a set: with how many hold-out answers in how many
+    groups, how many of them seen, the categories its labels know, and the model that answered under the judge's name.
+    Never changed: whether it still holds for a run is told when that is asked (``review/gold/licences.py``)."""
+
+    result = models.ForeignKey(LookResult, on_delete=PROTECT, related_name="licences")
+    metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
+    question_set = models.CharField(max_length=200)
+    answers = models.PositiveIntegerField()
+    groups = models.PositiveIntegerField()
+    seen = models.PositiveIntegerField(default=0)
+    categories = models.JSONField(default=list)
+    model = models.CharField(max_length=400, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["result", "metric", "question_set"], name="one_licence_per_metric_and_set")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.result_id} {self.metric_id} {self.question_set}"
 
 
 class SealedVerdict(AppendOnly):

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from evaluation.criteria.rubrics import (
     activate,
     draft,
+    propose,
     retire,
     rubrics_for,
     slot_of,
@@ -26,7 +27,7 @@ from evaluation.runs.selectors import project_named
 
 
 class Command(BaseCommand):
-    """``rubric list|show|diff|draft|activate|retire``: for the judge that ``--judge`` names, else the project's own."""
+    """``rubric VERB``: for the judge that ``--judge`` names, else the project's own."""
 
     help = "Versions of judge prompts: which there are, what they say, and by which one a judge works."
 
@@ -44,13 +45,15 @@ class Command(BaseCommand):
         drafting = verbs.add_parser("draft", help="store a YAML file as a version that runs can name")
         drafting.add_argument("file", type=Path)
         drafting.add_argument("--note", default="", help="why")
+        proposing = verbs.add_parser("propose", help="offer a draft for acceptance")
+        proposing.add_argument("version", metavar="FAMILY@V")
         activating = verbs.add_parser("activate", help="let new runs of the judge work by a version")
         activating.add_argument("version", metavar="FAMILY@V")
         activating.add_argument("--reason", required=True)
         retiring = verbs.add_parser("retire", help="let new runs of the judge work by the shipped version again")
         retiring.add_argument("family")
         retiring.add_argument("--reason", required=True)
-        for one in (listing, show, diff, drafting, activating, retiring):
+        for one in (listing, show, diff, drafting, proposing, activating, retiring):
             one.add_argument("--judge", default="", help="name of a judge; the project's own, else the baseline")
             one.add_argument("--project", default="", help="needed where there are several projects")
 
@@ -98,6 +101,10 @@ class Command(BaseCommand):
             raise CommandError(f"{options['file']}: {error}") from error
         made = draft(judge.project, parse_rubric(text, file=options["file"].name), by=None, note=options["note"])
         self.stdout.write(f"{made.family}@{made.version}")
+
+    def _propose(self, judge: JudgeVersion, options: dict[str, Any]) -> None:
+        version = version_named(judge.project_id, slot_of(judge, "").language, options["version"])
+        self.stdout.write(str(propose(version, judge, by=None)))
 
     def _activate(self, judge: JudgeVersion, options: dict[str, Any]) -> None:
         version = version_named(judge.project_id, slot_of(judge, "").language, options["version"])

@@ -15,54 +15,24 @@ from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
-from evaluation.criteria.rubrics import activate, draft, slot_of, standings
+from evaluation.criteria.rubrics import activate, draft
 from evaluation.judges.shipping import profile_row
-from evaluation.judging.calls import JudgeReply, Rung
-from evaluation.models import Attempt, Endpoint, JudgeVersion, Reply, RubricVersion, Run, Score, Standing
+from evaluation.judging.calls import JudgeReply
+from evaluation.models import Attempt, Reply, Score, Standing
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
 from evaluation.scoring import aside
 from evaluation.work.lifecycle import planned_units
 from review.calibration import accepting
-from review.calibration.accepting import accept, foresee
-from review.gold.freezing import freeze
-from review.models import GoldItem, GoldSet, Look, LookResult, Rating, SealedVerdict
+from review.calibration.accepting import foresee
+from review.models import GoldItem, Look, LookResult, Rating, SealedVerdict
 from review.statistics.acceptance import Claim
 from tests.evaluation.api.clients import Caller
-from tests.factories import make_judge
 from tests.review.builders import answer_rows, metric, run_over, score
-from tests.review.gold.labelled import FAMILY, Scripted, rated_run, reworded
+from tests.review.calibration.place import Place
+from tests.review.gold.labelled import FAMILY
 
 pytestmark = pytest.mark.django_db
-
-
-class Place:
-    """A gold set over 240 rated answers, a judge behind an endpoint and its script."""
-
-    def __init__(self, answers: int = 240) -> None:
-        self.run: Run = rated_run(answers)
-        self.gold: GoldSet = freeze(self.run, "gold", by=None)
-        endpoint = Endpoint.objects.create(name="local", base_url="http://127.0.0.1:9/v1")
-        self.judge: JudgeVersion = make_judge(self.run.project, "judge", endpoint=endpoint)
-        self.script = Scripted()
-
-    def drafted(self, text: str) -> RubricVersion:
-        return draft(self.run.project, reworded(text), by=None)
-
-    def accept(self, version: RubricVersion, **more: Any) -> accepting.Answered:
-        return accept(self.gold, self.judge, version, by=None, **more)
-
-    @property
-    def slot(self) -> accepting.Answered | Any:
-        return standings(slot_of(self.judge, FAMILY))
-
-
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Place:
-    found = Place()
-    monkeypatch.setattr(aside, "client_of", lambda _: found.script)
-    monkeypatch.setattr(accepting, "rung_of", lambda _: Rung.JSON_SCHEMA)
-    return found
 
 
 def test_a_better_version_is_accepted_put_in_force_and_counted(place: Place) -> None:
