@@ -131,6 +131,9 @@ SENTENCES = {
     "not_finished": _("The run has not finished."),
     "no_values": _("There is no value to average."),
     "not_reviewed": _("No expert has rated it yet."),
+    "carried": _(
+        "Experts rated equal answers of earlier answer sets alone; a corrected score needs a sample of these answers."
+    ),
     "not_both_rated": _("Experts have not rated the same parts of both runs."),
     "rules_only": _("No judge was asked: there are only the rules."),
     "served_model": _(

@@ -90,18 +90,16 @@ def _kappas(report: Report) -> Iterable[float]:
 
 
 def _fingerprints(runs: Sequence[Run]) -> dict[int, str]:
-    """What a headline depends on: the run's state and the newest score, rating and override it can see. Rows are only
-    ever added, so the newest one tells whether anything is new."""
-    sets = {run.answer_set_id for run in runs}
-    newest = Max("id")
+    """What a headline depends on: the run's state and the newest score, rating and override it can see, those of equal
+    answers too. Rows are only ever added, so the newest one tells whether anything is new."""
+    sets = {run.answer_set.question_set_id for run in runs}
+    newest, of = Max("id"), "answer__answer_set__question_set"
     scores = dict(Score.objects.filter(run__in=runs).order_by().values_list("run").annotate(newest))
-    rated = Rating.objects.filter(answer__answer_set__in=sets).order_by()
-    ratings = dict(rated.values_list("answer__answer_set").annotate(newest))
-    decided = Override.objects.filter(answer__answer_set__in=sets).order_by()
-    overrides = dict(decided.values_list("answer__answer_set").annotate(newest))
+    ratings = dict(Rating.objects.filter(**{f"{of}__in": sets}).order_by().values_list(of).annotate(newest))
+    overrides = dict(Override.objects.filter(**{f"{of}__in": sets}).order_by().values_list(of).annotate(newest))
     return {
-        run.pk: f"headline:{run.pk}:{run.state}:{scores.get(run.pk, 0)}:{ratings.get(run.answer_set_id, 0)}"
-        f":{overrides.get(run.answer_set_id, 0)}"
+        run.pk: f"headline:{run.pk}:{run.state}:{scores.get(run.pk, 0)}"
+        f":{ratings.get(run.answer_set.question_set_id, 0)}:{overrides.get(run.answer_set.question_set_id, 0)}"
         for run in runs
     }
 

@@ -79,7 +79,7 @@ def settle_corrected(one: RunDifference, distance: float) -> Settling | None:
 def labels_missing(figure: Figure) -> Settling | None:
     """The rated answers in all that a withheld corrected figure needs to be shown; ``None`` where labels are not what
     is missing."""
-    if figure.withheld == Withheld.NOT_REVIEWED:
+    if figure.withheld in {Withheld.NOT_REVIEWED, Withheld.CARRIED}:
         return Settling.by_labels(LEAST_LABELS)
     missing = figure.extra.get("missing") or {}
     parts = [missing, *(missing.get("components") or {}).values()]

@@ -76,16 +76,15 @@ def run_answers(run: Run, answer_ids: Collection[int] | None = None) -> list[Run
 REMOVING = frozenset({FlagKind.BAD_QUESTION.value, FlagKind.BAD_REFERENCE.value})
 
 
+def upheld_flags() -> QuerySet[EventRuling]:
+    """The rulings by which flags of these kinds stand."""
+    newer = EventRuling.objects.filter(event=OuterRef("event"), seq__gt=OuterRef("seq"))
+    return EventRuling.objects.filter(~Exists(newer), upheld=True, event__verb="flag", event__kind__in=REMOVING)
+
+
 def removed_answers(answer_set_id: int) -> frozenset[int]:
     """The answers of the set with an upheld flag of these kinds. One query."""
-    newer = EventRuling.objects.filter(event=OuterRef("event"), seq__gt=OuterRef("seq"))
-    upheld = EventRuling.objects.filter(
-        ~Exists(newer),
-        upheld=True,
-        event__verb="flag",
-        event__kind__in=REMOVING,
-        event__assignment__item__answer__answer_set_id=answer_set_id,
-    )
+    upheld = upheld_flags().filter(event__assignment__item__answer__answer_set_id=answer_set_id)
     return frozenset(upheld.values_list("event__assignment__item__answer_id", flat=True))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import Protocol, TypeVar
@@ -13,6 +13,7 @@ from evaluation.core.registry import Kind, ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition, Run
 from review.evidence.answers import RunAnswer, removed_answers, run_answers
+from review.evidence.carried import Carried, Origin, carried_ratings
 from review.evidence.experts import ExpertRating, effective_ratings, ratings_of, read
 from review.evidence.sampling import Samples, samples_of
 from review.evidence.scorers import Judged, Key, Scorer, majority, scorers_of, values_of_run
@@ -79,7 +80,8 @@ def adjudicated(answer_ids: Collection[int]) -> dict[int, frozenset[int]]:
 class Said:
     """What was said about the answers of a run. ``metrics`` holds every metric that anybody gave a value for, by
     primary key; ``scored`` are the values of the rules and primary judges, ``computed`` the metrics they belong to.
-    ``removed`` are answers that a lead took out of all means."""
+    ``removed`` are answers that a lead took out of all means. ``carried`` are the ratings of equal answers that hold
+    where nobody rated the answer itself; they are not among ``ratings``."""
 
     answers: dict[int, RunAnswer]
     scorers: list[Scorer]
@@ -89,6 +91,7 @@ class Said:
     metrics: dict[int, MetricDefinition]
     computed: frozenset[int]
     removed: tuple[RunAnswer, ...] = ()
+    carried: Mapping[Key, Carried] = field(default_factory=dict)
 
     @property
     def names(self) -> dict[int, str]:
@@ -101,8 +104,8 @@ class Said:
 
 
 def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
-    """Read everything about the run's answers, or some of them, in seven queries. Over a whole run the answers that a
-    lead took out are left out, and named in ``removed``."""
+    """Read everything about the run's answers, or some of them, in eight queries, and two more where ratings of equal
+    answers hold. Over a whole run the answers that a lead took out are left out, and named in ``removed``."""
     asked = run_answers(run, answer_ids)
     out = removed_answers(run.answer_set_id)
     removed = tuple(one for one in asked if one.answer_id in out)
@@ -113,10 +116,37 @@ def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
     ratings = [row for row in rows if row.answer_id in answers]
     decisions = {k: d for k, d in standing_decisions(run.answer_set_id, answer_ids).items() if k[0] in answers}
     scored = {key: one for key, one in values_of_run(scorers).items() if key[0] in answers}
+    equal = {key: one for key, one in carried_ratings(run, answer_ids).items() if key[0] in answers}
     keys = [*(key for one in scorers for key in one.said), *(row.key for row in ratings), *decisions]
-    metrics = MetricDefinition.objects.in_bulk({metric for _, metric in keys})
+    known = MetricDefinition.objects.in_bulk({metric for _, metric in (*keys, *equal)})
     computed = frozenset(metric for _, metric in scored)
-    return Said(answers, scorers, scored, ratings, decisions, metrics, computed, removed)
+    carried = _holding(equal, ratings, known, computed)
+    metrics = {pk: known[pk] for pk in {metric for _, metric in (*keys, *carried)}}
+    return Said(answers, scorers, scored, ratings, decisions, metrics, computed, removed, carried)
+
+
+def _holding(
+    equal: Mapping[Key, Carried],
+    ratings: Sequence[ExpertRating],
+    metrics: Mapping[int, MetricDefinition],
+    computed: Collection[int],
+) -> dict[Key, Carried]:
+    """The ratings of equal answers that hold: nobody's rating of the answer itself takes their place, no decision on
+    the equal answer stands above them, their raters were not tied, and the run does not compute another version of the
+    metric. One query where there are any."""
+    if not equal:
+        return {}
+    own = effective_ratings(ratings)
+    decided = standing_decisions(None, {one.origin.answer_id for one in equal.values()})
+    versions = {metrics[pk].name: pk for pk in computed}
+    return {
+        (answer, pk): one
+        for (answer, pk), one in equal.items()
+        if (answer, pk) not in own
+        and (one.origin.answer_id, pk) not in decided
+        and versions.get(metrics[pk].name, pk) == pk
+        and together(metrics[pk], one.ratings) != (None, None)
+    }
 
 
 def samples_behind(run: Run, said: Said) -> Samples:
@@ -145,7 +175,8 @@ class Effective:
     ``value`` or ``label`` is set unless ``source`` is none; then ``status`` tells failed, not applicable and pending
     (``None``) apart and ``reason`` says why. ``raters`` counts the experts behind the value, or who were tied:
     ``unresolved`` means that they were split evenly over yes and no or classes, so that the judge's value is shown
-    and an adjudication is asked for. ``judged`` is ``None`` where nothing was scored.
+    and an adjudication is asked for. ``judged`` is ``None`` where nothing was scored. ``carried`` tells from which
+    equal answer the experts' value comes where nobody rated this one.
     """
 
     answer_id: int
@@ -158,6 +189,7 @@ class Effective:
     raters: int = 0
     unresolved: bool = False
     judged: Judged | None = None
+    carried: Origin | None = None
 
     @property
     def human(self) -> bool:
@@ -193,15 +225,16 @@ def effective_values(run: Run, answer_ids: Collection[int] | None = None) -> Run
 def values_from(said: Said) -> RunValues:
     """The effective values of everything that was said; the run's own metrics first, each in the answers' order."""
     ratings = effective_ratings(said.ratings)
-    seen = said.computed | {metric for _, metric in (*ratings, *said.decisions)}
+    seen = said.computed | {metric for _, metric in (*ratings, *said.decisions, *said.carried)}
     values: dict[Key, Effective] = {}
     for metric_id in sorted(seen, key=lambda pk: (pk not in said.computed, said.metrics[pk].name, pk)):
         metric = said.metrics[metric_id]
         for answer_id in said.answers:
             key = (answer_id, metric_id)
-            if metric_id in said.computed or key in ratings or key in said.decisions:
+            equal = said.carried.get(key)
+            if equal or metric_id in said.computed or key in ratings or key in said.decisions:
                 values[key] = effective(
-                    key, metric, said.decisions.get(key), ratings.get(key, ()), said.scored.get(key)
+                    key, metric, said.decisions.get(key), ratings.get(key, ()), said.scored.get(key), equal
                 )
     return RunValues(values, {pk: said.metrics[pk] for pk in seen}, said.computed)
 
@@ -212,14 +245,18 @@ def effective(
     decision: Decision | None,
     ratings: Sequence[ExpertRating],
     scored: Judged | None,
+    equal: Carried | None = None,
 ) -> Effective:
-    """The one value that counts, from everything that was said of an answer."""
-    made = partial(Effective, *key, raters=len(ratings), judged=scored)
+    """The one value that counts, from everything that was said of an answer, and of an ``equal`` one where nobody rated
+    this one."""
+    made = partial(Effective, *key, raters=len(ratings or (equal.ratings if equal else ())), judged=scored)
     if decision is not None:
         return made(Source.OVERRIDE, Status.SCORED, decision.value, decision.label)
     value, label = together(metric, ratings)
     if value is not None or label is not None:
         return made(Source.REVIEW, Status.SCORED, value, label)
+    if equal is not None and not ratings:
+        return made(Source.REVIEW, Status.SCORED, *together(metric, equal.ratings), carried=equal.origin)
     said = scored or _UNSCORED
     if said.status is Status.SCORED:
         source = Source.RULE if metric.kind in {Kind.RULE, Kind.EMBEDDING} else Source.JUDGE

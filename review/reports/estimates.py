@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.utils.translation import get_language, gettext
+from django.utils.translation import get_language, gettext, ngettext
 
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Gap, Label, MissingPart
 from evaluation.profiles.per_answer import reweighted
-from review.evidence.effective import Said, Source
+from review.evidence.carried import Origin
+from review.evidence.effective import Effective, Said, Source
 from review.evidence.experts import agreement_ratings, effective_ratings
-from review.reports.figure import Figure, Withheld, plain, withheld
+from review.reports.figure import Figure, Withheld, day_and_age, plain, withheld
 from review.reports.gathering import Gathered
 from review.reports.lines import CategoryLine, MetricLine, category_lines, corrected_of_category, metric_lines
 from review.reports.scores import SideScore, score_side
 from review.statistics.correction.outcome import Target
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedFrom:
+    """An earlier answer set whose ratings count here: the newest run over it, the system that answered, how many of our
+    answers have a value from it, and when the oldest and the newest of its ratings were given."""
+
+    answer_set_id: int
+    run_id: int
+    system: str
+    answers: int
+    oldest: datetime
+    newest: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +42,8 @@ class ThreeScores:
     figure is shown with its weight ("rules only, weight 0.40") and stands in ``part_only``, the three being withheld
     with that label. ``missing`` names the parts left out, ``weights`` are those in use (empty where every answer has
     its own), ``reweighted`` counts answers to which a part did not apply, so that the others weigh more there.
-    ``mean_shift`` is ``None`` without ratings of both kinds."""
+    ``mean_shift`` is ``None`` without ratings of both kinds. ``carried`` tells whose ratings count for being of equal
+    answers, the newest first."""
 
     label: Label
     weight: float
@@ -45,6 +61,7 @@ class ThreeScores:
     unresolved: int
     examples: bool
     mean_shift: float | None
+    carried: tuple[CarriedFrom, ...]
 
 
 def three_scores(basis: Gathered) -> ThreeScores:
@@ -73,6 +90,31 @@ def three_scores(basis: Gathered) -> ThreeScores:
         unresolved=sum(value.unresolved for value in values),
         examples=any(row.example for row in basis.said.ratings),
         mean_shift=mean_shift(basis.said),
+        carried=tuple(_carried(values)),
+    )
+
+
+def _carried(values: Iterable[Effective]) -> Iterator[CarriedFrom]:
+    by_set: dict[int, dict[int, list[Origin]]] = {}
+    for value in values:
+        if origin := value.carried:
+            by_set.setdefault(origin.answer_set_id, {}).setdefault(value.answer_id, []).append(origin)
+    for pk, by_answer in sorted(by_set.items(), reverse=True):
+        origins = [one for several in by_answer.values() for one in several]
+        given = [one.at for one in origins]
+        yield CarriedFrom(pk, origins[0].run_id, origins[0].system, len(by_answer), min(given), max(given))
+
+
+def carried_in_words(scores: ThreeScores) -> str:
+    """From where ratings of equal answers come, and how old they are; empty where there are none."""
+    return "; ".join(
+        ngettext(
+            "%(count)d answer as in run #%(run)d (%(system)s), rated on %(day)s, %(age)s ago",
+            "%(count)d answers as in run #%(run)d (%(system)s), rated since %(day)s, %(age)s ago",
+            one.answers,
+        )
+        % {"count": one.answers, "run": one.run_id, "system": one.system, **day_and_age(one.oldest)}
+        for one in scores.carried
     )
 
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from django.utils.formats import date_format
+from django.utils.timesince import timesince
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -52,6 +53,7 @@ class Withheld(StrEnum):
     NOT_FINISHED = "not_finished"
     NO_VALUES = "no_values"
     NOT_REVIEWED = "not_reviewed"
+    CARRIED = "carried"  # experts rated equal answers of earlier answer sets alone
     NOT_BOTH_RATED = "not_both_rated"  # a comparison in which experts rated other parts of one run than of the other
     RULES_ONLY = "rules_only"
     PARTIAL = "partial"
@@ -69,7 +71,7 @@ class Figure:
     ``extra`` holds what only corrected figures have: ``labels, effective_labels, lambda, method, warnings,
     response_bounds, as_it_came, partly_corrected, missing``, and ``assumption`` (by, at, bias) where a lead accepted
     one about the parts that nobody rated. Of a metric whose ratings still come in ``any_time`` (low, high, labels)
-    holds at every look.
+    holds at every look; ``carried`` counts the labels that equal answers of earlier answer sets gave.
     """
 
     value: float | None = None
@@ -109,6 +111,11 @@ class Figure:
         return found | bounds | dict(self.extra)
 
 
+def day_and_age(at: datetime) -> dict[str, str]:
+    """The ``day`` of a moment and how long it is ``ago``, for sentences."""
+    return {"day": date_format(localtime(at), "SHORT_DATE_FORMAT"), "age": timesince(at, depth=1)}
+
+
 def withheld(reason: str, n: int = 0, **extra: Any) -> Figure:
     """No figure, and why."""
     return Figure(n=n, withheld=reason, extra=extra)
@@ -136,6 +143,13 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
         found.append(text % share)
     if sentence := any_time_sentence(figure):
         found.append(sentence)
+    if count := figure.extra.get("carried"):
+        text = ngettext(
+            "%(count)d of its ratings was given to an equal answer of an earlier answer set.",
+            "%(count)d of its ratings were given to equal answers of an earlier answer set.",
+            count,
+        )
+        found.append(text % {"count": count})
     if figure.partly_corrected:
         weights = figure.partly_corrected.items()
         parts = ", ".join(f"{titles.get(name, name)} ({100 * weight:.0f}%)" for name, weight in weights)

@@ -4,10 +4,11 @@ which any figure is corrected: what the experts would have said, blind, of all a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from evaluation.core.registry import Kind, ScaleKind
+from evaluation.core.registry import Kind, Scale, ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition, Run
 from evaluation.profiles.arithmetic import on_unit_scale
@@ -15,7 +16,7 @@ from evaluation.profiles.spec import ProfileSpec, Unit
 from review.decisions.assumptions import Acceptance, acceptance_of
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import Said, said_of, samples_behind, values_from
-from review.evidence.experts import agreement_ratings
+from review.evidence.experts import ExpertRating, agreement_ratings
 from review.evidence.sampling import NOWHERE, Place, Samples
 from review.evidence.scorers import Judged
 from review.reports.figure import Figure, Withheld, withheld
@@ -38,11 +39,12 @@ from review.statistics.correction.outcome import Estimate, Outcome, Target, With
 @dataclass(frozen=True, slots=True)
 class MetricLabels:
     """The blind first ratings of one metric: answer -> mean of the raters in the order in which they came, and how the
-    answers were sampled."""
+    answers were sampled. ``carried`` are those whose rating is that of an equal answer."""
 
     means: dict[int, float]
     places: dict[int, Place]
     silent: frozenset[int]
+    carried: frozenset[int] = frozenset()
 
     @property
     def any(self) -> bool:
@@ -76,18 +78,35 @@ def labels_by_metric(said: Said, samples: Samples) -> dict[int, MetricLabels]:
     """The labels of every metric that anybody rated and that has numbers."""
     blind = agreement_ratings(said.ratings)
     found: dict[int, MetricLabels] = {}
-    for pk in sorted({row.metric_id for row in said.ratings}):
+    for pk in sorted({row.metric_id for row in said.ratings} | {metric for _, metric in said.carried}):
         scale = said.metrics[pk].read_scale()
         if scale.labels:
             continue
         means: dict[int, float] = {}
         mine = {answer_id: rows for (answer_id, metric_id), rows in blind.items() if metric_id == pk and rows}
         for answer_id, rows in sorted(mine.items(), key=lambda one: min((row.at, row.pk) for row in one[1])):
-            means[answer_id] = float(consensus([v for row in rows if (v := row.value) is not None], scale) or 0.0)
-        places = samples.places(pk, said.ratings)
+            means[answer_id] = _mean_of(rows, scale)
+        places = _census(said, pk, means, samples.places(pk, said.ratings))
         silent = samples.silent_for(pk) | {row.answer_id for row in said.ratings if row.metric_id == pk}
-        found[pk] = MetricLabels(means, _census(said, pk, means, places), frozenset(silent - means.keys()))
+        silent -= means.keys()
+        equal = {key[0]: one.blind for key, one in said.carried.items() if key[1] == pk and one.blind}
+        carried = _carried(equal.keys() - means.keys() - silent, places, means.keys() | silent)
+        means |= {answer: _mean_of(equal[answer], scale) for answer in carried}
+        found[pk] = MetricLabels(means, places, frozenset(silent), carried)
     return found
+
+
+def _mean_of(rows: Sequence[ExpertRating], scale: Scale) -> float:
+    return float(consensus([v for row in rows if (v := row.value) is not None], scale) or 0.0)
+
+
+def _carried(equal: Collection[int], places: Mapping[int, Place], served: Collection[int]) -> frozenset[int]:
+    """The answers with ratings of equal ones at which those are labels: sampled here, in a stratum of which nothing
+    else is waiting. Before, they would stand for answers that differ from them in being new; answers that were served
+    are a random part of the stratum."""
+    sampled = {answer: place.stratum for answer, place in places.items() if place.sampled}
+    waiting = {stratum for answer, stratum in sampled.items() if answer not in served and answer not in equal}
+    return frozenset(answer for answer in equal if answer in sampled and sampled[answer] not in waiting)
 
 
 def applies(said: Judged | None) -> bool:
@@ -129,16 +148,19 @@ class Correction:
         """One metric, on its own scale, over the run or one category."""
         labels = self.labels.get(metric.pk)
         if labels is None or not labels.any:
-            return withheld(Withheld.NOT_REVIEWED)
+            return withheld(self._unrated_reason(metric))
         component = self._component(metric, labels, lambda value: value, category)
         if component is None:
             return withheld(Withheld.NO_VALUES)
         if not component.labels:
             return withheld(WithheldReason.NO_PROBABILITY, len(component.answers))
         figure = as_figure(corrected(component, target, part=category is not None))
+        more: dict[str, Any] = {}
         if target is Target.THIS_RUN and category is None and (ends := _any_time(component, labels)):
-            return dataclasses.replace(figure, extra={**figure.extra, "any_time": ends})
-        return figure
+            more["any_time"] = ends
+        if carried := sum(one.key in labels.carried for one in component.answers):
+            more["carried"] = carried
+        return dataclasses.replace(figure, extra={**figure.extra, **more})
 
     def overall(
         self,
@@ -155,7 +177,8 @@ class Correction:
             return withheld(Withheld.NO_VALUES)
         if not any(one.labels for one in components):
             rated = any(self._rated(one.name) for one in components)
-            return withheld(WithheldReason.NO_PROBABILITY if rated else Withheld.NOT_REVIEWED)
+            metrics = [self._metric(one.name) for one in components]
+            return withheld(WithheldReason.NO_PROBABILITY if rated else self._unrated_reason(*metrics))
         accepted = self.acceptance if category is None else None
         outcome = corrected_overall(
             components, target, confidence, part=category is not None, unrated_like_rated=accepted is not None
@@ -240,6 +263,11 @@ class Correction:
         reach = [0.0 if name in score.zeroed else w for w, score in zip(weights, machine.answers, strict=True)]
         return Component(name, frame, 0.0, top, judged=not _exact(metric), most=sum(reach) / len(reach))
 
+    def _unrated_reason(self, *metrics: MetricDefinition | None) -> Withheld:
+        """Why there is no label of them: equal answers alone were rated, or none."""
+        carried = {metric for _, metric in self.said.carried}
+        return Withheld.CARRIED if any(one and one.pk in carried for one in metrics) else Withheld.NOT_REVIEWED
+
     def _rated(self, name: str) -> bool:
         metric = self._metric(name)
         return metric is not None and self.labels.get(metric.pk, _UNRATED).any
@@ -250,10 +278,11 @@ class Correction:
 
 def _any_time(component: Component, labels: MetricLabels) -> dict[str, float] | None:
     """An interval that holds at every look, while drawn answers still wait to be served; ``None`` without any, where
-    answers of a stratum were drawn with different probabilities, or too many gave no rating."""
+    answers of a stratum were drawn with different probabilities, too many gave no rating, or some of the ratings were
+    there before."""
     silent = sum(one.state is ReviewState.NO_RESPONSE for one in component.answers)
     waiting = any(one.state is ReviewState.NOT_REACHED for one in component.answers)
-    if not waiting or silent > MOST_NON_RESPONSE * (component.labels + silent):
+    if not waiting or labels.carried or silent > MOST_NON_RESPONSE * (component.labels + silent):
         return None
     strata: dict[str, list[FrameAnswer]] = {}
     for one in component.answers:

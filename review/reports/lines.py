@@ -74,6 +74,7 @@ class MetricLine:
     reviewed: Figure
     corrected: Figure
     rated: int
+    carried: int
     overridden: int
     unresolved: int
     shares: Mapping[str, float]
@@ -199,6 +200,7 @@ def _line(basis: Gathered, metric: MetricDefinition, values: Sequence[Effective]
         reviewed=mean_figure(profile, reviewed) if human else withheld(Withheld.NOT_REVIEWED),
         corrected=basis.correction.of_metric(metric),
         rated=sum(value.raters > 0 for value in values),
+        carried=sum(value.carried is not None for value in values),
         overridden=sum(value.source is Source.OVERRIDE for value in values),
         unresolved=sum(value.unresolved for value in values),
         shares={label: count / labels.total() for label, count in labels.most_common()},

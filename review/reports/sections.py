@@ -17,7 +17,7 @@ from evaluation.runs.progress import Spending
 from review.charts.forest import Shape
 from review.evidence.effective import Effective
 from review.reports.entries import Entry, Output, Path, Section, only
-from review.reports.estimates import weights_in_words
+from review.reports.estimates import carried_in_words, weights_in_words
 from review.reports.figure import Figure
 from review.reports.lines import AnswerLine, CategoryLine, MetricLine
 from review.reports.profile_section import section_json
@@ -88,9 +88,7 @@ RUN: Section[Report, Report] = Section(
             _("reviewed by experts"),
         ),
         Entry("cost", _cost_in_words, "what the calls cost", only(TERMINAL), _("cost")),
-        Entry(
-            "why", lambda r: r.header.reason, "the code of the reason again", only(TERMINAL), _("reason"), if_any=True
-        ),
+        Entry("why", lambda r: r.header.reason, "that code again", only(TERMINAL), _("reason"), if_any=True),
     ],
     single=True,
 )
@@ -157,6 +155,12 @@ OVERALL: Section[Report, Report] = Section(
             _("weights"),
             if_any=True,
         ),
+        Entry(
+            "carried", lambda r: r.overall.carried or None, "runs of equal answers that were rated", JSON, if_any=True
+        ),
+        Entry(
+            "carried", lambda r: carried_in_words(r.overall), "in words", READ, _("rated as equal answers"), if_any=True
+        ),
         Entry("answers", lambda r: r.overall.answers, "answers that count", JSON),
         Entry("reviewed_answers", lambda r: r.overall.reviewed_answers, "answers with a person's value", JSON),
         Entry("overrides", lambda r: r.overall.overrides, "values decided by a lead or assigned expert", JSON),
@@ -203,6 +207,7 @@ METRICS: Section[Report, MetricLine] = Section(
             mark=Shape.CORRECTED,
         ),
         Entry("rated", lambda m: m.rated, "answers with an expert's value", JSON),
+        Entry("carried", lambda m: m.carried or None, "of those, by ratings of equal answers", JSON, if_any=True),
         Entry("overridden", lambda m: m.overridden, "answers with a decision", JSON),
         Entry("unresolved", lambda m: m.unresolved, "answers on which experts are tied", JSON),
         Entry("shares", lambda m: m.shares or None, "share of each label of a class metric", JSON, if_any=True),
@@ -223,13 +228,7 @@ COVERAGE: Section[Report, MetricLine] = Section(
             only(Output.JSON, PAGE, HTML, TERMINAL),
             _("not applicable"),
         ),
-        Entry(
-            "pending",
-            lambda m: m.coverage.pending,
-            "answers without a result yet",
-            only(Output.JSON, TERMINAL),
-            _("pending"),
-        ),
+        Entry("pending", lambda m: m.coverage.pending, "without a result yet", JSON | {TERMINAL}, _("pending")),
     ],
 )
 
@@ -362,6 +361,7 @@ VALUES: Section[ToldAnswer, Effective] = Section(
         Entry("reason", lambda v: v.reason, "why there is no value", DETAILS | TABLES, if_any=True),
         Entry("unresolved", lambda v: v.unresolved or None, "whether experts are tied", DETAILS, if_any=True),
         Entry("judge", _judged, "what the judge or rule said", DETAILS),
+        Entry("carried", lambda v: v.carried, "the equal answer whose ratings count", DETAILS, if_any=True),
     ],
 )
 

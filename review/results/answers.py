@@ -3,15 +3,18 @@ answers narrowed down by it, for lists and for decisions about many at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from django.db.models import Q
+
 from evaluation.core.canonical import content_hash
 from evaluation.models import Answer, MetricDefinition, Run, Score
 from review.evidence.answers import RunAnswer, run_answers
+from review.evidence.carried import Origin
 from review.evidence.effective import Effective, Source, effective_values
 from review.models import ItemEvent, Override, Rating
 
@@ -39,7 +42,7 @@ class Event:
     """One line of the history. ``metric`` is ``None`` for what concerns the whole item. ``status`` is the score's, or
     ``cannot_judge``; ``code`` a failure's reason, a change's reason code or a flag's kind; ``text`` the explanation,
     reason or comment. ``blind`` is ``None`` where it means nothing. ``run_id`` is set for scores, ``user_id`` for what
-    a person of ours said."""
+    a person of ours said, ``carried`` for a rating of an equal answer."""
 
     at: datetime
     kind: EventKind
@@ -53,11 +56,13 @@ class Event:
     blind: bool | None = None
     run_id: int | None = None
     user_id: int | None = None
+    carried: Origin | None = None
 
 
-def history(answer: Answer) -> list[Event]:
-    """Everything said about an answer, in all runs over its answer set, oldest first."""
-    events = [*_scores(answer), *_ratings(answer), *_overrides(answer), *_item_events(answer)]
+def history(answer: Answer, origins: Collection[Origin] = ()) -> list[Event]:
+    """Everything said about an answer, in all runs over its answer set, oldest first, with the ratings of equal answers
+    that count for it."""
+    events = [*_scores(answer), *_ratings(answer, origins), *_overrides(answer), *_item_events(answer)]
     return sorted(events, key=lambda event: event.at)
 
 
@@ -81,9 +86,10 @@ def _scores(answer: Answer) -> Iterator[Event]:
         )
 
 
-def _ratings(answer: Answer) -> Iterator[Event]:
-    rows = Rating.objects.filter(answer=answer).select_related("metric", "reviewer").order_by("pk")
-    for row in rows:
+def _ratings(answer: Answer, origins: Collection[Origin]) -> Iterator[Event]:
+    equal = {pk: origin for origin in origins for pk in origin.ratings}
+    rows = Rating.objects.filter(Q(answer=answer) | Q(pk__in=equal)).select_related("metric", "reviewer")
+    for row in rows.order_by("pk"):
         yield Event(
             at=row.created_at,
             kind=EventKind(row.phase),
@@ -94,6 +100,7 @@ def _ratings(answer: Answer) -> Iterator[Event]:
             code=row.reason_code,
             text=row.comment,
             blind=row.blind,
+            carried=equal.get(row.pk),
         )
 
 

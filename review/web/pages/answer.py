@@ -20,6 +20,7 @@ from evaluation.models import Answer, Finding, MetricDefinition, Run, Score
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.evidence.answers import RunAnswer
+from review.evidence.carried import Origin
 from review.evidence.effective import RunValues, Source
 from review.evidence.rating_input import FlagKind, OverrideReason
 from review.ratings.card import CardMetric, Passage, card_metric
@@ -64,8 +65,8 @@ class ScoreView(NamedTuple):
 
 class MetricView(NamedTuple):
     """A metric of the answer: the value that counts (with the mark of who gave it), whose it is or why there is none,
-    and what was said. ``field`` asks for an override; ``overridden`` tells that a decision stands, which can be taken
-    back."""
+    and what was said; ``origin`` is the equal answer to which it was given. ``field`` asks for an override;
+    ``overridden`` tells that a decision stands, which can be taken back."""
 
     metric: MetricDefinition
     mark: str
@@ -75,6 +76,7 @@ class MetricView(NamedTuple):
     scores: tuple[ScoreView, ...]
     field: MetricField
     overridden: bool
+    origin: Origin | None
 
 
 class Line(NamedTuple):
@@ -141,6 +143,7 @@ def answer_page(
                 scores=tuple(_score(row, metric) for row in scores if row.metric_id == metric.pk),
                 field=metric_field(as_asked(metric, language), entered),
                 overridden=one.source is Source.OVERRIDE,
+                origin=one.carried,
             )
         )
     return AnswerPage(
@@ -255,7 +258,8 @@ def answer_row(one: Selected, metric: MetricDefinition | None) -> AnswerRow:
         value = explain_reason(effective.reason) if effective and effective.reason else gettext("no value")
     else:
         value = value_text(effective, metric.read_scale())
-    return AnswerRow(one.answer, value, MARKS.get(source, ""), str(SOURCES[source]))
+    told = gettext("experts, of an equal answer") if effective and effective.carried else str(SOURCES[source])
+    return AnswerRow(one.answer, value, MARKS.get(source, ""), told)
 
 
 def choices_of(metric: MetricDefinition) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from evaluation.scoring.writing import current
 from evaluation.wording.messages import explain_refusal
 from review.decisions.overrides import effect_of, may_override, override, override_many, revert
 from review.evidence.answers import expose, expose_answers
-from review.evidence.effective import Source, effective_values
+from review.evidence.effective import RunValues, Source, effective_values
 from review.queues.access import answer_to_override
 from review.results.answers import Event, EventKind, Selection, Wanted, history, narrowed, select
 from review.web.forms.queue import ids_of
@@ -109,13 +109,14 @@ def _page(
     me, run = person(request), _run(found, wanted)
     expose(me, found, "answer page")
     may_view = access.may(me, found.answer_set.project_id, Action.VIEW)
+    values = effective_values(run, {found.pk})
     page = answer_page(
         found,
         run,
         list(_over(found).exclude(pk=run.pk)[:10]),
-        effective_values(run, {found.pk}),
+        values,
         list(_scores(run, found)),
-        _events(me, found, may_view=may_view),
+        _events(me, found, values, may_view=may_view),
         may_override=may_override(me, found),
         may_view=may_view,
         refused=refused,
@@ -131,9 +132,9 @@ def _scores(run: Run, found: Answer) -> QuerySet[Score]:
     return rows.prefetch_related("findings").order_by("metric__name", "pk")
 
 
-def _events(me: User, found: Answer, *, may_view: bool) -> list[Event]:
+def _events(me: User, found: Answer, values: RunValues, *, may_view: bool) -> list[Event]:
     """The history; an expert without a right to runs sees nobody else's ratings."""
-    events = history(found)
+    events = history(found, [one.carried for one in values.values.values() if one.carried])
     if may_view:
         return events
     return [event for event in events if event.kind not in OTHERS_WORDS or event.user_id == me.pk]
