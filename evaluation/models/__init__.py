@@ -24,7 +24,16 @@ from evaluation.models.runs import (
     Standing,
 )
 from evaluation.models.scores import Criterion, CriterionEvent, CriterionVersion, Finding, MetricDefinition, Score
-from evaluation.models.work import Attempt, BatchLine, Heartbeat, JudgeBatch, Reply, WorkUnit
+from evaluation.models.work import (
+    Attempt,
+    BatchLine,
+    Heartbeat,
+    JudgeBatch,
+    ProcessRestart,
+    Reply,
+    WorkUnit,
+    WriteTrial,
+)
 
 __all__ = [
     "Answer",
@@ -49,6 +58,7 @@ __all__ = [
     "KeptVector",
     "MetricDefinition",
     "Preflight",
+    "ProcessRestart",
     "ProfileVersion",
     "Project",
     "Question",
@@ -68,4 +78,5 @@ __all__ = [
     "TakenExport",
     "User",
     "WorkUnit",
+    "WriteTrial",
 ]

@@ -239,3 +239,22 @@ class Heartbeat(models.Model):
 
     host = models.CharField(max_length=200, unique=True)
     seen_at = models.DateTimeField()
+
+
+class ProcessRestart(models.Model):
+    """How often ``serve`` of a host saw one of its parts end and be started again, and how it ended last."""
+
+    host = models.CharField(max_length=200)
+    part = models.CharField(max_length=20)
+    count = models.PositiveIntegerField(default=1)
+    reason = models.CharField(max_length=100)
+    last_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["host", "part"], name="one_count_of_restarts")]
+
+
+class WriteTrial(models.Model):
+    """The one row that health checks write, to see whether the database takes it."""
+
+    written_at = models.DateTimeField()

@@ -16,13 +16,13 @@ from importlib import import_module
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Now
 from django_q.models import Schedule
 from django_q.tasks import async_task
 
 from evaluation.core.errors import UnknownName
-from evaluation.models import Heartbeat, Preflight, Run, WorkUnit
+from evaluation.models import Heartbeat, Preflight, ProcessRestart, Run, WorkUnit
 from evaluation.storage import append_only, guards
 from evaluation.work import units
 from evaluation.work.database import try_writing
@@ -77,6 +77,7 @@ def sweep() -> list[int]:
     So is one that an extra asks for, such as one with a batch to see to. Units of a cancelled run whose worker died
     are skipped here, because nobody will claim them again.
     """
+    units.let_lapse_of_the_gone()
     WorkUnit.objects.filter(units.lapsed(), run__state=Run.State.CANCELLED).update(
         state=State.SKIPPED, reason="cancelled", lease_token=None, lease_until=None
     )
@@ -141,15 +142,11 @@ class Watchdog:
     def __init__(self, cluster: Child) -> None:
         self.cluster = cluster
         self.since = time.monotonic()
-        self.restarts = 0
 
     def __call__(self) -> None:
         """One look: ring the canary and idle runs, and restart the cluster where the last sign of life is too old."""
         if not self.cluster.alive:
-            # The leader died; what is left of its group must not go on executing.
-            log.error("the cluster died with code %s, starting it again", self.cluster.process.returncode)
-            self._restart()
-            return
+            return  # its end was told, it waits to be started
         try:
             silent = time.monotonic() - self.since > settings.CONCORD_WEDGED_SECONDS and not heartbeat_is_fresh(
                 socket.gethostname()
@@ -163,10 +160,30 @@ class Watchdog:
         finally:
             connection.close()
         if silent:
-            log.error("the cluster gave no sign of life for %s s, restarting it", settings.CONCORD_WEDGED_SECONDS)
-            self._restart()
+            silence = f"gave no sign of life for {settings.CONCORD_WEDGED_SECONDS} s"
+            log.error("the cluster %s, restarting it", silence)
+            self.cluster.restart()
+            self.told(self.cluster.name, silence)
 
-    def _restart(self) -> None:
-        self.cluster.restart()
-        self.restarts += 1
-        self.since = time.monotonic()
+    def told(self, part: str, reason: str) -> None:
+        """A child was started again. What it had in hand is taken up at once."""
+        if part == self.cluster.name:
+            self.since = time.monotonic()
+        note_restart(part, reason)
+
+
+def note_restart(part: str, reason: str) -> None:
+    """Keep in mind for health checks that a part of ``serve`` ended, and free what it held; without a database the log
+    alone says so."""
+    try:
+        ProcessRestart.objects.update_or_create(
+            host=socket.gethostname(),
+            part=part,
+            defaults={"count": F("count") + 1, "reason": reason, "last_at": Now()},
+            create_defaults={"reason": reason, "last_at": Now()},
+        )
+        sweep()
+    except DatabaseError as error:
+        log.warning("the restart could not be noted: %s", error)
+    finally:
+        connection.close()

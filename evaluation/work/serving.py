@@ -1,5 +1,5 @@
-"""What ``serve`` starts and watches: the web server, of several processes because Python works on one core at a time,
-and the cluster. The parent starts both, ends both and restarts a wedged cluster.
+"""What ``serve`` starts and keeps up: the web server, of several processes because Python works on one core at a time,
+and the cluster. The parent starts both, starts again what ends, ends a wedged cluster, and at the end both.
 
 django-q2 can wedge for good when a worker is killed while idle, and then does not even end on SIGTERM; a watchdog
 outside the cluster is the only cure. Each child leads a session of its own, so that its whole group can be killed,
@@ -19,11 +19,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import FrameType
 
 log = logging.getLogger("concord.serve")
 PATIENCE_SECONDS = 2.0  # in which a worker may finish what it has begun; what it has not is done again later
 GRACE_SECONDS = 8.0  # with the patience
+SOUND_SECONDS = 10.0  # what lived so long did not fail at its start
+LONGEST_PAUSE_SECONDS = 8.0  # before something is started again
+MOST_ENDS = 10  # in a row soon after the start; then whoever started the supervisor has to see to it
 _PR_SET_PDEATHSIG = 1
 
 
@@ -34,15 +38,21 @@ def _die_with_parent() -> None:
 
 
 class Child:
-    """A process group started from one command."""
+    """A process group started from one command. ``quick_ends`` counts those in a row that came soon after a start;
+    ``back_at`` is when it is started again, none while it is not waiting for that."""
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         self.command = list(command)
-        self.process = self._start()
+        self.quick_ends = 0
+        self.start()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self.command, start_new_session=True, preexec_fn=_die_with_parent)  # noqa: S603 -- our own commands
+    def start(self) -> None:
+        """Start the command."""
+        self.back_at: float | None = None
+        self._started_at = time.monotonic()
+        self._below: set[str] = set()
+        self.process = subprocess.Popen(self.command, start_new_session=True, preexec_fn=_die_with_parent)  # noqa: S603 -- our own commands
 
     @property
     def alive(self) -> bool:
@@ -72,7 +82,29 @@ class Child:
         """End the group and start the command anew."""
         self.ask()
         self.end()
-        self.process = self._start()
+        self.start()
+
+    def bury(self) -> str:
+        """After the leader's end: end what is left of the group, which must not go on working, and say when to start
+        again: at once, then after 1, 2, 4, ... seconds while it keeps ending soon. How it ended."""
+        self._signal(signal.SIGKILL)
+        now = time.monotonic()
+        self.quick_ends = self.quick_ends + 1 if now - self._started_at < SOUND_SECONDS else 0
+        pause = min(2.0 ** (self.quick_ends - 2), LONGEST_PAUSE_SECONDS) if self.quick_ends > 1 else 0.0
+        self.back_at = now + pause
+        log.error("%s ended with code %s, starting it again in %g s", self.name, self.process.returncode, pause)
+        return f"ended with code {self.process.returncode}"
+
+    def lost(self) -> int:
+        """How many processes that the leader had started have ended since the last look; it starts them again by
+        itself. Known on Linux only."""
+        pid = self.process.pid
+        try:
+            below = set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        except OSError:
+            return 0
+        gone, self._below = self._below - below, below
+        return len(gone)
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -80,36 +112,51 @@ class Child:
 
 
 class Supervisor:
-    """Runs children until a signal or the death of an essential one; ``watch`` is called every ``interval`` seconds
-    and sees to the others."""
+    """Keeps children up until a signal. ``told`` hears of each that was started again, by name and with how it had
+    ended; ``watch`` is called every ``interval`` seconds."""
 
-    def __init__(self, children: Sequence[Child], essential: Child, watch: Callable[[], None], interval: float) -> None:
+    def __init__(
+        self, children: Sequence[Child], told: Callable[[str, str], None], watch: Callable[[], None], interval: float
+    ) -> None:
         self.children = children
-        self.essential = essential
+        self.told = told
         self.watch = watch
         self.interval = interval
         self._stopping = False
 
     def run(self) -> int:
-        """Exit code: 0 after SIGINT or SIGTERM, 1 when the essential child ended by itself."""
+        """Exit code: 0 after SIGINT or SIGTERM, 1 when a child kept ending soon after its start."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
         due = time.monotonic() + self.interval
-        code = 0
-        while not self._stopping:
-            if not self.essential.alive:
-                log.error("%s ended with code %s", self.essential.name, self.essential.process.returncode)
-                code = 1
-                break
-            if time.monotonic() >= due or not all(c.alive for c in self.children):
+        hopeless: Child | None = None
+        while not self._stopping and hopeless is None:
+            for child in self.children:
+                self._see_to(child)
+            hopeless = next((child for child in self.children if child.quick_ends > MOST_ENDS), None)
+            if time.monotonic() >= due:
                 self.watch()
                 due = time.monotonic() + self.interval
             time.sleep(0.2)
+        if hopeless:
+            log.error("%s ended %s times in a row soon after its start; giving up", hopeless.name, hopeless.quick_ends)
         for child in self.children:
             child.ask()
         for child in self.children:
             child.end()
-        return code
+        return 1 if hopeless else 0
+
+    def _see_to(self, child: Child) -> None:
+        if child.alive:
+            for _ in range(child.lost()):
+                log.error("a process of the %s ended, it starts another one", child.name)
+                self.told(child.name, "one of its processes ended")
+            return
+        ended = child.bury() if child.back_at is None else ""
+        if child.back_at is not None and time.monotonic() >= child.back_at:
+            child.start()
+        if ended:
+            self.told(child.name, ended)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping = True
@@ -148,5 +195,5 @@ def web_command(host: str, port: int, count: int, application: str = "config.wsg
     """
     address = ["--interface", "wsgi", "--host", host, "--port", str(port)]
     size = ["--workers", str(count), "--blocking-threads", str(THREADS)]
-    size += ["--workers-kill-timeout", str(KILL_SECONDS)]
+    size += ["--workers-kill-timeout", str(KILL_SECONDS), "--respawn-failed-workers"]
     return [sys.executable, "-m", "granian", *address, *size, "--log-level", "warning", application]

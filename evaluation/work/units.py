@@ -14,7 +14,6 @@ finishes must still hold that fence, so a worker that comes back after its lease
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 
@@ -27,6 +26,7 @@ from django.utils import timezone
 from evaluation.models import Attempt, Reply, Run, WorkUnit
 from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.storage.statements import insert_values
+from evaluation.work import leases
 
 MAX_TRIES = 5
 HELD = (WorkUnit.State.LEASED, WorkUnit.State.BATCHED)  # by a claim, or by the batch that the claim put it into
@@ -70,7 +70,7 @@ def claim(
     whose claims repeatedly did not end are left out, or with ``suspects`` taken alone: who shares a batch with a
     unit that kills its worker must not be blamed for it.
     """
-    token = uuid.uuid4()
+    token = leases.new_token()
     wanted = WorkUnit.objects.filter(claimable(), run_id=run_id, run__state=Run.State.RUNNING, kind__in=list(kinds))
     wanted = wanted.filter(tries__gte=SUSPECT_TRIES) if suspects else wanted.filter(tries__lt=SUSPECT_TRIES)
     if run_judge_ids is not None:
@@ -148,10 +148,24 @@ def extend(units: Sequence[WorkUnit]) -> None:
 
 def lease_again(units: Iterable[WorkUnit]) -> None:
     """Take in hand those of the units whose batch was read and whose conversation goes on by single calls."""
-    lease = {"lease_token": uuid.uuid4(), "lease_until": Now() + timedelta(seconds=settings.CONCORD_LEASE_SECONDS)}
+    lease = {
+        "lease_token": leases.new_token(),
+        "lease_until": Now() + timedelta(seconds=settings.CONCORD_LEASE_SECONDS),
+    }
     with transaction.atomic():
         kept = [unit.pk for unit in still_held(units)]
         WorkUnit.objects.filter(pk__in=kept, state=State.BATCHED).update(state=State.LEASED, tries=1, **lease)
+
+
+def let_lapse_of_the_gone() -> int:
+    """End the leases of processes of this machine that are no more, whose units others would wait for in vain; how
+    many units. Their tries stay counted: one of them may have killed its worker."""
+    if not (here := leases.tokens_from_here()):
+        return 0
+    held = WorkUnit.objects.filter(state=State.LEASED, lease_until__gt=Now())
+    tokens = held.filter(lease_token__range=here).order_by().values_list("lease_token", flat=True).distinct()
+    gone = [token for token in tokens if token and leases.is_gone(token)]
+    return held.filter(lease_token__in=gone).update(lease_until=Now() - timedelta(seconds=1)) if gone else 0
 
 
 def give_back(unit: WorkUnit, *, after_seconds: float = 0) -> bool:

@@ -34,16 +34,17 @@ class Command(BaseCommand):
             _collect_files()
         count = processes(settings.CONCORD_WEB_PROCESSES)
         web = Child("web server", web_command(options["host"], options["port"], count))
-        children, watch = [web], lambda: None
+        children, told, watch = [web], dispatch.note_restart, lambda: None
         if not options["no_worker"] and settings.CONCORD_DISPATCHER == "django_q":
             dispatch.ring_on_schedule()
             dispatch.ring_canary()
             cluster = Child("cluster", [sys.executable, "manage.py", "qcluster"])
             children.append(cluster)
             watch = Watchdog(cluster)
+            told = watch.told
         self.stdout.write(f"http://{options['host']}:{options['port']}/  (Ctrl-C to stop)")
         self.stdout.flush()
-        sys.exit(Supervisor(children, web, watch, settings.CONCORD_HEARTBEAT_SECONDS).run())
+        sys.exit(Supervisor(children, told, watch, settings.CONCORD_HEARTBEAT_SECONDS).run())
 
 
 def _collect_files() -> None:
