@@ -33,7 +33,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("evaluations/answers/<uuid:uuid>/confirm/", run_views.answers_confirm, name="answers-confirm"),
     path("runs/<int:pk>/start/", views.steer, {"step": lifecycle.start}, name="run-start"),
     path("runs/<int:pk>/pause/", views.steer, {"step": lifecycle.pause}, name="run-pause"),
-    path("runs/<int:pk>/resume/", views.steer, {"step": lifecycle.resume}, name="run-resume"),
+    path("runs/<int:pk>/resume/", views.resume, name="run-resume"),
     path("runs/<int:pk>/cancel/", views.steer, {"step": lifecycle.cancel}, name="run-cancel"),
     path("runs/<int:pk>/retry/", views.retry, name="run-retry"),
 ]

@@ -32,6 +32,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.network.origins import AllowList, origin_of
+from evaluation.runs.making import resume_run
 from evaluation.wording.messages import explain_refusal
 from evaluation.work import lifecycle
 
@@ -230,7 +231,7 @@ class RunAdmin(ReadOnlyAdmin):
     @admin.action(description=_("Resume"), permissions=["steer"])
     def resume(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
         """Of paused ones."""
-        self._steer(request, runs, lifecycle.resume)
+        self._steer(request, runs, resume_run)
 
     @admin.action(description=_("Cancel for good"), permissions=["steer"])
     def cancel(self, request: HttpRequest, runs: QuerySet[Run]) -> None:

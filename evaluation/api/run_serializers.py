@@ -182,6 +182,7 @@ class RunSummarySerializer(Serializer[Any]):
     k = IntegerField(source="config.k")
     evaluation_type = ChoiceField(source="config.evaluation_type", choices=["full_rag", "retrieval_only"])
     error_message = ReasonField(source="run.reason")
+    budget = DecimalField(source="run.budget", max_digits=12, decimal_places=4, allow_null=True)
     progress = ProgressSerializer()
     links = DictField(child=CharField())
     created_at = DateTimeField(source="run.created_at", default_timezone=UTC)

@@ -233,6 +233,19 @@ class RunRequestSerializer(StrictSerializer):
         return attrs
 
 
+class ResumeSerializer(StrictSerializer):
+    """Under what a paused run goes on."""
+
+    budget = DecimalField(
+        max_digits=12,
+        decimal_places=4,
+        min_value=0,
+        default=None,
+        allow_null=True,
+        help_text="US dollars that its calls may cost in all; null leaves it as it is",
+    )
+
+
 class PageQuery(StrictSerializer):
     """Which page of a run's results."""
 
@@ -308,10 +321,10 @@ class RunViewSet(RowsViewSet):
         """Do it, and answer with the run as it is then."""
         return self._now(pause_run(run, person(self.request)))
 
-    @verb(_to_steer, RunSummarySerializer, body=None)
-    def resume(self, run: Run) -> RunState:
+    @verb(_to_steer, RunSummarySerializer, body=ResumeSerializer)
+    def resume(self, run: Run, body: dict[str, Any]) -> RunState:
         """Do it, and answer with the run as it is then."""
-        return self._now(resume_run(run, person(self.request)))
+        return self._now(resume_run(run, person(self.request), body["budget"]))
 
     @verb(_to_steer, RunSummarySerializer, body=None)
     def cancel(self, run: Run) -> RunState:

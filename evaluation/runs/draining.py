@@ -27,6 +27,7 @@ from evaluation.models import JudgeVersion, Preflight, Run, RunEvent, RunJudge, 
 from evaluation.network.outcomes import Outcome
 from evaluation.network.pacing import Allowance
 from evaluation.network.pool import CallPool
+from evaluation.runs.budgets import purse_of
 from evaluation.scoring import writing
 from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession
@@ -148,6 +149,7 @@ def settle(run: Run) -> bool:
     return bool(moved)
 
 
+STARTED = (Run.State.PREFLIGHT, Run.State.RUNNING)
 UNWRITABLE_SECONDS = 20.0  # how long a worker that begins waits for a database that takes no writing
 
 
@@ -179,6 +181,11 @@ def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run
     if config.batch and batch_hooks() is None:  # single calls would cost more than was agreed to
         retry_on_db_error(lambda: pause(run, reason=f"{OFF}: batches"))
         return run
+    purse = purse_of(run)
+    pays = purse and run.state in STARTED and retry_on_db_error(partial(_may_pay, run))
+    if purse and pays and (reason := retry_on_db_error(purse.stops)):
+        retry_on_db_error(lambda: pause(run, reason=reason))
+        return run
     preflight(run, deadline)
     retry_on_db_error(lambda: give_up_questions(run))
     retry_on_db_error(lambda: park_crash_loops(run))
@@ -199,6 +206,11 @@ def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run
     if run.state == Run.State.RUNNING and retry_on_db_error(lambda: _claimable(run).exclude(units.resting()).exists()):
         retry_on_db_error(lambda: dispatch.ring(run_id))
     return run
+
+
+def _may_pay(run: Run) -> bool:
+    """Whether open steps of the run may call somebody who is paid."""
+    return units.open_units(run.pk).filter(kind__in=[WorkUnit.Kind.JUDGE, WorkUnit.Kind.EMBED]).exists()
 
 
 def _claimable(run: Run, **which: Any) -> QuerySet[WorkUnit]:
@@ -276,7 +288,7 @@ def _embed(run: Run, deadline: float) -> None:
         pause(run, reason=refused.code)
         return
     with tracing.batch(run.pk, WorkUnit.Kind.EMBED) as counts:
-        counts[tracing.UNITS] = EmbeddingSession(run, embedder, tokens, deadline).work()
+        counts[tracing.UNITS] = EmbeddingSession(run, embedder, tokens, deadline, purse_of(run)).work()
 
 
 def _judge(
@@ -303,6 +315,7 @@ def _judge(
                 "kept": kept_for(judge, use_cache=config.use_cache),
                 "share": share,
                 "tick": tick,
+                "purse": purse_of(run) if judge.endpoint else None,
             }
             counts[tracing.UNITS] = batches.work(judge, shared) if batches else JudgeSession(**shared).work()
     finally:

@@ -36,6 +36,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, metrics_by_report_name
+from evaluation.runs.budgets import check_budget, set_budget
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.work.lifecycle import RunConfig, cancel, make_run, pause, resume, start
 from evaluation.work.plugins import require
@@ -88,9 +89,9 @@ def prepare_run(
     calls of judges whose endpoints take batches are handed over in such. ``rubrics`` are versions to judge by in place
     of those in force, as ``FAMILY@V``; of several of one family the first one's values count.
 
-    :raises Refused: see :func:`_criteria`; ``no_batches`` and ``feature_off`` where there can be none;
-        ``rubric_not_used`` for a version of a family that the run does not judge by, ``rubrics_of_jury`` for several of
-        one family under a jury, ``rubric_needs_answers`` by :func:`make_run`.
+    :raises Refused: see :func:`_criteria` and :func:`check_budget`; ``no_batches`` and ``feature_off`` where there can
+        be none; ``rubric_not_used`` for a version of a family that the run does not judge by, ``rubrics_of_jury`` for
+        several of one family under a jury, ``rubric_needs_answers`` by :func:`make_run`.
     :raises UnknownName: for a name in ``also`` that nothing computes, or a version of a rubric that there is not.
     """
     spec = ProfileSpec.model_validate(profile.spec)
@@ -114,12 +115,12 @@ def prepare_run(
         question_ids=question_ids,
         batch=batch,
     )
-    if batch:
-        _check_batches([one for one in (judge, *beside) if one])
+    _check_batches(batch, [one for one in (judge, *beside) if one])
     _check_rubrics(rubrics, families, judge)
     judges, stand = _seated((judge, *beside) if judge else (), families, rubrics, criteria)
-    about = partial(make_run, answer_set, profile, config, judges=judges, standings=stand)
-    return about(name=name, by=by, budget=budget, start_token=start_token)
+    check_budget(budget, [one for one, _, _ in judges], config)
+    made = partial(make_run, answer_set, profile, config, judges=judges, standings=stand, start_token=start_token)
+    return made(name=name, by=by, budget=budget)
 
 
 def _seated(
@@ -166,7 +167,9 @@ def _named(
     return names, criteria
 
 
-def _check_batches(judges: Sequence[JudgeVersion]) -> None:
+def _check_batches(batch: bool, judges: Sequence[JudgeVersion]) -> None:
+    if not batch:
+        return
     require("batches")
     if not any(one.endpoint and one.endpoint.batches for one in judges):
         raise Refused("no_batches")
@@ -303,11 +306,13 @@ def pause_run(run: Run, by: User | None) -> Run:
     return _steered(run, pause(run, by), [Run.State.PAUSED], "run_not_running")
 
 
-def resume_run(run: Run, by: User | None) -> Run:
-    """Go on with a paused run; a running one stays as it is.
+def resume_run(run: Run, by: User | None, budget: Decimal | None = None) -> Run:
+    """Go on with a paused run, under another budget where one is given; a running one stays as it is.
 
-    :raises Refused: ``run_not_paused``.
+    :raises Refused: ``run_not_paused``; see :func:`set_budget`.
     """
+    if run.state == Run.State.PAUSED:
+        set_budget(run, budget, by)
     return _steered(run, resume(run, by), [Run.State.RUNNING, Run.State.PREFLIGHT], "run_not_paused")
 
 

@@ -70,7 +70,7 @@ def spending_by_run(runs: Collection[int]) -> dict[int, Spending]:
     """Of several runs by id, with their preflights, still in two queries."""
     rows = Attempt.objects.filter(unit__run__in=runs).values("unit__run_id").order_by().annotate(**_SUMS)
     work = {row["unit__run_id"]: _spending(row) for row in rows}
-    before = _preflights(runs)
+    before = preflights(runs)
     return {run: altogether(part[run] for part in (work, before) if run in part) for run in runs}
 
 
@@ -88,7 +88,7 @@ def spending_by_rubric(run: Run) -> dict[str, Spending]:
     """By the rubric whose metrics the calls were for, ``embeddings``, ``asking`` and ``preflight``; a call that several
     metrics share counts once, for their rubric. Two queries."""
     names = Attempt.objects.filter(unit__run=run).values("unit__kind", "unit__run_judge__rubric_version__family")
-    found = {PREFLIGHT: altogether(_preflights([run.pk]).values())}
+    found = {PREFLIGHT: altogether(preflights([run.pk]).values())}
     for row in names.order_by().annotate(**_SUMS):
         judged = row["unit__kind"] == WorkUnit.Kind.JUDGE
         other = ASKING if row["unit__kind"] == WorkUnit.Kind.ASK else EMBEDDINGS
@@ -118,7 +118,7 @@ def expected_cost(run: Run) -> Decimal | None:
     )
     spent = {(row["unit__kind"], row["unit__run_judge_id"]): row for row in paid}
     total = sum((row["known"] or Decimal(0) for row in spent.values()), Decimal(0))
-    total += altogether(_preflights([run.pk]).values()).known
+    total += altogether(preflights([run.pk]).values()).known
     work = WorkUnit.objects.filter(run=run).exclude(kind=WorkUnit.Kind.RULES).exclude(_unpaid(run))
     counts = {"open": Count("id", filter=Q(state__in=_OPEN)), "ended": Count("id", filter=Q(state__in=_ENDED))}
     rows: Iterable[Mapping[str, Any]] = work.values("kind", "run_judge_id").order_by().annotate(**counts)
@@ -158,8 +158,8 @@ _SUMS = {
 _NAMES = tuple(field.name for field in fields(Spending))
 
 
-def _preflights(runs: Collection[int]) -> dict[int, Spending]:
-    """What the small calls before the runs cost, by run. One query."""
+def preflights(runs: Collection[int]) -> dict[int, Spending]:
+    """What the small calls before the runs cost, by run; a run without any is left out. One query."""
     found: dict[int, Spending] = {}
     for row in Preflight.objects.filter(run__in=runs):
         found[row.run_id] = found.get(row.run_id, Spending()) + spending_before(row)

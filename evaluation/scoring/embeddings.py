@@ -43,6 +43,7 @@ from evaluation.work import units
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.lifecycle import RunConfig, pause
 from evaluation.work.shares import SingleCalls
+from evaluation.work.unit_calls import Purse
 
 # One text may be at fault, so the others of its batch are asked for without it.
 _SEPARATED = frozenset({Outcome.BAD_REQUEST, Outcome.TOO_LARGE, Outcome.WRONG_CONTENT})
@@ -105,6 +106,7 @@ class EmbeddingSession:
     embedder: Embedder | None
     tokens: TokenModel | None
     deadline: float
+    purse: Purse | None = None
 
     def __post_init__(self) -> None:
         self.config = RunConfig.model_validate(self.run.config)
@@ -139,6 +141,10 @@ class EmbeddingSession:
     def _claim(self) -> list[WorkUnit]:
         embed = [WorkUnit.Kind.EMBED]
         claimed = units.claim(self.run.pk, embed, BATCH) or units.claim(self.run.pk, embed, 1, suspects=True)
+        if claimed and self._calls and self.purse and (reason := self.purse.stops()):
+            pause(self.run, reason=reason)
+            units.give_all_back(claimed)
+            return []
         prefetch_related_objects(claimed, "answer__question", "answer__contexts", "run_judge", "needs")
         return claimed
 

@@ -31,7 +31,7 @@ from evaluation.scoring.replies import Flight
 from evaluation.scoring.sessions import CallSession
 from evaluation.work import units
 from evaluation.work.lifecycle import RunConfig
-from evaluation.work.unit_calls import UnitCalls, is_suspect
+from evaluation.work.unit_calls import Purse, UnitCalls, is_suspect
 
 Replies = Mapping[str, JudgeReply]  # by request hash
 
@@ -176,9 +176,11 @@ class JudgeSession(UnitCalls, CallSession[UnitFlight]):
     run: Run
     judges: Sequence[RunJudge]
     rungs: Mapping[int, Rung] = field(default_factory=dict)  # by judge of the run; the best one where none is named
+    purse: Purse | None = None
 
     def __post_init__(self) -> None:
         CallSession.__post_init__(self)
+        self.ahead = self.purse is None
         self._judges = {judge.pk: judge for judge in self.judges}
         self._settings = settings_of(self.run, self.judges, self.rungs)
         self._metrics: dict[int, dict[str, MetricDefinition]] = {
@@ -191,6 +193,8 @@ class JudgeSession(UnitCalls, CallSession[UnitFlight]):
 
     def take(self, size: int) -> Sequence[UnitFlight] | None:
         """Claim units. A suspect is claimed when nothing else can be, and alone."""
+        if self.purse and self.is_claimable() and not self.affords():
+            return None
         claimed = self._claim(size)
         if not claimed and not self._hands:
             claimed = self._claim(1, suspects=True)

@@ -84,6 +84,14 @@ def _checked_size(file: UploadedFile[Any], limit: int) -> UploadedFile[Any]:
     return file
 
 
+class ResumeForm(forms.Form):
+    """What a paused run may cost from now on; empty leaves it."""
+
+    budget = forms.DecimalField(
+        label=_("Budget in US dollars"), min_value=0, max_digits=12, decimal_places=4, required=False
+    )
+
+
 ASKING = {"reference_not_found", "passages_not_found"}  # remarks that the choice of columns answers
 
 

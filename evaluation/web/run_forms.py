@@ -251,6 +251,14 @@ class RunForm(forms.Form):
     )
     limit = forms.IntegerField(label=_("Only the first so many questions"), min_value=1, required=False)
     repeat = forms.IntegerField(label=_("Judgements of each answer"), min_value=1, max_value=50, initial=1)
+    budget = forms.DecimalField(
+        label=_("Budget in US dollars"),
+        min_value=0,
+        max_digits=12,
+        decimal_places=4,
+        required=False,
+        help_text=_("The run pauses when calls to judges have cost so much. Raise it on the run's page and go on."),
+    )
     rubrics = forms.MultipleChoiceField(
         label=_("Judge prompts"),
         required=False,
@@ -305,6 +313,7 @@ class RunForm(forms.Form):
             name=said["name"],
             questions=QuestionFilter(categories=said["categories"], limit=said["limit"]),
             repeat=said["repeat"],
+            budget=said["budget"],
             rubrics=tuple(said["rubrics"]),
             start_token=said["token"],
         )

@@ -24,7 +24,8 @@ from evaluation.core.roles import Action
 from evaluation.models import ImportBatch, QuestionSet, Run, User
 from evaluation.questions.uploads import QUESTIONS, Preview, confirm_upload, preview, read_columns_as, store_upload
 from evaluation.runs.answer_uploads import ANSWERS, AnswersPreview, preview_answers
-from evaluation.web.forms import ColumnsForm, LogInForm, UploadForm
+from evaluation.runs.making import resume_run
+from evaluation.web.forms import ColumnsForm, LogInForm, ResumeForm, UploadForm
 from evaluation.web.pages import PreviewPage, SetListPage, SetPage, UploadPage
 from evaluation.wording.messages import explain, explain_refusal
 from evaluation.work import lifecycle
@@ -205,13 +206,28 @@ def _upload_page(request: HttpRequest, page: UploadPage, status: int = 200) -> H
 
 @signed_in_post
 def steer(request: HttpRequest, pk: int, step: Callable[[Run, User], bool]) -> HttpResponse:
-    """Start, pause, resume or cancel a run; done twice it is done once."""
+    """Start, pause or cancel a run; done twice it is done once."""
     run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
     try:
         if not step(run, person(request)):
             messages.warning(request, gettext("The run was in another state already; nothing was changed."))
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
+    return redirect("run", run.pk)
+
+
+@signed_in_post
+def resume(request: HttpRequest, pk: int) -> HttpResponse:
+    """Go on with a paused run, under the budget that was entered."""
+    run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
+    form = ResumeForm(request.POST)
+    if form.is_valid():
+        try:
+            resume_run(run, person(request), form.cleaned_data["budget"])
+        except Refused as refused:
+            messages.error(request, explain_refusal(refused))
+    else:
+        messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
     return redirect("run", run.pk)
 
 

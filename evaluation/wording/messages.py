@@ -100,6 +100,12 @@ REFUSALS = {
     "nothing_failed": _("Nothing has failed, so there is nothing to retry."),
     "run_not_retryable": _("A draft or cancelled run cannot be retried."),
     "run_not_running": _("Only a running run can be paused; this one is %(state)s."),
+    "budget_of_batches": _("A batch is paid for as a whole, so no budget can hold. Leave out one of the two."),
+    "budget_unpriced": _(
+        "A budget needs prices, and the table that CONCORD_PRICES names has none for %(models)s. Add them there, or "
+        "leave out the budget."
+    ),
+    "budget_used_up": _("The run has cost $%(spent)s of its budget of $%(budget)s. Raise the budget to go on."),
     "run_not_paused": _("Only a paused run can be resumed; this one is %(state)s."),
     "no_batches": _(
         "No judge of the run is at an endpoint that takes batches. Have an administrator say so of the endpoint, or "

@@ -87,6 +87,7 @@ SENTENCES = {
     "cancelled": _("The run was cancelled."),
     "paused": _("The run was paused."),
     "budget": _("The run's budget is used up."),
+    "budget_untold": _("What calls cost is not known: replies come without a count of tokens, so no budget can hold."),
     "embedding_changed": _("The embedding model is no longer the one the run was made with."),
     "embedding_space": _("The embeddings of one model differ in length."),
     "semantic_not_installed": _("Local embeddings need the extra “semantic”."),
@@ -201,6 +202,8 @@ ADVICE = {
     "key_name": _(
         "Have the operator set the key as CONCORD_KEY_… for web and workers, name that at the endpoint, then resume."
     ),
+    "budget": _("Raise the budget and resume the run, or leave it as it is: what is scored so far stays."),
+    "budget_untold": _("Have the endpoint tell its tokens (usage), or make a run without a budget."),
     "storage_full": _("Free space on the disk of the database, then resume the run. Nothing was lost."),
     "key_unreadable": _("Enter the endpoint's key again, then resume the run."),
     "origin_invalid": _("Correct the endpoint's base URL, then resume the run."),

@@ -123,6 +123,7 @@ class Session(ABC, Generic[F, C, R]):
         self._looked_at = self._ticked_at = self._dry_until = self._renew_at = float("-inf")
         self._known_rest = float("-inf")  # until when, in monotonic seconds, every worker knows that it rests
         self._stopping = False
+        self.ahead = True  # whether the next calls are made ready while places are taken
 
     @property
     def in_hands(self) -> int:
@@ -258,6 +259,8 @@ class Session(ABC, Generic[F, C, R]):
         most = self.pool.pace.limit.most
         if time.monotonic() < self._dry_until or any(flight.suspect for flight in self._hands.values()):
             return 0
+        if not self.ahead:
+            return most - len(self._hands)
         ready = self.pool.in_hands
         room = MOST_IN_HANDS * most - len(self._hands)
         if not ready:

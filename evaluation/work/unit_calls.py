@@ -27,10 +27,26 @@ def is_suspect(unit: WorkUnit) -> bool:
     return unit.tries > units.SUSPECT_TRIES
 
 
+class Purse(Protocol):
+    """A look at what a run may still cost."""
+
+    def stops(self) -> str:
+        """Why nothing may be claimed any more; empty while something may."""
+
+
 class UnitCalls:
-    """The hooks of a :class:`evaluation.work.sessions.Session` that go to the units of ``run``."""
+    """The hooks of a :class:`evaluation.work.sessions.Session` that go to the units of ``run``. ``purse`` is looked
+    into before anything is claimed."""
 
     run: Run
+    purse: Purse | None = None
+
+    def affords(self) -> bool:
+        """Whether more may be claimed; else the run is paused. In no transaction, safe to repeat."""
+        reason = self.purse.stops() if self.purse else ""
+        if reason:
+            self.stop_for(reason)
+        return not reason
 
     def goes_on(self) -> bool:
         """Whether the run still runs."""
@@ -39,7 +55,7 @@ class UnitCalls:
     def attempt(self, flights: Sequence[U]) -> Sequence[U]:
         """The next attempts; a run that was paused or cancelled meanwhile gets the units back."""
         kept = units.still_held([flight.unit for flight in flights])
-        if not self.goes_on():
+        if not (self.goes_on() and self.affords()):
             units.give_all_back(kept)
             kept = []
         ours = {unit.pk for unit in kept}

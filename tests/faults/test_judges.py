@@ -105,3 +105,24 @@ def test_j1_j7_a_judge_that_answers_mostly_with_prose_leaves_the_run_incomplete(
     judge.reset()
     site.manage("retry_failed", str(run))
     assert site.state(run) == "completed"
+
+
+def test_a_budget_stops_three_workers_with_at_most_the_calls_in_flight_beyond_it(
+    site: Site, judge: JudgeServer
+) -> None:
+    (site.folder / "prices.yaml").write_text(
+        "prices:\n- {model: test-model, since: 2025-01-01, input: '1', output: '1'}\n"
+    )
+    site.environment["CONCORD_PRICES"] = str(site.folder / "prices.yaml")
+    judge.latency, call = 0.2, 0.00096  # dollars: 960 tokens at one a million
+    run = prepared(site, judge, 400, "--budget=0.0960")  # 100 calls
+    drains = [site.start("manage.py", "drain", str(run), "--seconds", "60") for _ in range(3)]
+    for process in drains:
+        process.wait(90)
+    assert site.rows(f"SELECT state, reason FROM evaluation_run WHERE id = {run}") == [("paused", "budget")]
+    spent = float(site.rows("SELECT SUM(cost) FROM evaluation_reply")[0][0]) + judge.preflights * call
+    assert spent <= 0.0960 + 32 * call + 1e-9  # 32 places, shared by the three
+    assert spent >= 0.0960 - 32 * call  # nor far below it
+    site.manage("resume", str(run), "--budget", "10", check=False)
+    assert site.state(run) == "completed"
+    assert judge.calls <= 400 + judge.preflights  # nothing was asked twice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 import pytest
 from django.test import Client
@@ -168,3 +169,15 @@ def test_what_the_calls_cost_and_what_the_cache_saved_is_told_part_by_part(run: 
 
 def text_of(html: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", html).split())
+
+
+def test_a_run_that_used_up_its_budget_goes_on_under_a_larger_one(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(state="paused", reason="budget", budget=Decimal("2.5"))
+    client, address = as_role(Role.EVALUATOR, run), reverse("run-resume", args=[run.pk])
+    page = page_of(client, run)
+    assert "of $2.50" in page
+    assert 'name="budget"' in page
+    assert "Enter a number." in client.post(address, {"budget": "a lot"}, follow=True).content.decode()
+    client.post(address, {"budget": "5"})
+    run.refresh_from_db()
+    assert (run.state != "paused", run.budget) == (True, Decimal(5))

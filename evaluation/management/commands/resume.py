@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from evaluation.management.working import add_format, refusals, report, run_numbered, work_off
+from evaluation.management.working import add_format, dollars, refusals, report, run_numbered, work_off
 from evaluation.runs.making import resume_run
 from evaluation.runs.results import drift
 
@@ -17,6 +17,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """The run."""
         parser.add_argument("run", type=int, metavar="RUN")
+        parser.add_argument("--budget", type=dollars, metavar="USD", help="what its calls may cost in all")
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -26,5 +27,5 @@ class Command(BaseCommand):
             line = f"{part.part} {part.name}: the run keeps version {part.used}; the newest is {part.newest}"
             self.stderr.write(line, self.style.WARNING)
         with refusals(self):
-            run = resume_run(run, None)
+            run = resume_run(run, None, options["budget"])
         report(self, work_off(run), options["format"])

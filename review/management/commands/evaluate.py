@@ -10,7 +10,7 @@ from django.db import transaction
 
 from evaluation.asking.systems import asked_version
 from evaluation.judging.formulas import JuryRule
-from evaluation.management.working import work_off
+from evaluation.management.working import dollars, work_off
 from evaluation.models import AnswerSet, QuestionSet, Run
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.making import Asking, Wanted, draft_run
@@ -76,6 +76,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--max-concurrency", type=_positive, default=32)
         parser.add_argument("--repeat", type=_positive, default=1, help="judgements of each answer")
+        parser.add_argument("--budget", type=dollars, metavar="USD", help="pause when judges' calls have cost so much")
         parser.add_argument("--jury", choices=[*JuryRule], default="", help="let all judges named count, joined so")
         parser.add_argument("--no-cache", action="store_true", help="make every call, paid for before or not")
         parser.add_argument("--batch", action="store_true", help="hand calls over in batches: cheaper, within a day")
@@ -133,6 +134,7 @@ def _draft(options: dict[str, Any]) -> Run:
         questions=QuestionFilter(options["category"], options["tag"], options["ids"], options["limit"]),
         repeat=options["repeat"],
         max_concurrency=options["max_concurrency"],
+        budget=options["budget"],
         use_cache=not options["no_cache"],
         batch=options["batch"],
         rubrics=tuple(options["rubric"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from typing import NamedTuple
 
 from django.utils import timezone
@@ -72,7 +73,7 @@ def progress_page(run: Run, now: Progress, calls: Calls) -> ProgressPage:
         pace=_pace(now.pace) if live and now.pace else "",
         left=numbers.about(left) if left is not None else "",
         until=time_format(timezone.localtime() + timedelta(seconds=left)) if left is not None else "",
-        cost=_cost(now.spent, calls if live else None) if now.spent.calls else "",
+        cost=_cost(now.spent, calls if live else None, run.budget) if now.spent.calls or run.budget is not None else "",
         saved=saving(now.spent) if now.spent.hits else "",
         calls=_calls(calls) if live and (calls.in_flight or calls.pace) else "",
         resting=time_format(timezone.localtime(calls.resting_until), "H:i:s") if live and calls.resting_until else "",
@@ -82,9 +83,11 @@ def progress_page(run: Run, now: Progress, calls: Calls) -> ProgressPage:
     )
 
 
-def _cost(spent: Spending, calls: Calls | None) -> str:
-    """So far, and in the end where that is known."""
+def _cost(spent: Spending, calls: Calls | None, budget: Decimal | None) -> str:
+    """So far, and in the end where that is known; or of the budget, where there is one."""
     so_far = numbers.money(spent.known, at_least=spent.at_least)
+    if budget is not None:
+        return gettext("%(so_far)s of %(budget)s") % {"so_far": so_far, "budget": numbers.money(budget, at_least=False)}
     if calls is None or calls.expected is None or calls.expected == spent.known:
         return so_far
     figures = {"so_far": so_far, "expected": numbers.money(calls.expected, at_least=spent.at_least)}

@@ -179,6 +179,19 @@ def test_pause_resume_cancel_and_what_they_refuse() -> None:
     assert caller.client.get(f"/api/v1/runs/{run.pk}/pause/").status_code == 405
 
 
+def test_a_paused_run_goes_on_under_another_budget() -> None:
+    run = make_draft_run()
+    start(run)
+    caller = evaluator(run.project)
+    caller.post(f"runs/{run.pk}/pause/")
+    assert caller.post(f"runs/{run.pk}/resume/", {"budget": "a lot"}).status_code == 400
+    used_up = caller.post(f"runs/{run.pk}/resume/", {"budget": "0"})
+    assert (used_up.status_code, used_up.json()["code"]) == (409, "budget_used_up")
+    assert caller.get(f"runs/{run.pk}/").json()["budget"] is None  # refused, and nothing kept of it
+    body = caller.post(f"runs/{run.pk}/resume/", {"budget": "2.5"}).json()
+    assert (body["status"], body["budget"]) == ("running", "2.5000")
+
+
 def test_retrying_puts_failed_steps_back_to_work() -> None:
     run = make_draft_run()
     start(run)

@@ -1,0 +1,119 @@
+"""A budget stops a run with at most the calls in flight beyond it, says so, and goes on when it is raised."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluation.core.errors import Refused
+from evaluation.models import AuditEvent, Run, WorkUnit
+from evaluation.runs.budgets import UNTOLD, USED_UP, Purse, set_budget, spent
+from evaluation.runs.draining import drain
+from evaluation.runs.making import resume_run
+from evaluation.runs.progress import spending
+from evaluation.work.units import State
+from tests.evaluation.runs.remote import remote_run, worked_off
+from tests.judge_server import JudgeServer
+from tests.judge_server.actions import fitting
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# The test server tells 900 tokens in and 60 out: at a dollar a million each, (900 + 60) / 1,000,000.
+CALL = Decimal("0.00096")
+
+
+@pytest.fixture
+def priced(tmp_path: Path, settings: Any) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text("prices:\n- {model: judge-1, since: 2025-01-01, input: '1', output: '1'}\n")
+    settings.CONCORD_PRICES = str(file)
+
+
+@pytest.fixture
+def unpriced(settings: Any) -> None:
+    settings.CONCORD_PRICES = ""
+
+
+def test_a_run_stops_at_its_budget_and_goes_on_under_a_larger_one(judge: JudgeServer, priced: None) -> None:
+    run = worked_off(remote_run(judge, 20, concurrency=4, budget=Decimal("0.01")))
+    assert (run.state, run.reason) == (Run.State.PAUSED, USED_UP)
+    cost = spending(run).known
+    assert 7 * CALL <= cost <= Decimal("0.01") + 4 * CALL  # at most the four places beyond it, or below
+    assert not WorkUnit.objects.filter(run=run, state=State.LEASED).exists()
+    with pytest.raises(Refused, match="budget_used_up"):
+        resume_run(run, None, Decimal("0.001"))
+    assert Run.objects.get(pk=run.pk).budget == Decimal("0.01")
+    calls = spending(run).calls
+    resume_run(run, None, Decimal("1"))
+    done = drain(run.pk, seconds=30)
+    assert done.state == Run.State.COMPLETED
+    assert spending(done).calls > calls
+    assert AuditEvent.objects.filter(verb="run.budget").count() == 1
+
+
+def test_a_budget_of_nothing_calls_nobody(judge: JudgeServer, priced: None) -> None:
+    run = worked_off(remote_run(judge, 3, budget=Decimal(0)))
+    assert (run.state, run.reason) == (Run.State.PAUSED, USED_UP)
+    assert judge.stats()["calls"] == judge.stats()["preflights"] == 0
+
+
+def test_a_budget_that_is_enough_changes_nothing(judge: JudgeServer, priced: None) -> None:
+    assert worked_off(remote_run(judge, 3, budget=Decimal(1))).state == Run.State.COMPLETED
+
+
+def test_replies_without_a_count_of_tokens_pause_the_run(judge: JudgeServer, priced: None) -> None:
+    judge.behave(fitting(usage=None))
+    run = worked_off(remote_run(judge, 20, concurrency=2, budget=Decimal(1)))
+    assert (run.state, run.reason) == (Run.State.PAUSED, UNTOLD)
+    assert spending(run).calls < 20
+
+
+def test_a_budget_that_could_not_hold_is_refused(judge: JudgeServer, unpriced: None) -> None:
+    with pytest.raises(Refused, match="budget_unpriced") as refused:
+        remote_run(judge, 2, budget=Decimal(1))
+    assert refused.value.params["models"] == ["judge-1"]
+
+
+def test_a_budget_and_batches_exclude_each_other(judge: JudgeServer, priced: None) -> None:
+    with pytest.raises(Refused, match="budget_of_batches"):
+        remote_run(judge, 2, budget=Decimal(1), batch=True)
+
+
+def test_what_is_out_counts_as_the_mean_of_what_is_known(judge: JudgeServer, priced: None) -> None:
+    run = remote_run(judge, 3, budget=Decimal(1))
+    run = worked_off(run)
+    whole = spending(run)
+    assert spent(run) == (whole.known, "")
+
+
+def test_the_purse_is_looked_into_as_often_as_the_pace_asks(judge: JudgeServer, priced: None, monkeypatch: Any) -> None:
+    run = remote_run(judge, 2, budget=Decimal(10))
+    now, money, looks = [0.0], [Decimal(0)], []
+    monkeypatch.setattr("evaluation.runs.budgets.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("evaluation.runs.budgets.spent", lambda _: looks.append(now[0]) or (money[0], ""))
+    purse = Purse(run)
+    # A dollar a second: at first a look is due each second, and at 9.6 dollars, with 0.4 s left, after 0.1 s.
+    for at in (0.0, 2.0, 2.5, 3.1, 9.6, 9.65, 9.71, 10.0):
+        now[0], money[0] = at, Decimal(str(at))
+        found = purse.stops()
+    assert looks == [0.0, 2.0, 3.1, 9.6, 9.71, 10.0]
+    assert found == USED_UP
+
+
+def test_a_larger_budget_of_a_run_is_checked_as_the_first(judge: JudgeServer, priced: None, settings: Any) -> None:
+    run = worked_off(remote_run(judge, 4, budget=Decimal(0)))
+    settings.CONCORD_PRICES = ""
+    with pytest.raises(Refused, match="budget_unpriced"):
+        set_budget(run, Decimal(2), None)
+
+
+def test_resume_takes_an_amount_of_money(judge: JudgeServer, priced: None, capsys: Any) -> None:
+    run = worked_off(remote_run(judge, 4, budget=Decimal(0)))
+    with pytest.raises(CommandError, match="amount of US dollars"):
+        call_command("resume", str(run.pk), "--budget", "a lot")
+    call_command("resume", str(run.pk), "--budget", "1.5")
+    run.refresh_from_db()
+    assert (run.state, run.budget) == (Run.State.COMPLETED, Decimal("1.5"))
