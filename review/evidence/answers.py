@@ -143,21 +143,31 @@ ANSWER, RUN = "answer", "run"
 def expose(user: User | AnonymousUser, subject: Answer | Run, via: str) -> None:
     """Record that the person was shown the judge's value of an answer, or of a whole run as an export does.
 
-    Only members of an open queue that holds such an answer, and leads who may have to decide on it, are recorded,
-    once. Every page, endpoint and export that shows a judge's value calls this before it answers; ``via`` names it in
-    a word.
+    Only members of an open queue that holds such an answer or an equal one, and leads who may have to decide on it, are
+    recorded, once. Every page, endpoint and export that shows a judge's value calls this before it answers; ``via``
+    names it in a word.
     """
     if isinstance(subject, Answer):
         expose_answers(user, [subject.pk], via)
-    elif isinstance(user, User) and _reviewed_by(user).filter(answer__answer_set_id=subject.answer_set_id).exists():
-        _record(user, RUN, [subject.pk], via)
+    elif isinstance(user, User):
+        shown = _reviewed_like(user, Answer.objects.filter(answer_set=subject.answer_set_id))
+        own = {answer for answer, of in shown if of == subject.answer_set_id}
+        _record(user, RUN, [subject.pk] if own else [], via)
+        _record(user, ANSWER, sorted({answer for answer, _ in shown} - own), via)
 
 
 def expose_answers(user: User | AnonymousUser, answer_ids: Collection[int], via: str) -> None:
     """The same for a page that shows the judge's values of several answers."""
-    if isinstance(user, User):
-        shown = _reviewed_by(user).filter(answer_id__in=answer_ids).values_list("answer_id", flat=True)
-        _record(user, ANSWER, sorted(set(shown)), via)
+    if isinstance(user, User) and answer_ids:
+        shown = _reviewed_like(user, Answer.objects.filter(pk__in=answer_ids))
+        _record(user, ANSWER, sorted({answer for answer, _ in shown}), via)
+
+
+def expose_item(user: User, answer: Answer, via: str) -> None:
+    """The same for an item in its reviewer's hands, which shows the judge's value of this answer and nobody's rating:
+    answers equal to it stay unseen."""
+    if _reviewed_by(user).filter(answer=answer).exists():
+        _record(user, ANSWER, [answer.pk], via)
 
 
 def expose_queue(user: User | AnonymousUser, queue: ReviewQueue) -> None:
@@ -176,6 +186,21 @@ def _reviewed_by(user: User) -> QuerySet[ReviewItem]:
     mine = QueueMember.objects.filter(reviewer=user, queue__state=ReviewQueue.State.OPEN)
     led = projects_with(user, Action.ADJUDICATE)
     return ReviewItem.objects.filter(Q(queue__in=mine.values("queue")) | Q(queue__project__in=led.values("pk")))
+
+
+def same_text(at: str = "") -> Q:
+    """That an answer (``at`` leads to it) is the ``answer`` of the outer query, or says the same to the same question;
+    answers without a text say nothing."""
+    path = f"{at}__" if at else ""
+    same = {f"{path}question": OuterRef("answer__question"), f"{path}text_hash": OuterRef("answer__text_hash")}
+    return Q(**{f"{path}pk": OuterRef("answer")}) | ~Q(**{f"{path}text": ""}) & Q(**same)
+
+
+def _reviewed_like(user: User, answers: QuerySet[Answer]) -> list[tuple[int, int]]:
+    """Answer and answer set of those items whose answer is among these, or has the same text to the same question:
+    there the ratings of these would tell what others think of it."""
+    items = _reviewed_by(user).filter(Exists(answers.filter(same_text())))
+    return list(items.values_list("answer_id", "answer__answer_set_id"))
 
 
 def _record(user: User, scope: str, object_ids: Collection[int], via: str) -> None:

@@ -13,6 +13,7 @@ from evaluation.accounts.access import LARGEST_ID, M, Person
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
 from review.decisions.overrides import may_override
+from review.evidence.answers import same_text
 from review.models import Assignment, Draw, ItemEvent, QueueMember, Rating, ReviewItem, ReviewQueue
 from review.models.statements import OWN, OWN_SHOWN, QUEUE_FOR_RATING, held
 from review.ratings.leases import for_whom
@@ -95,14 +96,14 @@ def draw_for_lead(user: Person, pk: int | str) -> Draw:
 
 def ratings_of(user: Person) -> QuerySet[Rating]:
     """The person's own ratings, and those of the projects whose results they may see, except of answers they still
-    have to rate themselves: nobody reads another's rating first."""
+    have to rate themselves, or of equal ones: nobody reads another's rating first."""
     if not isinstance(user, User):
         return Rating.objects.none()
     own = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user, state__in=RATED)
     ahead = ReviewItem.objects.filter(
         ~Exists(own),
         for_whom(user.pk),
-        answer=OuterRef("answer"),
+        same_text("answer"),
         state=ReviewItem.State.OPEN,
         queue__state=ReviewQueue.State.OPEN,
         queue__members__reviewer=user,

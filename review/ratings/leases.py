@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
 from evaluation.models import User
-from review.evidence.answers import expose
+from review.evidence.answers import expose_item
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.models.statements import (
@@ -80,7 +80,7 @@ def next_assignment(queue: ReviewQueue, user: User) -> Assignment | None:
 
     found = _attempted(attempt)
     if found and queue.mode == ReviewQueue.Mode.ASSISTED:
-        expose(user, found.item.answer, "assisted")
+        expose_item(user, found.item.answer, "assisted")
     return found
 
 
@@ -101,7 +101,7 @@ def assignment_ahead(queue: ReviewQueue, user: User, current: Assignment) -> Ass
 
     following = _attempted(attempt)
     if following and queue.mode == ReviewQueue.Mode.ASSISTED:
-        expose(user, following.item.answer, "assisted")
+        expose_item(user, following.item.answer, "assisted")
     return following
 
 

@@ -13,7 +13,7 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.models import MetricDefinition, User
 from evaluation.profiles.spec import ProfileSpec
-from review.evidence.answers import by_chance, expose
+from review.evidence.answers import by_chance, expose_item
 from review.evidence.effective import adjudicated
 from review.evidence.rating_input import (
     MOVED,
@@ -90,7 +90,7 @@ def reveal(assignment: Assignment) -> list[JudgeSaid]:
     with transaction.atomic():
         rated = Assignment.objects.filter(pk=assignment.pk, state=State.SUBMITTED, revealed_at__isnull=True)
         if rated.update(state=State.REVEALED, revealed_at=Now()):
-            expose(assignment.reviewer, assignment.item.answer, "reveal")
+            expose_item(assignment.reviewer, assignment.item.answer, "reveal")
             ItemEvent.objects.create(assignment=assignment, verb="reveal")
     assignment.refresh_from_db(fields=["state", "revealed_at", "submitted_at"])
     if assignment.revealed_at is None:

@@ -10,6 +10,7 @@ from django.urls import URLPattern
 
 from evaluation.models import Context, MetricDefinition, Run, Score
 from review.api.urls import urlpatterns
+from review.evidence.carried import carried_ratings
 from review.models import ReviewQueue
 from tests.factories import (
     make_answer_set,
@@ -22,21 +23,23 @@ from tests.factories import (
     question_spec,
 )
 from tests.review.api.clients import Caller, members
+from tests.review.builders import imported_rating
 
 pytestmark = pytest.mark.django_db
 
-VALUE, SCORE = 0.73517, 0.86421
+VALUE, SCORE, RATED = 0.73517, 0.86421, 0.62138
 SECRETS = ("SECRETJUDGE", "SECRETMODEL", "SECRETREASON", "SECRETSYSTEM", "SECRETRUN", "73517", "86421", "stratified")
+SECRETS += ("SECRETRATER", "SECRETCOMMENT", "62138", "carried")
 
 
 def secret_run() -> Run:
-    """A run in which everything that is to be hidden is recognisable."""
+    """A run in which everything that is to be hidden is recognisable, what was said of equal answers too."""
     project = make_project()
     asked = make_question_set(project, [question_spec(n, category="plain") for n in range(1, 11)])
-    answers = make_answer_set(asked, system="SECRETSYSTEM")
+    earlier, answers = make_answer_set(asked, system="SECRETSYSTEM 1"), make_answer_set(asked, system="SECRETSYSTEM")
     Context.objects.bulk_create(
         Context(answer=answer, position=1, text="A second passage.", score=SCORE, source="book")
-        for answer in answers.answers.all()
+        for answer in (*earlier.answers.all(), *answers.answers.all())
     )
     judge = make_judge(project, name="SECRETJUDGE", model="SECRETMODEL")
     run = make_scored_run(answers, reason="SECRETREASON", judge=judge, name="SECRETRUN")
@@ -55,6 +58,9 @@ def secret_run() -> Run:
         )
         for answer in answers.answers.all()
     )
+    for answer in earlier.answers.all():
+        imported_rating(answer, close, "SECRETRATER", RATED, comment="SECRETCOMMENT")
+    assert len(carried_ratings(run)) == len(answers.answers.all())
     return run
 
 

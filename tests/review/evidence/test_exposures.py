@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from review.evidence.answers import expose, expose_answers, exposed
+from review.evidence.answers import expose, expose_answers, expose_item, exposed
 from review.models import Exposure
 from review.queues.making import close
 from review.ratings.leases import assignment_ahead, next_assignment
-from tests.factories import make_queue, make_scored_run, make_user
+from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -76,3 +76,35 @@ def test_a_lead_who_may_have_to_decide_is_recorded_too() -> None:
     lead, answer = make_user("lead", queue.project), queue.items.first().answer
     expose(lead, answer, "answer page")
     assert exposed(lead, answer.pk)
+
+
+def test_an_equal_answer_of_another_set_exposes_too_and_one_in_the_hands_does_not() -> None:
+    """Its page tells what experts said of the same text; the second answer is worded otherwise."""
+    questions = make_question_set(specs=2)
+    earlier, later = (make_scored_run(make_answer_set(questions, texts=["same", text])) for text in ("old", "new"))
+    queue = make_queue(later)
+    person, (same, other) = queue.members.get().reviewer, later.answer_set.answers.order_by("question__position")
+    shown = list(earlier.answer_set.answers.order_by("question__position"))
+    expose_item(person, shown[0], "reveal")
+    assert not Exposure.objects.exists()
+    expose_answers(person, [one.pk for one in shown], "run page")
+    assert list(Exposure.objects.values_list("scope", "object_id")) == [("answer", same.pk)]
+    assert (exposed(person, same.pk), exposed(person, other.pk)) == (True, False)
+
+
+def test_a_whole_run_exposes_equal_answers_of_other_sets_one_by_one() -> None:
+    questions = make_question_set(specs=2)
+    earlier, later = (make_scored_run(make_answer_set(questions, texts=["same", text])) for text in ("old", "new"))
+    person = make_queue(later).members.get().reviewer
+    expose(person, earlier, "report")
+    first = later.answer_set.answers.order_by("question__position").first()
+    assert list(Exposure.objects.values_list("scope", "object_id")) == [("answer", first.pk)]
+
+
+def test_answers_without_text_are_not_equal() -> None:
+    """What a system that only retrieves found is no text that somebody read."""
+    questions = make_question_set(specs=1)
+    earlier, later = (make_scored_run(make_answer_set(questions, texts=[""])) for _ in range(2))
+    person = make_queue(later).members.get().reviewer
+    expose_answers(person, list(earlier.answer_set.answers.values_list("pk", flat=True)), "run page")
+    assert not Exposure.objects.exists()
