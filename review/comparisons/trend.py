@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
-from evaluation.core.registry import Bilingual, MetricSpec, Scale, ScaleKind
+from evaluation.core.registry import Bilingual, MetricSpec, Scale
 from evaluation.judges.clients import price_table
 from evaluation.judging.calls import Price
 from evaluation.judging.catalogue import family_for
@@ -17,6 +17,7 @@ from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJu
 from evaluation.network.outcomes import Outcome
 from review.models import Rating
 from review.results.run_agreement import By, agreement_if_kept, kept_agreement, kept_of
+from review.statistics.agreement.catalogue import headline_statistic
 
 MOST_RUNS = 12  # the newest ones; more are no longer read in one look
 
@@ -50,14 +51,6 @@ class Trend:
     title: Bilingual
     statistic: str
     points: tuple[TrendPoint, ...]
-
-
-def headline_statistic(scale: Scale) -> str:
-    """The one figure that a line over time shows: quadratic kappa of levels and yes/no, kappa of classes, Pearson's
-    correlation of continuous values."""
-    if scale.kind is ScaleKind.CLASS:
-        return "cohen_kappa"
-    return "cohen_kappa_quadratic" if scale.levels else "pearson"
 
 
 def trends_of(run: Run) -> dict[str, Trend]:

@@ -31,6 +31,7 @@ from review.reports.gathering import gather
 from review.reports.lines import MetricLine
 from review.reports.report import Report, report_of
 from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
+from review.reports.verdict import verdict_of
 from review.results.run_agreement import kept_agreement
 from review.statistics.paired_tests.paired import PairedDifference
 
@@ -272,10 +273,13 @@ def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str) -
     else:
         if gate is not None:
             print_gate(command, gate)
+        for line in (*verdict_of(report).sentences, ""):
+            command.stdout.write(line)
         write(command.stdout, results_sheets(report))
         for line in about_judges(report):
             command.stdout.write(line)
-        print_plan(command, plan)
+        if note := guess_note(plan):
+            command.stdout.write(note)
     if gate is not None:
         warn_of_gate(command, gate)
     say_why_paused(command, run)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from review.reports.around import around
 from review.reports.entries import Output
 from review.reports.figure import plain
 from review.reports.report import Report
-from review.reports.sections import ANSWERS, REPORT, ToldAnswer, around
+from review.reports.sections import ANSWERS, REPORT, ToldAnswer
 
 
 def report_json(report: Report, answers: Iterable[ToldAnswer]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from typing import Any
 
 from evaluation.files.export import Cell
 from review.evidence.effective import Effective
+from review.reports.around import around
 from review.reports.entries import Entry, Output, Path
 from review.reports.figure import Figure
 from review.reports.report import Report
-from review.reports.sections import ANSWERS, METRICS, OVERALL, REPORT, VALUES, ToldAnswer, around
+from review.reports.sections import ANSWERS, METRICS, OVERALL, REPORT, VALUES, ToldAnswer
 
 FIGURES = ("figure", "estimate", "value", "low", "high", "target", "n", "withheld")
 

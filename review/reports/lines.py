@@ -98,6 +98,11 @@ class CategoryLine:
     coverage: Mapping[str, Coverage]
     latency: Latency | None
 
+    @property
+    def mean_latency(self) -> float | None:
+        """Seconds from request to complete answer on average; ``None`` where nothing was timed."""
+        return self.latency.mean if self.latency else None
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerLine:

@@ -16,12 +16,13 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.runs.progress import Spending
 from review.charts.forest import Shape
 from review.evidence.effective import Effective
-from review.reports.entries import Entry, Output, Path, Section, only
+from review.reports.entries import Entry, Output, Section, only
 from review.reports.estimates import carried_in_words, weights_in_words
 from review.reports.figure import Figure
 from review.reports.lines import AnswerLine, CategoryLine, MetricLine
 from review.reports.profile_section import section_json
 from review.reports.report import Report
+from review.reports.verdict import verdict_of
 
 PAGE, HTML, MARKDOWN, TERMINAL = Output.PAGE, Output.HTML, Output.MARKDOWN, Output.TERMINAL
 CSV, XLSX, JUNIT = Output.CSV, Output.XLSX, Output.JUNIT
@@ -260,6 +261,14 @@ BY_CATEGORY: Section[Report, CategoryLine] = Section(
         CATEGORY_METRICS,
         Entry("coverage", lambda c: c.coverage, "answers by status, metric by metric", JSON),
         Entry("latency", lambda c: c.latency, "mean, median and 95th percentile in seconds", JSON),
+        Entry(
+            "latency",
+            lambda c: c.mean_latency,
+            "the mean for readers",
+            only(PAGE, HTML),
+            _("mean latency, s"),
+            digits=2,
+        ),
     ],
 )
 
@@ -269,9 +278,7 @@ REPORT: Section[Report, Report] = Section(
     [
         RUN,
         Entry("evaluation", lambda r: r.evaluation, "rates and means under the names of source 000", JSON),
-        Entry(
-            "by_profile", lambda r: section_json(r.by_profile), "the profile's own part, in its source's terms", JSON
-        ),
+        Entry("by_profile", lambda r: section_json(r.by_profile), "the profile's own part, as its source has it", JSON),
         OVERALL,
         METRICS,
         COVERAGE,
@@ -286,6 +293,7 @@ REPORT: Section[Report, Report] = Section(
             "answers that count nowhere, because a lead upheld a flag",
             JSON,
         ),
+        Entry("verdict", lambda r: verdict_of(r).to_dict(), "what the run says first, in sentences", JSON),
         Entry("doubts", lambda r: r.doubts, "what makes the judge less to be trusted", JSON),
         Entry("provenance", _provenance, "versions, hashes, models, draws, cost and dates", JSON),
     ],
@@ -308,20 +316,6 @@ def facts_of(section: Section[Report, Report], report: Report, output: Output) -
         value = one.of(report)
         if not (section is OVERALL and isinstance(value, Figure)) and not one.absent(value):
             yield one, value
-
-
-def around(report: Report, output: Output) -> dict[str, dict[Path, Any]]:
-    """What a row per answer says of what the answer belongs to, by category: values of the run and its metrics, and of
-    the category itself under the section's name."""
-    found: dict[str, dict[Path, Any]] = {}
-    for category in report.categories:
-        mine = found.setdefault(category.name, {})
-        for path, value in REPORT.leaves(report, output):
-            if path[1] != BY_CATEGORY.name:
-                mine[path[1:]] = value
-            elif path[2] == category.name:
-                mine[BY_CATEGORY.name, *path[3:]] = value
-    return found
 
 
 DETAILS = only(Output.JSON, Output.JSONL)  # what JSON and JSON Lines say of an answer

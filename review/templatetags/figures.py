@@ -7,6 +7,7 @@ from django import template
 
 from evaluation.wording import numbers
 from review.reports.figure import why_withheld
+from review.reports.verdict import Trust
 from review.statistics.agreement.pair import PairAgreement
 from review.web.pages.agreement_plots import STATISTICS
 from review.web.pages.figures import cell
@@ -102,3 +103,12 @@ def statistic_title(name: str) -> str:
 def statistic_meaning(name: str) -> str:
     """What an agreement statistic says, in one line."""
     return str(STATISTICS[name][1])
+
+
+LOOKS = {Trust.NO: "bad", Trust.YES: "ok", Trust.CARE: "warn", Trust.EXPERTS_DISAGREE: "warn"}
+
+
+@register.filter
+def trust_look(trust: Trust) -> str:
+    """The class of the style sheet of a verdict's chip, which says it in words too."""
+    return LOOKS.get(trust, "")

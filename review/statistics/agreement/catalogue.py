@@ -223,3 +223,11 @@ def reliability(found: Units, scale: Scale, names: list[str], weight: Array) -> 
         for name in rest:
             results[name] = fleiss_kappa(table) if name == "fleiss_kappa" else OF_COINCIDENCES[name](table)
     return results
+
+
+def headline_statistic(scale: Scale) -> str:
+    """The one figure that a verdict or a line over time shows: quadratic kappa of levels and yes/no, kappa of classes,
+    Pearson's correlation of continuous values."""
+    if scale.kind is ScaleKind.CLASS:
+        return "cohen_kappa"
+    return "cohen_kappa_quadratic" if scale.levels else "pearson"

@@ -17,8 +17,9 @@ from evaluation.core.registry import Scale
 from evaluation.models import Run
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
-from review.comparisons.trend import headline_statistic, trends_of
+from review.comparisons.trend import trends_of
 from review.results.run_agreement import By, kept_agreement
+from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.variance import Missing, Source
 from review.statistics.precision import Spend
 from review.web.pages.agreement_plots import FIRST, STATISTICS, JudgePlots, judge_plots, trend_lines

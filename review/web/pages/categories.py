@@ -35,7 +35,8 @@ class CategoryCard(NamedTuple):
 
 
 def category_card(report: Report) -> CategoryCard:
-    """Reviewed means by category; the plot is of the overall score where it exists, else of the weightiest metric."""
+    """Reviewed means by category, as they came where nobody rated; the plot is of the overall score where it exists,
+    else of the weightiest metric."""
     language = get_language() or "en"
     entries = BY_CATEGORY.entries(Output.PAGE)
     lines = [line for line in report.metrics if line.latency is None and not line.shares]
@@ -56,8 +57,14 @@ def _cell(category: CategoryLine, metric: str) -> tuple[str, str] | None:
     covered, figures = category.coverage.get(metric), category.metrics.get(metric)
     if figures is None or covered is None or not (covered.scored + covered.failed + covered.pending):
         return None
-    value = figures[1].value
+    value = _told(figures).value
     return "" if value is None else numbers.plain(value), coverage_text(covered)
+
+
+def _told(figures: tuple[Figure, Figure]) -> Figure:
+    """With the experts' values where they rated, else as it came."""
+    as_it_came, reviewed = figures
+    return as_it_came if reviewed.value is None else reviewed
 
 
 def coverage_text(covered: Coverage) -> str:
@@ -74,7 +81,7 @@ def _plot(report: Report, lines: list[MetricLine], language: str) -> tuple[str, 
         return gettext("Overall score"), _forest(figures, 0, 1, bool(report.overall.reviewed_answers))
     by_weight = sorted(lines, key=lambda line: (-line.weight, line.kind not in JUDGED))
     for line in by_weight:
-        found = [(c, c.metrics[line.name][1]) for c in report.categories if line.name in c.metrics]
+        found = [(c, _told(c.metrics[line.name])) for c in report.categories if line.name in c.metrics]
         held = [(category, figure) for category, figure in found if figure.value is not None]
         if len(held) > 1 and line.scale.width > 0:
             return line.title.in_language(language), _forest(held, line.scale.low, line.scale.high, bool(line.rated))

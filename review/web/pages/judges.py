@@ -1,10 +1,10 @@
-"""What judges are like and how far they can be trusted (the card of a run, the pages of judges and criteria), and where
+"""What judges are like and how far they can be trusted (the pages of judges and criteria), and where
 a run's figures come from: versions, draws, and what calls cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from django.utils.formats import date_format
 from django.utils.functional import Promise
@@ -22,48 +22,8 @@ from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import has
 from review.comparisons.trend import Agreed, JudgeRecord, MetricRecord
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
-from review.reports.report import Report
+from review.reports.verdict import FEW, WEAK
 from review.statistics.sampling.member import Strategy
-
-WEAK = 0.4  # below it, agreement beyond chance is usually called poor to fair
-FEW = 20  # with fewer answers a kappa says little
-
-
-class TrustRow(NamedTuple):
-    """One judge metric. Texts are empty or a dash where there is nothing; ``reason`` says why kappa is missing."""
-
-    title: str
-    kappa: str
-    reason: str
-    experts: str
-    baseline: str
-    bias: str
-    n: int
-    weak: bool
-    few: bool
-
-
-class TrustCard(NamedTuple):
-    """The card of trust. ``baseline`` tells that the judge is the offline baseline itself, ``compared`` that the
-    baseline's own agreement stands in a column."""
-
-    rows: tuple[TrustRow, ...]
-    baseline: bool
-    compared: bool
-
-
-def trust_card(report: Report) -> TrustCard:
-    """The primary judges' agreement, metric by metric, from blind first ratings only."""
-    used = report.provenance.judges
-    primary = [judge for judge in used if judge.primary]
-    others = [judge for judge in used if judge.baseline and not judge.primary]
-    judges, experts = report.agreement.get("judges", {}), report.agreement.get("experts", {})
-    language, rows = get_language() or "en", []
-    for line in report.metrics:
-        if (found := _said_by(primary, judges, line.name)) is not None:
-            title, beside = line.title.in_language(language), _said_by(others, judges, line.name)
-            rows.append(_trust_row(title, found, experts.get(line.name, {}), beside or {}))
-    return TrustCard(tuple(rows), any(judge.baseline for judge in primary), bool(others))
 
 
 def judge_title(judge: JudgeUsed) -> str:
@@ -71,36 +31,6 @@ def judge_title(judge: JudgeUsed) -> str:
     if judge.baseline:
         return gettext("offline baseline")
     return f"{judge.judge.name} v{judge.judge.version}"
-
-
-def _said_by(those: list[JudgeUsed], judges: Mapping[str, Any], metric: str) -> Mapping[str, Any] | None:
-    """The figures of the first of those judges that has any of the metric."""
-    authors = (f"{judge.judge.name}@{judge.judge.version}" for judge in those)
-    return next((judges[author][metric] for author in authors if metric in judges.get(author, {})), None)
-
-
-def _trust_row(
-    title: str, judge: Mapping[str, Any], experts: Mapping[str, Any], baseline: Mapping[str, Any]
-) -> TrustRow:
-    """The row of one metric from the figures of judge, experts and baseline."""
-    kappa = judge.get("cohen_kappa_quadratic")
-    reasons: Mapping[str, str] = judge.get("undefined", {})
-    n = int(judge.get("n", 0))
-    return TrustRow(
-        title=title,
-        kappa=_number(kappa),
-        reason="" if kappa is not None else explain_reason(reasons.get("cohen_kappa_quadratic", "no_pairs")),
-        experts=_number(experts.get("cohen_kappa_quadratic")),
-        baseline=_number(baseline.get("cohen_kappa_quadratic")),
-        bias="–" if judge.get("bias") is None else numbers.signed(judge["bias"]),
-        n=n,
-        weak=kappa is not None and kappa < WEAK and n >= FEW,
-        few=n < FEW,
-    )
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else numbers.plain(value)
 
 
 class JudgeMetric(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import NamedTuple
@@ -19,12 +19,13 @@ from evaluation.wording import numbers
 from evaluation.wording.messages import advise, explain_doubt, explain_reason
 from evaluation.work.plugins import BatchesOut
 from review.evidence.answers import RunAnswer
-from review.plans.ahead import ReviewPlan, guess_note, plan_sentence
+from review.plans.ahead import ReviewPlan, guess_note, plan_json
 from review.reports.entries import Entry, Output
 from review.reports.exporting import REPORT_EXPORTS
 from review.reports.lines import Disagreement
 from review.reports.report import Report
 from review.reports.sections import ANSWERS, RUN, ToldAnswer
+from review.reports.verdict import Verdict, verdict_of
 from review.web.pages.categories import CategoryCard, ProfileCard, category_card, profile_card
 from review.web.pages.figures import (
     FURTHEST,
@@ -35,7 +36,7 @@ from review.web.pages.figures import (
     overall_card,
     worst_answers,
 )
-from review.web.pages.judges import Fact, TrustCard, judge_title, provenance_facts, saving, trust_card
+from review.web.pages.judges import Fact, judge_title, provenance_facts, saving
 from review.web.pages.run_list import StateChip, state_chip
 
 
@@ -151,7 +152,8 @@ class RunPage:
     actions: RunActions
     progress: ProgressPage | None
     overall: OverallCard
-    trust: TrustCard
+    baseline: bool
+    verdict: Verdict
     categories: CategoryCard
     metrics: MetricTable
     profile_card: ProfileCard
@@ -160,7 +162,6 @@ class RunPage:
     disagreements: Sequence[Disagreement]
     facts: tuple[Fact, ...]
     formats: tuple[str, ...]
-    plan: str
     plan_note: str
 
     @property
@@ -189,6 +190,7 @@ def run_page(
     report: Report, actions: RunActions, progress: ProgressPage | None, plan: ReviewPlan | None = None
 ) -> RunPage:
     """The page of a report; ``progress`` stands on it until the run has ended, ``plan`` says what to review next."""
+    report = replace(report, next_review=plan_json(plan))
     header, language = report.header, get_language() or "en"
     primary = [judge for judge in report.provenance.judges if judge.primary]
     return RunPage(
@@ -202,7 +204,8 @@ def run_page(
         actions=actions,
         progress=progress,
         overall=overall_card(report, {line.name: line.title.in_language(language) for line in report.metrics}),
-        trust=trust_card(report),
+        baseline=any(judge.baseline for judge in primary),
+        verdict=verdict_of(report),
         categories=category_card(report),
         metrics=metric_table(report),
         profile_card=profile_card(report),
@@ -211,6 +214,5 @@ def run_page(
         disagreements=report.disagreements[:FURTHEST],
         facts=provenance_facts(report.provenance),
         formats=tuple(REPORT_EXPORTS.names),
-        plan=plan_sentence(plan),
         plan_note=guess_note(plan),
     )

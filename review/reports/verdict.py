@@ -1,0 +1,276 @@
+"""What a run says first, in plain sentences: whether its judge can be trusted and for what, the score to quote, and
+what to do next. The run page, the HTML report, ``results`` and JSON say it from here, in the same words.
+
+Trust rests on agreement beyond chance (quadratic kappa of levels; 1 is perfect, 0 is chance) between judge and experts
+on blind first ratings, beside what the experts reach among themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.core.registry import JUDGED, Bilingual, Scale
+from evaluation.models import Run
+from evaluation.profiles.arithmetic import Label
+from evaluation.wording import numbers
+from evaluation.wording.messages import explain_reason
+from review.reports.report import Report
+from review.statistics.agreement.catalogue import headline_statistic
+
+WEAK = 0.4  # below it, agreement beyond chance is usually called poor to fair
+GOOD = 0.6  # from it on, substantial (Landis and Koch 1977)
+FEW = 20  # with fewer answers a kappa says little
+NAMED = 3  # metrics that a sentence names before it only counts them
+
+
+class Trust(StrEnum):
+    """How far the judge can be trusted on a metric; what speaks against it first."""
+
+    NO = "no"
+    EXPERTS_DISAGREE = "experts_disagree"  # then nothing tells whether the judge is right
+    UNDEFINED = "undefined"  # enough ratings, and yet no figure: all the same, say
+    CARE = "with_care"
+    YES = "yes"
+    FEW = "few_ratings"
+    UNRATED = "not_rated"
+
+
+CHIPS: Mapping[Trust, str | Promise] = {
+    Trust.NO: _("no"),
+    Trust.EXPERTS_DISAGREE: _("experts disagree"),
+    Trust.UNDEFINED: _("cannot tell"),
+    Trust.CARE: _("with care"),
+    Trust.YES: _("yes"),
+    Trust.FEW: _("too early"),
+    Trust.UNRATED: _("not rated"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTrust:
+    """One judged metric. ``judge`` is the agreement of judge and experts over ``n`` answers, ``experts`` that of the
+    experts among themselves over ``shared`` answers that several rated; ``None`` where there is no figure, of the judge
+    with its ``reason``. ``weighted``: both count answers by their probability of being drawn."""
+
+    name: str
+    title: Bilingual
+    trust: Trust
+    judge: float | None = None
+    experts: float | None = None
+    n: int = 0
+    shared: int = 0
+    reason: str = ""
+    weighted: bool = False
+
+    @property
+    def chip(self) -> str:
+        """The verdict in a word or two."""
+        return str(CHIPS[self.trust])
+
+    @property
+    def missing(self) -> str:
+        """What a surer verdict takes; empty where nothing is missing."""
+        if self.n < FEW:
+            return gettext("%(count)d more rated answers") % {"count": FEW - self.n}
+        if self.trust is Trust.UNDEFINED:
+            return explain_reason(self.reason)
+        if self.shared < FEW:
+            return gettext("%(count)d more answers rated by two experts") % {"count": FEW - self.shared}
+        return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures and the verdict as JSON values."""
+        found = {name: getattr(self, name) for name in ("judge", "experts", "n", "shared")}
+        return {"trust": str(self.trust), **found, "missing": self.missing}
+
+
+def metric_trust(name: str, title: Bilingual, judge: Mapping[str, Any], experts: Mapping[str, Any]) -> MetricTrust:
+    """The verdict on one metric from the agreement figures of a judge and of the experts, in the contract's form."""
+    statistic = headline_statistic(Scale.parse(experts["scale"]))
+    own, among, n, shared = judge.get(statistic), experts.get(statistic), int(judge["n"]), int(experts["n"])
+    if n < FEW:
+        trust = Trust.FEW if n else Trust.UNRATED
+    elif among is not None and among < WEAK and shared >= FEW:
+        trust = Trust.EXPERTS_DISAGREE
+    elif own is None:
+        trust = Trust.UNDEFINED
+    else:
+        trust = Trust.NO if own < WEAK else Trust.CARE if own < GOOD else Trust.YES
+    reason = "" if own is not None else judge.get("undefined", {}).get(statistic, "no_pairs")
+    return MetricTrust(name, title, trust, own, among, n, shared, reason, judge.get("sampling") == "weighted")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The sentences of a run, each empty where it has nothing to say, and the judged metrics they rest on, what speaks
+    against the judge first."""
+
+    judge: str
+    score: str
+    next: str
+    metrics: tuple[MetricTrust, ...]
+
+    @property
+    def rated(self) -> bool:
+        """Whether experts have rated what the judge scored."""
+        return any(one.n for one in self.metrics)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All that is said, in order."""
+        return tuple(one for one in (self.judge, self.score, self.next) if one)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Sentences and figures as JSON values, sentences in the reader's language."""
+        said = {"judge": self.judge, "score": self.score, "next": self.next}
+        return {**said, "metrics": {one.name: one.to_dict() for one in self.metrics}}
+
+
+def verdict_of(report: Report) -> Verdict:
+    """The verdict on a run; what to do next as ``report.next_review`` plans it, where it was planned."""
+    metrics = tuple(sorted(_metrics(report), key=lambda one: list(Trust).index(one.trust)))
+    return Verdict(" ".join(_about_judge(report, metrics)), _about_score(report), _next(report, metrics), metrics)
+
+
+def _metrics(report: Report) -> Iterator[MetricTrust]:
+    authors = [f"{one.judge.name}@{one.judge.version}" for one in report.provenance.judges if one.primary]
+    judges, experts = report.agreement.get("judges", {}), report.agreement.get("experts", {})
+    for line in report.metrics:
+        said = next((judges[one][line.name] for one in authors if line.name in judges.get(one, {})), None)
+        if said is not None:
+            yield metric_trust(line.name, line.title, said, experts[line.name])
+        elif line.kind in JUDGED and authors and line.coverage.scored:
+            yield MetricTrust(line.name, line.title, Trust.UNRATED)
+
+
+def _about_judge(report: Report, metrics: Sequence[MetricTrust]) -> Iterator[str]:
+    if not metrics:
+        if report.header.state in Run.ENDED and not report.header.judges:
+            yield gettext("No judge scored these answers: rules computed the figures, so there is no judge to doubt.")
+        return
+    if all(one.trust is Trust.UNRATED for one in metrics):
+        yield gettext("Nobody knows yet whether the judge can be trusted: no expert has rated an answer.")
+        return
+    groups = [found for trust in Trust if (found := [one for one in metrics if one.trust is trust])]
+    yield from (_group(found, first=at == 0) for at, found in enumerate(groups))
+
+
+HEADS: Mapping[Trust, str | Promise] = {
+    Trust.NO: _("No for %(metrics)s: %(agreement)s."),
+    Trust.EXPERTS_DISAGREE: _(
+        "Nobody can say for %(metrics)s: experts agree with each other only %(experts)s, so nothing tells whether the "
+        "judge is right."
+    ),
+    Trust.UNDEFINED: _("Cannot tell for %(metrics)s: %(reason)s"),
+    Trust.CARE: _("Only with care for %(metrics)s: %(agreement)s."),
+    Trust.YES: _("Yes for %(metrics)s: %(agreement)s."),
+    Trust.FEW: _("Too early to say for %(metrics)s: %(n)s answers rated, %(few)d needed."),
+    Trust.UNRATED: _("Unknown for %(metrics)s: not rated by experts."),
+}
+
+
+def _group(metrics: Sequence[MetricTrust], *, first: bool) -> str:
+    """The metrics of one verdict; only the first sentence sets the judge beside the experts."""
+    trust, experts = metrics[0].trust, _range([one.experts for one in metrics])
+    agreement = gettext("experts and judge agree %(judge)s")
+    if first and experts:
+        agreement = gettext("experts agree with each other %(experts)s, with the judge %(judge)s")
+    figures = {"experts": experts, "judge": _range([one.judge for one in metrics])}
+    facts = {
+        **figures,
+        "agreement": agreement % figures,
+        "metrics": _names(metrics),
+        "n": "–".join(dict.fromkeys(str(end(one.n for one in metrics)) for end in (min, max))),
+        "few": FEW,
+        "reason": explain_reason(metrics[0].reason) if metrics[0].reason else "",
+    }
+    return str(HEADS[trust]) % facts
+
+
+def _names(metrics: Sequence[MetricTrust]) -> str:
+    language = get_language() or "en"
+    named = ", ".join(one.title.in_language(language) for one in metrics[:NAMED])
+    if len(metrics) <= NAMED:
+        return named
+    return gettext("%(names)s and %(count)d more") % {"names": named, "count": len(metrics) - NAMED}
+
+
+def _range(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return ""
+    low, high = numbers.plain(min(known)), numbers.plain(max(known))
+    return low if low == high else numbers.interval(min(known), max(known))
+
+
+def _about_score(report: Report) -> str:
+    """The score to quote and how sure it is, or why there is none."""
+    overall, corrected = report.overall, report.overall.corrected
+    if report.header.state not in Run.ENDED:
+        return ""
+    if not report.header.complete:
+        return _no_score(report.header.reason or "not_finished")
+    if (part := overall.part_only) is not None and part.value is not None:
+        facts = {"value": numbers.plain(part.value), "share": numbers.share(overall.weight)}
+        if overall.label is Label.RULES_ONLY:
+            return (
+                gettext("No overall score to quote: rules alone give %(value)s for %(share)s of the profile's weight.")
+                % facts
+            )
+        return (
+            gettext(
+                "No overall score to quote: what was computed gives %(value)s for %(share)s of the profile's weight."
+            )
+            % facts
+        )
+    figure = corrected
+    if figure.partly_corrected:
+        text = _("Quote no single score: experts would say %(interval)s; parts of it were rated by nobody.")
+    elif figure.value is not None and figure.low == figure.high is not None:
+        text = _("The score to quote is %(value)s: experts have rated every answer.")
+    elif figure.value is not None and figure.low is not None:
+        text = _(
+            "The score to quote is %(value)s: what experts would say of all answers, 95%% sure within %(interval)s."
+        )
+    elif figure.value is not None:
+        text = _("The score to quote is %(value)s: what experts would say of all answers; how sure is not known.")
+    elif overall.reviewed_answers and overall.reviewed.value is not None:
+        figure = overall.reviewed
+        text = _("There is no score to quote yet: %(value)s still rests on the judge where experts did not rate.")
+    elif overall.judge_only.value is not None:
+        figure = overall.judge_only
+        text = _("There is no score to quote yet: %(value)s is only what the judge says.")
+    else:
+        return _no_score(report.header.reason or overall.judge_only.withheld)
+    facts = {"value": numbers.plain(figure.value or 0.0), "interval": numbers.interval(figure.low, figure.high)}
+    return str(text) % facts
+
+
+def _no_score(reason: str) -> str:
+    return gettext("There is no score to quote. %(why)s") % {"why": explain_reason(reason)}
+
+
+def _next(report: Report, metrics: Sequence[MetricTrust]) -> str:
+    """The one thing to do next; empty while the run is at work."""
+    if report.header.state not in Run.ENDED:
+        return ""
+    if report.header.state == Run.State.INCOMPLETE:
+        return gettext("Retry what failed.")
+    if torn := [one for one in metrics if one.trust is Trust.EXPERTS_DISAGREE]:
+        return gettext("Settle with the experts what to look for, before more is rated: %(metrics)s.") % {
+            "metrics": _names(torn)
+        }
+    if report.next_review is not None:
+        return str(report.next_review["sentence"])
+    if any(one.trust in {Trust.UNRATED, Trust.FEW} for one in metrics):
+        return gettext("Have experts review a sample.")
+    if any(one.trust in {Trust.NO, Trust.CARE} for one in metrics):
+        return gettext("Read the largest disagreements and improve the judge's prompt.")
+    return gettext("Compare it with another run over the same questions.")
