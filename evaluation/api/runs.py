@@ -34,7 +34,7 @@ from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, 
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.making import Asking, Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.progress import progress
-from evaluation.runs.results import primary_pairs, with_scores
+from evaluation.runs.results import enters, primary_pairs, with_scores
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
 from evaluation.wording.messages import explain_reason
@@ -67,7 +67,8 @@ class VerdictSerializer(ModelSerializer[Finding]):
 class ScoreSerializer(ModelSerializer[Score]):
     """A result of one metric by one scorer. ``judge`` is null for rules; ``author`` names an imported judge.
 
-    ``counts`` is true for rules and the primary judge, whose values enter the figures of the run.
+    ``counts`` is true for those whose values enter the figures of the run: rules, the primary judge, and of imported
+    judges the one that counts for its metric.
     """
 
     metric = CharField(source="metric.name", read_only=True)
@@ -119,9 +120,7 @@ class ScoreSerializer(ModelSerializer[Score]):
 
     def get_counts(self, score: Score) -> bool:
         """Whether the value enters the figures of the run."""
-        if score.judge_version_id is None:
-            return not score.author
-        return (score.judge_version_id, score.rubric_version_id) in self.context["primary"]
+        return enters(score, self.context["primary"])
 
 
 class AnswerSerializer(ModelSerializer[Answer]):

@@ -23,7 +23,15 @@ from evaluation.models.runs import (
     SealedAnswer,
     Standing,
 )
-from evaluation.models.scores import Criterion, CriterionEvent, CriterionVersion, Finding, MetricDefinition, Score
+from evaluation.models.scores import (
+    Criterion,
+    CriterionEvent,
+    CriterionVersion,
+    Finding,
+    ImportedJudge,
+    MetricDefinition,
+    Score,
+)
 from evaluation.models.work import (
     Attempt,
     BatchLine,
@@ -52,6 +60,7 @@ __all__ = [
     "Finding",
     "Heartbeat",
     "ImportBatch",
+    "ImportedJudge",
     "JudgeBatch",
     "JudgeCheck",
     "JudgeVersion",

@@ -92,6 +92,21 @@ class Score(AppendOnly):
         ]
 
 
+class ImportedJudge(AppendOnly):
+    """The imported judge whose scores of a metric count in a run: the first that came for a metric which no judge of
+    the run itself scores. Later ones are compared only, so that no import moves a figure that was there."""
+
+    run = models.ForeignKey(Run, on_delete=PROTECT, related_name="imported_judges")
+    metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
+    author = models.CharField(max_length=200)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "metric"], name="one_imported_judge_per_metric")]
+
+    def __str__(self) -> str:
+        return self.author
+
+
 class Finding(AppendOnly):
     """A claim, statement, context verdict, nugget, keyword or flag behind a score (``core.samples.Finding``).
 

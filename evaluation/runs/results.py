@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import Avg, Max, Prefetch, QuerySet
 
@@ -26,7 +27,7 @@ from evaluation.models import (
     Score,
     WorkUnit,
 )
-from evaluation.scoring.writing import counting, coverage, current
+from evaluation.scoring.writing import IMPORTED, counting, coverage, current
 
 #: Names of source 002 for the means of a run, and for the values of one answer.
 FAITHFULNESS, RELEVANCY = "generation_faithfulness", "answer_relevancy"
@@ -71,7 +72,11 @@ def _means_over_answers(rows: QuerySet[Score]) -> dict[str, float | None]:
 
 def with_scores(answers: QuerySet[Answer], run: Run) -> QuerySet[Answer]:
     """The answers with their contexts, and with every current score of the run and its findings as ``run_scores``."""
-    scores = current(Score.objects.filter(run=run)).order_by("metric__name", "judge_version_id", "repeat", "id")
+    scores = (
+        current(Score.objects.filter(run=run))
+        .annotate(imported=IMPORTED)
+        .order_by("metric__name", "judge_version_id", "repeat", "id")
+    )
     scores = scores.select_related("metric", "judge_version", "rubric_version").prefetch_related("findings")
     return answers.prefetch_related("contexts", Prefetch("scores", queryset=scores, to_attr="run_scores"))
 
@@ -79,6 +84,13 @@ def with_scores(answers: QuerySet[Answer], run: Run) -> QuerySet[Answer]:
 def primary_pairs(run: Run) -> frozenset[tuple[int, int]]:
     """The judge and rubric of each primary judge of the run, by id."""
     return frozenset(run.judges.filter(primary=True).values_list("judge_version_id", "rubric_version_id"))
+
+
+def enters(score: Any, primary: Collection[tuple[int, int]]) -> bool:
+    """Whether a score of :func:`with_scores` enters the figures of its run, as :func:`counting` has it."""
+    if score.judge_version_id is None:
+        return not score.author or bool(score.imported)
+    return (score.judge_version_id, score.rubric_version_id) in primary
 
 
 def values_of(run: Run, answers: Collection[Answer]) -> dict[int, Mapping[str, float | None]]:

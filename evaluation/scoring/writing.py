@@ -28,7 +28,7 @@ from evaluation.judges.shipping import define, definitions
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.formulas import JuryRule, joined
 from evaluation.metrics.catalogue import rule_metric_named
-from evaluation.models import Answer, Finding, MetricDefinition, Run, RunJudge, Score, WorkUnit
+from evaluation.models import Answer, Finding, ImportedJudge, MetricDefinition, Run, RunJudge, Score, WorkUnit
 from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS, answer_overall, has_answer_overall
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.storage.statements import insert_values
@@ -62,10 +62,17 @@ def current(scores: QuerySet[Score]) -> QuerySet[Score]:
     return scores.filter(~Exists(newer))
 
 
+#: Whether a score is of the imported judge that counts.
+IMPORTED = Exists(
+    ImportedJudge.objects.filter(run=OuterRef("run"), metric=OuterRef("metric"), author=OuterRef("author"))
+)
+
+
 def counting(run: Run) -> QuerySet[Score]:
-    """The scores that count in a run: rules and the primary judge of each rubric, newest round, no imported ones."""
+    """The scores that count in a run: rules, the primary judge of each rubric, and of imported judges those that
+    :class:`ImportedJudge` names; newest round."""
     primary = run.judges.filter(primary=True).values_list("judge_version_id", "rubric_version_id")
-    judged = Q(judge_version__isnull=True, author="")
+    judged = Q(judge_version__isnull=True, author="") | Q(IMPORTED)
     for judge_id, rubric_id in primary:
         judged |= Q(judge_version_id=judge_id, rubric_version_id=rubric_id)
     return current(Score.objects.filter(run=run)).filter(judged)
@@ -75,7 +82,10 @@ def counting(run: Run) -> QuerySet[Score]:
 COUNTING = """
 (s.judge_version_id IS NULL AND s.author = '' OR EXISTS (
   SELECT 1 FROM evaluation_runjudge p WHERE p.run_id = s.run_id AND p."primary"
-  AND p.judge_version_id = s.judge_version_id AND p.rubric_version_id = s.rubric_version_id))
+  AND p.judge_version_id = s.judge_version_id AND p.rubric_version_id = s.rubric_version_id)
+OR s.author <> '' AND EXISTS (
+  SELECT 1 FROM evaluation_importedjudge i
+  WHERE i.run_id = s.run_id AND i.metric_id = s.metric_id AND i.author = s.author))
 AND NOT EXISTS (
   SELECT 1 FROM evaluation_score n WHERE n.origin = s.origin AND n.metric_id = s.metric_id AND n.round > s.round)
 """
@@ -252,7 +262,8 @@ def derive(run: Run) -> int:
     profile = ProfileSpec.model_validate(run.profile_version.spec)
     wanted = [metric for metric in DERIVED_METRICS if metric.spec.name in profile.metrics]
     overall = has_answer_overall(profile)
-    if not (wanted or overall) or not Run.objects.filter(pk=run.pk, state=Run.State.RUNNING).exists():
+    states = [Run.State.RUNNING, *Run.ENDED]
+    if not (wanted or overall) or not Run.objects.filter(pk=run.pk, state__in=states).exists():
         return 0
     rows = definitions([*(metric.spec.name for metric in wanted), *([ANSWER_OVERALL.name] if overall else [])])
     scales: dict[str, Scale] = {}

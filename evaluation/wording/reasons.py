@@ -168,7 +168,10 @@ SENTENCES = {
     "stratum_too_few_labels": _("A part of the sample has fewer than two ratings."),
     "non_response": _("More than a tenth of the answers served got no rating."),
     "not_estimable": _("The ratings do not vary, so nothing can be said about the others."),
-    "no_probability": _("The rated answers were not drawn with known probabilities."),
+    "no_probability": _(
+        "The rated answers were not drawn with known probabilities. If chance chose them, import their ratings again"
+        " and say how: uniformly, all, or by each one's probability in the file. Else have answers drawn for a queue."
+    ),
     "partly_corrected": _("Some judged part of the score was rated by nobody, so it is only partly corrected."),
     "small_frame": _("Fewer than 20 answers: rate all of them."),
     "components_withheld": _("A part of the overall score cannot be corrected yet."),

@@ -14,6 +14,7 @@ from evaluation.core.roles import Action
 from evaluation.models import Run, Score, User
 from evaluation.work.plugins import Waiting, extras
 from review.decisions.cases import open_cases
+from review.evidence.scorers import RULES
 from review.models import Override, Rating, ReviewQueue
 from review.queues.access import cases_for_lead
 from review.queues.progress import OwnProgress, own_progresses
@@ -82,10 +83,9 @@ def headline(report: Report) -> Headline:
 
 
 def _kappas(report: Report) -> Iterable[float]:
-    authors = {f"{one.judge.name}@{one.judge.version}" for one in report.provenance.judges if one.primary}
     for author, metrics in report.agreement.get("judges", {}).items():
-        for found in metrics.values() if author in authors else ():
-            if found["cohen_kappa_quadratic"] is not None:
+        for found in metrics.values() if author != RULES else ():
+            if found["primary"] and found["cohen_kappa_quadratic"] is not None:
                 yield found["cohen_kappa_quadratic"]
 
 
@@ -98,7 +98,7 @@ def _fingerprints(runs: Sequence[Run]) -> dict[int, str]:
     ratings = dict(Rating.objects.filter(**{f"{of}__in": sets}).order_by().values_list(of).annotate(newest))
     overrides = dict(Override.objects.filter(**{f"{of}__in": sets}).order_by().values_list(of).annotate(newest))
     return {
-        run.pk: f"headline:{run.pk}:{run.state}:{scores.get(run.pk, 0)}"
+        run.pk: f"headline:2:{run.pk}:{run.state}:{scores.get(run.pk, 0)}"
         f":{ratings.get(run.answer_set.question_set_id, 0)}:{overrides.get(run.answer_set.question_set_id, 0)}"
         for run in runs
     }

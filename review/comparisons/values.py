@@ -64,7 +64,7 @@ def differing_versions(reports: Sequence[Report]) -> dict[str, list[str]]:
     kinds = {
         "question_set": [r.header.question_set for r in reports],
         "profile": [r.header.profile for r in reports],
-        "judge": [_primary(r, _judge) for r in reports],
+        "judge": [", ".join(filter(None, [_primary(r, _judge), _imported(r)])) for r in reports],
         "rubric": [_primary(r, _rubric) for r in reports],
         "method": [_primary(r, lambda one: one.method) for r in reports],
         "k": [str(r.provenance.k) for r in reports],
@@ -79,9 +79,20 @@ def metric_differs(ours: Side, baseline: Side, name: str, differing: Differing) 
     """In what a metric of this name is not the same thing in two runs: its version, or who judged it by what."""
     one, other = (next((line for line in side.report.metrics if line.name == name), None) for side in (ours, baseline))
     found = ["metrics"] if one and other and one.metric_id != other.metric_id else []
-    if one and one.kind in JUDGED:
+    authors = [side.report.provenance.imported_judges.get(name) for side in (ours, baseline)]
+    if authors[0] != authors[1]:
+        return (*found, "judge")
+    if one and one.kind in JUDGED and not authors[0]:
         found += [kind for kind in ("judge", "rubric", "method", SERVED) if kind in differing]
     return tuple(found)
+
+
+def _imported(report: Report) -> str:
+    """The imported judges that count, each with its metrics."""
+    said: dict[str, list[str]] = {}
+    for metric, author in report.provenance.imported_judges.items():
+        said.setdefault(author, []).append(metric)
+    return ", ".join(f"{author} ({', '.join(metrics)})" for author, metrics in said.items())
 
 
 def _judge(one: JudgeUsed) -> str:

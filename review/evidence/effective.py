@@ -94,6 +94,12 @@ class Said:
     carried: Mapping[Key, Carried] = field(default_factory=dict)
 
     @property
+    def imported_judges(self) -> dict[str, str]:
+        """Metric -> the imported judge that counts, by the metric's name."""
+        theirs = (one for one in self.scorers if one.imported and one.primary)
+        return dict(sorted((self.metrics[pk].name, one.author) for one in theirs for pk in {pk for _, pk in one.said}))
+
+    @property
     def names(self) -> dict[int, str]:
         """Metric -> its name, with the version where two versions of a metric were used."""
         of_name = [metric.name for metric in self.metrics.values()]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -65,7 +64,7 @@ class Samples:
         samples made elsewhere, those that could not judge too."""
         rows = [row for row in ratings if row.metric_id == metric_id]
         draws = [draw.members for draw in _since_last_look(self._draws_for(metric_id), self._served(metric_id, rows))]
-        draws += _made_elsewhere([row for row in rows if row.imported], self.answers)
+        draws += _made_elsewhere([row for row in rows if row.imported], self.answers, alone=not draws)
         found = _by_frame(draws)
         return {answer: _joined([m[answer] for m in found if answer in m]) for answer in _covered(found)}
 
@@ -156,8 +155,9 @@ def _under_way(draws: Sequence[_OneDraw], served: Collection[int]) -> bool:
     return bool(drawn) and all(done[stratum] >= min(LEAST_SERVED, count) for stratum, count in drawn.items())
 
 
-def _made_elsewhere(rows: Sequence[ExpertRating], answers: Sequence[int]) -> list[dict[int, Drawn]]:
-    """Imported ratings as draws: ``all``, ``uniform`` (n of N), or each row's own probability."""
+def _made_elsewhere(rows: Sequence[ExpertRating], answers: Sequence[int], *, alone: bool) -> list[dict[int, Drawn]]:
+    """Imported ratings as draws: ``all``, ``uniform`` (n of N), or each row's own probability; ``alone``: nothing was
+    drawn here."""
     found: list[dict[int, Drawn]] = []
     if any(row.sampling == "all" for row in rows):
         found.append({answer: Drawn(answer, IMPORTED, 1.0, True) for answer in answers})
@@ -170,7 +170,23 @@ def _made_elsewhere(rows: Sequence[ExpertRating], answers: Sequence[int]) -> lis
         for row in rows
         if row.probability is not None and row.sampling not in {"all", "uniform"}
     }
+    if own and alone and not found and _stand_for(own, len(answers)):
+        rest = Drawn(0, IMPORTED, len(own) / len(answers), False)
+        own = {answer: own.get(answer) or replace(rest, key=answer) for answer in answers}
     return [*found, own] if own else found
+
+
+MOST_DEVIATIONS = 4.0
+
+
+def _stand_for(taken: Mapping[int, Drawn], size: int) -> bool:
+    """Whether a sample whose file gives the probabilities of what was taken can be one of all ``size`` answers: the sum
+    of 1 / p estimates their number (D. G. Horvitz, D. J. Thompson, 1952, JASA 47) and has to lie within four standard
+    deviations of it, were each drawn by itself. How probable the others were is not needed, only that they were.
+    """
+    known = [one.probability for one in taken.values() if one.probability]
+    deviation = math.sqrt(math.fsum((1.0 - p) / p**2 for p in known))
+    return abs(math.fsum(1.0 / p for p in known) - size) <= MOST_DEVIATIONS * deviation + size * EQUAL_WITHIN
 
 
 def _by_frame(draws: Sequence[dict[int, Drawn]]) -> list[dict[int, Drawn]]:
@@ -298,7 +314,7 @@ class Rated:
         """The resampling with the groups and strata of these answers."""
         if asked is None:
             return None
-        return dataclasses.replace(asked, groups=self.groups, strata=self.weighting.strata)
+        return replace(asked, groups=self.groups, strata=self.weighting.strata)
 
     def by_category(self) -> dict[str, Rated]:
         """The same, category by category."""
@@ -318,13 +334,13 @@ class Rated:
 
     def _only(self, positions: Collection[int]) -> Rated:
         whole = self.weighting
-        part = dataclasses.replace(
+        part = replace(
             whole,
             answers=tuple(whole.answers[at] for at in positions),
             weights=None if whole.weights is None else tuple(whole.weights[at] for at in positions),
             strata=tuple(whole.strata[at] for at in positions),
         )
-        return dataclasses.replace(self, weighting=part)
+        return replace(self, weighting=part)
 
 
 def comparable(said: Judged | None, scale: Scale) -> float | str | None:

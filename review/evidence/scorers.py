@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from evaluation.core.registry import Bilingual
 from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition, Run, RunJudge, Score
-from evaluation.scoring.writing import counting, current
+from evaluation.scoring.writing import IMPORTED, counting, current
 from review.models.statements import SAID
 
 REPEATS_TIED = "repeats_tied"  # as many repeats said one class as another
@@ -82,7 +82,7 @@ def title_of(metric: MetricDefinition) -> Bilingual:
 
 
 RULES = "rules"
-_Who = tuple[int, int, str]  # judge and rubric version (0: none), author of imported scores
+_Who = tuple[int, int, str, bool]  # judge and rubric version (0: none), author of imported scores, whether they count
 _FIELDS = ("answer_id", "metric_id", "status", "value", "label", "reason")
 
 
@@ -90,7 +90,8 @@ _FIELDS = ("answer_id", "metric_id", "status", "value", "label", "reason")
 class Scorer:
     """One scorer with what it said. ``author`` is ``name@version``, an imported judge's label, or ``rules``;
     ``rubric`` the version of the rubric it judged by and ``method`` how its values come about, empty without a judge of
-    the run; ``primary`` marks the scorer whose values are the run's."""
+    the run; ``primary`` marks the scorer whose values are the run's. An imported judge that counts for some metrics and
+    not for others is two scorers of one name."""
 
     author: str
     rubric: str
@@ -111,31 +112,32 @@ def scorers_of(run: Run, answer_ids: Collection[int] | None = None) -> list[Scor
     if answer_ids is not None:
         scores = scores.filter(answer_id__in=answer_ids)
     rows: dict[_Who, dict[Key, list[ScoreRow]]] = {}
-    columns = current(scores).order_by("id").values_list("judge_version_id", "rubric_version_id", "author", *_FIELDS)
-    for judge_id, rubric_id, author, *values in columns.iterator(chunk_size=5000):
+    columns = current(scores).annotate(counts=IMPORTED).order_by("id")
+    who = ("judge_version_id", "rubric_version_id", "author", "counts")
+    for judge_id, rubric_id, author, counts, *values in columns.values_list(*who, *_FIELDS).iterator(chunk_size=5000):
         row = ScoreRow(*values)
-        said = rows.setdefault((judge_id or 0, rubric_id or 0, author), {})
+        said = rows.setdefault((judge_id or 0, rubric_id or 0, author, counts), {})
         said.setdefault((row.answer_id, row.metric_id), []).append(row)
     names = _names(list(judges.values()))
     order = [*judges, (0, 0)]
     return [
         _scorer(who, judges.get(who[:2]), names, rows[who])
-        for who in sorted(rows, key=lambda who: (bool(who[2]), order.index(who[:2]), who[2]))
+        for who in sorted(rows, key=lambda who: (bool(who[2]), order.index(who[:2]), not who[3], who[2]))
     ]
 
 
 def values_of_run(scorers: Iterable[Scorer]) -> dict[Key, Judged]:
-    """What counts as the run's own values: those of the rules and of the primary judges."""
+    """What counts as the run's own values: those of the rules, of primary judges and of imported ones that count."""
     return {key: said for one in scorers if one.primary for key, said in one.said.items()}
 
 
 def _scorer(who: _Who, judge: RunJudge | None, names: dict[int, str], rows: dict[Key, list[ScoreRow]]) -> Scorer:
-    author = who[2]
+    author, counts = who[2:]
     return Scorer(
         author=names[judge.pk] if judge else author or RULES,
         rubric=str(judge.rubric_version) if judge else "",
         method=judge.method if judge else "",
-        primary=judge.primary if judge else not author,
+        primary=judge.primary if judge else not author or counts,
         baseline=bool(judge and judge.judge_version.is_baseline),
         imported=bool(author),
         said={place: folded(repeats) for place, repeats in rows.items()},

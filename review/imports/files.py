@@ -11,18 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Problem, Refused
-from evaluation.core.registry import Direction, Kind, Scale, ScaleKind, review_form_of
+from evaluation.core.registry import JUDGED, Direction, Kind, Scale, ScaleKind, review_form_of
 from evaluation.core.samples import Status
 from evaluation.criteria.services import active
 from evaluation.files.rating_rows import Rater, read_definitions
 from evaluation.files.reading import display_name, read_label_studio, read_ratings
 from evaluation.judges.shipping import declared, define, shown_names
-from evaluation.models import Criterion, Finding, MetricDefinition, Run, Score, User
+from evaluation.models import Criterion, Finding, ImportedJudge, MetricDefinition, Run, Score, User
+from evaluation.scoring.writing import derive
 from evaluation.work.database import look_again
 from review.imports.ratings import Placed, Sampled, placed_rows, store_ratings
 from review.models import Rating
@@ -100,7 +101,7 @@ class Stored:
 
 def store_judge_scores(run: Run, rows: Sequence[Placed]) -> Stored:
     """Insert what is new. A row that says the same as the judge's newest score of the answer is there already; a
-    different one is the next round of the same origin, and the highest round counts. One query besides."""
+    different one is the next round of the same origin, and the highest round counts."""
     newest = _newest(run, rows)
     made: list[tuple[Score, Placed]] = []
     for placed in rows:
@@ -112,6 +113,7 @@ def store_judge_scores(run: Run, rows: Sequence[Placed]) -> Stored:
         newest[score.origin, placed.metric.pk] = score
         made.append((score, placed))
     Score.objects.bulk_create([score for score, _ in made], batch_size=BATCH)
+    _let_count(run, [score for score, _ in made])
     Finding.objects.bulk_create(
         (
             Finding(
@@ -131,6 +133,17 @@ def store_judge_scores(run: Run, rows: Sequence[Placed]) -> Stored:
         batch_size=BATCH,
     )
     return Stored(len(made), sum(score.status == Status.FAILED for score, _ in made))
+
+
+def _let_count(run: Run, scores: Sequence[Score]) -> None:
+    """Of a metric that no judge of the run scores, in any version, the first judge counts; rules stay as computed."""
+    first = {score.metric_id: score.author for score in reversed(scores)}
+    own = Score.objects.filter(run=run, author="", metric__name=OuterRef("name"))
+    taken = run.imported_judges.values("metric__name")
+    asked = run.judges.filter(primary=True).values("rubric_version__family")
+    free = MetricDefinition.objects.filter(~Exists(own), pk__in=first, kind__in=[*JUDGED, Kind.IMPORTED])
+    free = free.exclude(name__in=taken).exclude(rubric_family__in=asked)
+    ImportedJudge.objects.bulk_create(ImportedJudge(run=run, metric=metric, author=first[metric.pk]) for metric in free)
 
 
 def _newest(run: Run, rows: Sequence[Placed]) -> dict[tuple[str, int], Score]:
@@ -207,6 +220,8 @@ def import_ratings(
         rows, remarks = placed_rows(run, file, metrics, display_name(name))
         human = store_ratings(run, [p for p in rows if p.row.origin.rater is Rater.HUMAN], sampled)
         judge = store_judge_scores(run, [p for p in rows if p.row.origin.rater is Rater.JUDGE])
+        if judge.stored:  # scores of answers follow from those of their parts
+            derive(run)
         digest = hashlib.sha256(data).hexdigest()
         audit.record(by, "ratings.imported", run, sha256=digest, human=human, judge=judge.stored, sampled=str(sampled))
         if dry_run:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef, Q
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
@@ -122,6 +122,7 @@ def steering_metrics(run: Run, asked: Iterable[int] = ()) -> list[MetricDefiniti
     all that one did."""
     judged = MetricDefinition.objects.filter(
         Exists(Score.objects.filter(run=run, metric=OuterRef("pk"), judge_version__isnull=False))
+        | Q(pk__in=run.imported_judges.values("metric"))
     ).order_by("name", "version")
     found, wanted = list(judged), set(asked)
     return [metric for metric in found if metric.pk in wanted] or found

@@ -169,6 +169,8 @@ def _provenance(report: Report) -> Iterator[tuple[str, str]]:
     for judge in found.judges:
         rubric = f"{judge.rubric.name} v{judge.rubric.version} ({judge.language})"
         yield gettext("judge"), f"{judge.judge.name} v{judge.judge.version} {judge.model} · {rubric}"
+    for metric, author in found.imported_judges.items():
+        yield gettext("imported judge"), f"{author} · {metric}"
     if found.embeddings:
         yield gettext("embeddings"), f"{found.embeddings.model} {found.embeddings.endpoint or found.embeddings.sha256}"
     if found.token_model:

@@ -132,7 +132,8 @@ class PinnedJudge:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Everything that another person needs to make the same report again. ``cost_by_rubric`` splits the cost."""
+    """Everything that another person needs to make the same report again. ``imported_judges`` are those that count, by
+    metric; ``cost_by_rubric`` splits the cost."""
 
     product_version: str
     run_id: int
@@ -147,6 +148,7 @@ class Provenance:
     profile: Versioned
     metrics: tuple[Versioned, ...]
     judges: tuple[JudgeUsed, ...]
+    imported_judges: Mapping[str, str]
     preflights: tuple[PinnedJudge, ...]
     embeddings: EmbeddingUsed | None
     token_model: TokenModelUsed | None
@@ -158,9 +160,9 @@ class Provenance:
     finished_at: datetime | None
 
 
-def provenance_of(run: Run, metrics: Iterable[MetricDefinition]) -> Provenance:
-    """Everything the run's figures come from. Five queries, two more where an endpoint embeds; the run comes with its
-    relations (``with_relations``)."""
+def provenance_of(run: Run, metrics: Iterable[MetricDefinition], imported: Mapping[str, str]) -> Provenance:
+    """Everything the run's figures come from; ``imported``: the imported judges by metric. Five queries, two more where
+    an endpoint embeds; the run comes with its relations (``with_relations``)."""
     config = RunConfig.model_validate(run.config)
     answers, profile = run.answer_set, run.profile_version
     asked, system = answers.question_set, answers.system_version
@@ -179,6 +181,7 @@ def provenance_of(run: Run, metrics: Iterable[MetricDefinition]) -> Provenance:
         profile=Versioned.of(profile),
         metrics=tuple(map(Versioned.of, sorted(metrics, key=lambda m: m.name))),
         judges=_judges(run),
+        imported_judges=imported,
         preflights=_pinned(run),
         embeddings=_embeddings(run, config.embedding),
         token_model=TokenModelUsed(**dict(config.tokens)) if config.tokens else None,

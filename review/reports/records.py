@@ -9,7 +9,7 @@ from typing import Any
 from evaluation.core.samples import AnswerSpec
 from evaluation.files.records import Record
 from evaluation.models import Answer, Run, Score
-from evaluation.runs.results import primary_pairs, with_scores
+from evaluation.runs.results import enters, primary_pairs, with_scores
 from review.evidence.answers import run_answers
 from review.models import Rating
 from review.models.queues import FIRST_OCCASION
@@ -39,7 +39,7 @@ def _record(answer: Answer, first: bool, primary: frozenset[tuple[int, int]], ra
     contexts = tuple(one.read() for one in sorted(answer.contexts.all(), key=lambda one: one.position))
     scores: list[Score] = answer.run_scores  # type: ignore[attr-defined]  # with_scores puts it there
     about = {"question_id": answer.question.external_id, "sample": answer.sample}
-    counting = [one for one in scores if _counts(one, primary) and one.repeat == 1]
+    counting = [one for one in scores if enters(one, primary) and one.repeat == 1]
     failed = answer.status == "failed"
     return Record(
         question=answer.question.read(),
@@ -61,12 +61,6 @@ def _record(answer: Answer, first: bool, primary: frozenset[tuple[int, int]], ra
         ratings=[about | _rating(one) for one in ratings],
         values={one.metric.name: _value(one) for one in counting if _value(one) is not None},
     )
-
-
-def _counts(score: Score, primary: frozenset[tuple[int, int]]) -> bool:
-    if score.judge_version_id is None:
-        return not score.author
-    return (score.judge_version_id, score.rubric_version_id or 0) in primary
 
 
 def _value(row: Score | Rating) -> Any:

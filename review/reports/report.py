@@ -108,7 +108,7 @@ def report_of(basis: Gathered) -> Report:
     overall, metrics, categories = three_scores(basis), metric_lines(basis), category_lines(basis)
     lines = answer_lines(basis)
     latency = answer_latency(said.answers.values())
-    provenance = provenance_of(run, (found.metrics[pk] for pk in found.computed))
+    provenance = provenance_of(run, (found.metrics[pk] for pk in found.computed), said.imported_judges)
     return Report(
         header=_header(run, said, provenance),
         overall=overall,
@@ -141,7 +141,14 @@ def _header(run: Run, said: Said, provenance: Provenance) -> RunHeader:
         question_set=str(run.answer_set.question_set),
         question_set_id=run.answer_set.question_set_id,
         profile=str(run.profile_version),
-        judges=tuple(dict.fromkeys(f"{one.judge.name}@{one.judge.version}" for one in provenance.judges)),
+        judges=tuple(
+            dict.fromkeys(
+                [
+                    *(f"{one.judge.name}@{one.judge.version}" for one in provenance.judges),
+                    *provenance.imported_judges.values(),
+                ]
+            )
+        ),
         baseline_judged=any(one.baseline and one.primary for one in provenance.judges),
         answers=len(said.answers),
         units=units["all"],

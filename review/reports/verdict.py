@@ -21,6 +21,7 @@ from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
+from review.evidence.scorers import RULES
 from review.reports.report import Report
 from review.statistics.agreement.catalogue import headline_statistic
 
@@ -140,13 +141,14 @@ def verdict_of(report: Report) -> Verdict:
 
 
 def _metrics(report: Report) -> Iterator[MetricTrust]:
-    authors = [f"{one.judge.name}@{one.judge.version}" for one in report.provenance.judges if one.primary]
     judges, experts = report.agreement.get("judges", {}), report.agreement.get("experts", {})
+    of_judges = [of for author, of in judges.items() if author != RULES]
+    judged = any(one.primary for one in report.provenance.judges) or bool(report.provenance.imported_judges)
     for line in report.metrics:
-        said = next((judges[one][line.name] for one in authors if line.name in judges.get(one, {})), None)
+        said = next((of[line.name] for of in of_judges if line.name in of and of[line.name]["primary"]), None)
         if said is not None:
             yield metric_trust(line.name, line.title, said, experts[line.name])
-        elif line.kind in JUDGED and authors and line.coverage.scored:
+        elif line.kind in JUDGED and judged and line.coverage.scored:
             yield MetricTrust(line.name, line.title, Trust.UNRATED)
 
 

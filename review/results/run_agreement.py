@@ -276,7 +276,7 @@ def _guess(guess: ConstantGuess) -> dict[str, Any]:
 
 
 KEPT = timedelta(days=30)
-FORM = 5  # rises when the figures or their names change, so that nothing older is shown
+FORM = 6  # rises when the figures or their names change, so that nothing older is shown
 RESAMPLES = 2000
 _NOTHING: tuple[int | None, int] = (None, 0)
 _ASKED_FOR = ((RESAMPLES, By.CATEGORY), (RESAMPLES, By.NOTHING), (0, By.NOTHING))  # by pages, commands and trends

@@ -182,6 +182,7 @@ def provenance_facts(source: Provenance) -> tuple[Fact, ...]:
         _version(gettext("System"), source.system),
         _version(gettext("Profile"), source.profile),
         *(_judge(judge) for judge in source.judges),
+        *(Fact(gettext("Imported judge"), f"{author} · {metric}") for metric, author in source.imported_judges.items()),
         *(_pinned(one) for one in source.preflights),
         *_embedded(source),
         *(_draw(draw) for draw in source.draws),

@@ -199,7 +199,7 @@ def run_page(
         reason=explain_reason(header.reason) if header.reason else "",
         advice=advise(header.reason) if header.state == Run.State.PAUSED else "",
         doubts=tuple(explain_doubt(one.code, one.params) for one in report.doubts),
-        judges=tuple(dict.fromkeys(judge_title(judge) for judge in primary)),
+        judges=tuple(dict.fromkeys([*map(judge_title, primary), *report.provenance.imported_judges.values()])),
         run_facts=facts(RUN, report),
         actions=actions,
         progress=progress,

@@ -93,6 +93,19 @@ def test_answers_of_a_sample_made_elsewhere_stay_a_stratum_of_their_own(
     assert {places[one.pk].stratum for one in answers if one != answers[30]} == {"all"}
 
 
+def test_beside_a_draw_of_ours_a_sample_made_elsewhere_is_taken_for_no_sample_of_all(
+    run: Run, correctness: MetricDefinition
+) -> None:
+    """Ten with probability .25 would stand for all 40, but nobody knows how probable the others were there."""
+    drawn(run, correctness, lambda at: "all", range(20))
+    answers = answer_rows(run)
+    for answer in answers[30:]:
+        imported_rating(answer, correctness, "elsewhere", 4, probability=0.25)
+    found = gather(run)
+    places = samples_of(run.answer_set_id, [one.pk for one in answers]).places(correctness.pk, found.said.ratings)
+    assert [places[one.pk].stratum for one in answers] == ["all"] * 30 + ["all & import"] * 10
+
+
 def test_a_later_queue_takes_nothing_away_before_it_tells_of_every_stratum(
     run: Run, correctness: MetricDefinition
 ) -> None:
