@@ -28,6 +28,7 @@ from review.statistics.agreement.catalogue import headline_statistic
 WEAK = 0.4  # below it, agreement beyond chance is usually called poor to fair
 GOOD = 0.6  # from it on, substantial (Landis and Koch 1977)
 FEW = 20  # with fewer answers a kappa says little
+SURE = 50  # with fewer, the interval of a good kappa still reaches down to a poor one
 NAMED = 3  # metrics that a sentence names before it only counts them
 
 
@@ -71,6 +72,11 @@ class MetricTrust:
     weighted: bool = False
 
     @property
+    def rank(self) -> int:
+        """Where it stands among others: what speaks against the judge first."""
+        return list(Trust).index(self.trust)
+
+    @property
     def chip(self) -> str:
         """The verdict in a word or two."""
         return str(CHIPS[self.trust])
@@ -78,8 +84,9 @@ class MetricTrust:
     @property
     def missing(self) -> str:
         """What a surer verdict takes; empty where nothing is missing."""
-        if self.n < FEW:
-            return gettext("%(count)d more rated answers") % {"count": FEW - self.n}
+        needed = SURE if self.judge is not None and self.judge >= GOOD else FEW
+        if self.n < needed:
+            return gettext("%(count)d more rated answers") % {"count": needed - self.n}
         if self.trust is Trust.UNDEFINED:
             return explain_reason(self.reason)
         if self.shared < FEW:
@@ -103,7 +110,7 @@ def metric_trust(name: str, title: Bilingual, judge: Mapping[str, Any], experts:
     elif own is None:
         trust = Trust.UNDEFINED
     else:
-        trust = Trust.NO if own < WEAK else Trust.CARE if own < GOOD else Trust.YES
+        trust = Trust.NO if own < WEAK else Trust.CARE if own < GOOD or n < SURE else Trust.YES
     reason = "" if own is not None else judge.get("undefined", {}).get(statistic, "no_pairs")
     return MetricTrust(name, title, trust, own, among, n, shared, reason, judge.get("sampling") == "weighted")
 
@@ -136,8 +143,11 @@ class Verdict:
 
 def verdict_of(report: Report) -> Verdict:
     """The verdict on a run; what to do next as ``report.next_review`` plans it, where it was planned."""
-    metrics = tuple(sorted(_metrics(report), key=lambda one: list(Trust).index(one.trust)))
-    return Verdict(" ".join(_about_judge(report, metrics)), _about_score(report), _next(report, metrics), metrics)
+    metrics = tuple(sorted(_metrics(report), key=lambda one: one.rank))
+    judge = judge_sentences(metrics)
+    if not metrics and report.header.state in Run.ENDED and not report.header.judges:
+        judge = gettext("No judge scored these answers: rules computed the figures, so there is no judge to doubt.")
+    return Verdict(judge, _about_score(report), _next(report, metrics), metrics)
 
 
 def _metrics(report: Report) -> Iterator[MetricTrust]:
@@ -152,16 +162,12 @@ def _metrics(report: Report) -> Iterator[MetricTrust]:
             yield MetricTrust(line.name, line.title, Trust.UNRATED)
 
 
-def _about_judge(report: Report, metrics: Sequence[MetricTrust]) -> Iterator[str]:
-    if not metrics:
-        if report.header.state in Run.ENDED and not report.header.judges:
-            yield gettext("No judge scored these answers: rules computed the figures, so there is no judge to doubt.")
-        return
-    if all(one.trust is Trust.UNRATED for one in metrics):
-        yield gettext("Nobody knows yet whether the judge can be trusted: no expert has rated an answer.")
-        return
+def judge_sentences(metrics: Sequence[MetricTrust]) -> str:
+    """Whether the judge can be trusted and for which metrics, worst first; empty without any."""
+    if metrics and all(one.trust is Trust.UNRATED for one in metrics):
+        return gettext("Nobody knows yet whether the judge can be trusted: no expert has rated an answer.")
     groups = [found for trust in Trust if (found := [one for one in metrics if one.trust is trust])]
-    yield from (_group(found, first=at == 0) for at, found in enumerate(groups))
+    return " ".join(_group(found, first=at == 0) for at, found in enumerate(groups))
 
 
 HEADS: Mapping[Trust, str | Promise] = {

@@ -31,6 +31,13 @@ def test_the_first_screen_of_every_run_is_read_in_a_minute(demo: dict[str, User]
         assert found.figures <= 80, (str(run), found)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_agreement_shows_a_row_a_metric_first(demo: dict[str, User], language: str) -> None:
+    run = Run.objects.get(name="demo · demo-graph")
+    found = opened(demo["lead"], language, reverse("run-agreement", args=[run.pk]))
+    assert 10 < found.figures <= 120
+
+
 def test_what_is_folded_is_not_counted_but_its_summary_is() -> None:
     page = """<body><p>not 1 main</p><main><h1>Two words</h1>
       <details><summary>One <b>more 5</b></summary><p>hidden 6</p>

@@ -13,11 +13,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.registry import Scale
+from evaluation.core.registry import Bilingual, Scale
 from evaluation.models import Run
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.comparisons.trend import trends_of
+from review.reports.verdict import MetricTrust, judge_sentences, metric_trust
 from review.results.run_agreement import By, kept_agreement
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.variance import Missing, Source
@@ -157,6 +158,14 @@ class CeilingRow(NamedTuple):
     test: str
 
 
+class TrustRow(NamedTuple):
+    """The verdict on one metric, with the judge's figure and the experts' own."""
+
+    found: MetricTrust
+    judge: Value
+    experts: Value
+
+
 class MetricAgreement(NamedTuple):
     """One metric: columns and rows (``turned`` where there are too many columns), what the experts themselves reach,
     and plots for each judge."""
@@ -171,10 +180,13 @@ class MetricAgreement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AgreementPage:
-    """All metrics of a run that experts have rated. ``waiting``: intervals are still to be fetched. ``anchoring`` tells
+    """All metrics of a run that experts have rated; ``says`` and ``rows`` are the verdict on its own judge, empty where
+    it has none. ``waiting``: intervals are still to be fetched. ``anchoring`` tells
     what became of first ratings after the judge was shown, by metric."""
 
     run: Run
+    says: str
+    rows: tuple[TrustRow, ...]
     metrics: tuple[MetricAgreement, ...]
     examples: bool
     waiting: bool
@@ -186,7 +198,21 @@ def agreement_page(run: Run, found: Figures, *, examples: bool, waiting: bool) -
     """The page of a run's agreement figures in the form of the contract, told apart by category."""
     metrics = tuple(_metric(*one) for one in _by_metric(found))
     variation = variation_cards(found.get("variance", {}))
-    return AgreementPage(run, metrics, examples, waiting, variation, list(found.get("anchoring", {}).values()))
+    rows = tuple(sorted(_trusted(found), key=lambda row: row.found.rank))
+    says = judge_sentences([row.found for row in rows])
+    return AgreementPage(
+        run, says, rows, metrics, examples, waiting, variation, list(found.get("anchoring", {}).values())
+    )
+
+
+def _trusted(found: Figures) -> Iterator[TrustRow]:
+    """The verdict on each metric that the run's own judge scored, else the first judge, with both figures."""
+    for name, experts in found["experts"].items():
+        own = sorted((of[name] for of in found["judges"].values() if name in of), key=lambda of: not of["primary"])
+        if own:
+            statistic = headline_statistic(Scale.parse(experts["scale"]))
+            trust = metric_trust(name, Bilingual(**experts["title"]), own[0], experts)
+            yield TrustRow(trust, _value(statistic, own[0]), _value(statistic, experts))
 
 
 def scorer_title(author: str, *, baseline: bool) -> str:

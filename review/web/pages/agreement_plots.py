@@ -73,13 +73,14 @@ class Twin(NamedTuple):
 
 class Confusion(NamedTuple):
     """How often experts (rows) and judge (columns) gave which level: a cell is its text and whether both agree.
-    ``grid`` is missing where there are too many categories for a picture."""
+    ``grid`` is missing where there are too many categories for a picture; ``weighted``: cells are no whole answers."""
 
     labels: tuple[str, ...]
     rows: tuple[tuple[str, tuple[tuple[str, bool], ...]], ...]
     grid: ConfusionGrid | None
     texts: tuple[str, ...]
     name: str
+    weighted: bool
 
     @property
     def cells(self) -> list[tuple[Any, str]]:
@@ -141,19 +142,20 @@ def _confusion(of: Figures, scale: Scale) -> Confusion | None:
     matrix = of["confusion"]
     if matrix is None:
         return None
+    weighted = of["sampling"] == "weighted"
     labels = tuple(numbers.on_scale(label, scale) for label in of["labels"])
-    decimals = 1 if of["sampling"] == "weighted" else 0
+    decimals = 1 if weighted else 0
     rows = tuple(
         (labels[i], tuple((numbers.plain(cell, decimals), i == j) for j, cell in enumerate(row)))
         for i, row in enumerate(matrix)
     )
     same = sum(row[at] for at, row in enumerate(matrix))
-    name = gettext("Confusion matrix: both said the same on %(same)s of %(n)s answers") % {
-        "same": numbers.plain(same, decimals),
-        "n": of["n"],
-    }
+    text = _("Confusion matrix: both said the same on %(same)s of %(n)s answers")
+    if weighted:
+        text = _("Confusion matrix, answers weighted: both said the same on %(same)s of %(n)s")
+    name = str(text) % {"same": numbers.plain(same, decimals), "n": of["n"]}
     texts = tuple(text for _, cells in rows for text, _ in cells)
-    return Confusion(labels, rows, confusion_grid(matrix, labels), texts, name)
+    return Confusion(labels, rows, confusion_grid(matrix, labels), texts, name, weighted)
 
 
 def _places(of: Figures, scale: Scale, plane: Plane) -> Plot:

@@ -35,23 +35,24 @@ from tests.review.sampled import OTHERS
 
 pytestmark = pytest.mark.django_db
 JUDGED = ("correctness", "faithfulness", "completeness")
-LEVELS = list(islice(cycle([1, 2, 3, 4, 5]), 40))
+ANSWERS = 60
+LEVELS = list(islice(cycle([1, 2, 3, 4, 5]), ANSWERS))
 
 
 def judged_run(state: str = Run.State.COMPLETED) -> Run:
-    """Forty answers; the judge gives 1, 2, 3, 4, 5 in turn on all three criteria, and every rule is met."""
-    run = run_over(answers_to(["a"] * 40), state=state)
-    rules = {name: [1.0] * 40 for name in OTHERS if name not in JUDGED}
+    """Sixty answers; the judge gives 1, 2, 3, 4, 5 in turn on all three criteria, and every rule is met."""
+    run = run_over(answers_to(["a"] * ANSWERS), state=state)
+    rules = {name: [1.0] * ANSWERS for name in OTHERS if name not in JUDGED}
     score_all(run, dict.fromkeys(JUDGED, LEVELS) | rules)
     return run
 
 
-def rated(run: Run, *experts: list[int], answers: int = 40) -> Run:
+def rated(run: Run, *experts: list[int], answers: int = ANSWERS) -> Run:
     """A census in which the n-th expert gives the n-th list on all three criteria, so far of the first ``answers``."""
     people = [make_user() for _ in experts]
     rows = [metric(name) for name in JUDGED]
     queue = queue_for(run, rows, people)
-    draw_into(queue, run, [("all", 1.0, True)] * 40)
+    draw_into(queue, run, [("all", 1.0, True)] * ANSWERS)
     for at, answer in enumerate(answer_rows(run)[:answers]):
         for person, values in zip(people, experts, strict=True):
             assignment = assignment_of(queue, answer, person, run)
@@ -65,7 +66,7 @@ def said(run: Run) -> tuple[str, ...]:
     return verdict_of(replace(report_of(basis), next_review=planned_review(basis))).sentences
 
 
-KIND, HARSH = [list(islice(cycle(levels), 40)) for levels in ([5, 5, 4, 5, 5], [1, 2, 1, 1, 2])]
+KIND, HARSH = [list(islice(cycle(levels), ANSWERS)) for levels in ([5, 5, 4, 5, 5], [1, 2, 1, 1, 2])]
 
 
 def test_a_good_judge() -> None:
@@ -91,7 +92,7 @@ def test_no_ratings() -> None:
     assert said(judged_run()) == (
         "Nobody knows yet whether the judge can be trusted: no expert has rated an answer.",
         "There is no score to quote yet: 0.76 is only what the judge says.",
-        "Review 20 answers, about 35 min, for an interval of about 0.04 either way.",
+        "Review 20 answers, about 35 min, for an interval of about 0.05 either way.",
     )
 
 
@@ -99,7 +100,7 @@ def test_few_ratings() -> None:
     assert said(rated(judged_run(), LEVELS, answers=12)) == (
         "Too early to say for Correctness, Faithfulness, Completeness: 12 answers rated, 20 needed.",
         "There is no score to quote yet: 0.76 still rests on the judge where experts did not rate.",
-        "Review the 28 answers that are left, about 49 min, and the score is exact for this run.",
+        "Review the 48 answers that are left, about 84 min, and the score is exact for this run.",
     )
 
 
@@ -126,8 +127,11 @@ def test_an_incomplete_run() -> None:
 
 
 def test_a_run_without_a_judge() -> None:
-    run = run_over(answers_to(["a"] * 40), judged=False)
-    score_all(run, {"keyword_hit": [1.0] * 40, "keyword_coverage": [0.5] * 40, "negative_detection": [1.0] * 40})
+    run = run_over(answers_to(["a"] * ANSWERS), judged=False)
+    score_all(
+        run,
+        {"keyword_hit": [1.0] * ANSWERS, "keyword_coverage": [0.5] * ANSWERS, "negative_detection": [1.0] * ANSWERS},
+    )
     assert said(run) == (  # .2 x 1 + .1 x .5 + .1 x 1 = .35 of .4
         "No judge scored these answers: rules computed the figures, so there is no judge to doubt.",
         "No overall score to quote: rules alone give 0.87 for 40% of the profile's weight.",
@@ -141,10 +145,11 @@ def test_a_run_without_a_judge() -> None:
         (0.39, 0.9, 20, 20, Trust.NO),
         (0.4, 0.9, 20, 20, Trust.CARE),
         (0.59, 0.9, 20, 20, Trust.CARE),
-        (0.6, 0.9, 20, 20, Trust.YES),
+        (0.6, 0.9, 50, 20, Trust.YES),
+        (0.6, 0.9, 49, 20, Trust.CARE),
         (0.9, 0.9, 19, 19, Trust.FEW),
         (0.9, 0.39, 20, 20, Trust.EXPERTS_DISAGREE),
-        (0.9, 0.39, 40, 19, Trust.YES),  # too few answers of two experts to say that they disagree
+        (0.9, 0.39, 50, 19, Trust.YES),  # too few answers of two experts to say that they disagree
         (0.1, None, 20, 0, Trust.NO),
         (None, 0.9, 20, 20, Trust.UNDEFINED),
         (None, None, 0, 0, Trust.UNRATED),
@@ -159,8 +164,9 @@ def test_where_trust_ends(judge: float | None, experts: float | None, n: int, sh
 def test_what_a_surer_verdict_takes() -> None:
     early = MetricTrust("m", Bilingual("M", "M"), Trust.FEW, judge=0.5, n=12)
     assert early.missing == "8 more rated answers"
-    assert replace(early, trust=Trust.YES, n=30, shared=5).missing == "15 more answers rated by two experts"
-    assert not replace(early, trust=Trust.YES, n=30, shared=20).missing
+    assert replace(early, trust=Trust.CARE, judge=0.7, n=30).missing == "20 more rated answers"  # of 50 for a yes
+    assert replace(early, trust=Trust.YES, n=50, shared=5).missing == "15 more answers rated by two experts"
+    assert not replace(early, trust=Trust.YES, n=50, shared=20).missing
 
 
 def test_page_report_command_and_rest_say_the_same() -> None:
