@@ -79,6 +79,7 @@ def _places(request: HttpRequest, roles: frozenset[str]) -> tuple[Place, ...]:
         (gettext("Review"), "queue-list", ("queue", "review", "my-ratings", "keys", "pair"), True),
         (gettext("Disputes"), "adjudication", ("adjudication", "ruling"), allowed(roles, Action.ADJUDICATE)),
         (gettext("Question sets"), "question-set-list", ("question-set",), reads),
+        (gettext("Calibration"), "calibration-list", ("calibration",), allowed(roles, Action.EVALUATE)),
         (gettext("Judges"), "judge-list", ("judge",), allowed(roles, Action.EVALUATE)),
     ]
     return tuple(Place(title, reverse(name), here.startswith(starts)) for title, name, starts, shown in wanted if shown)

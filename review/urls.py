@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path
 
 from review.queues.making import close, reopen
-from review.web.views import adjudication, answers, queues, reviewing, runs
+from review.web.views import adjudication, answers, calibration, queues, reviewing, runs
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", runs.home, name="home"),
@@ -26,6 +26,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("answers/<int:pk>/revert/", answers.revert_score, name="answer-revert"),
     path("judges/", runs.judge_list, name="judge-list"),
     path("judges/<int:pk>/", runs.judge, name="judge"),
+    path("calibration/", calibration.calibration_list, name="calibration-list"),
+    path("calibration/freeze/", calibration.calibration_freeze, name="calibration-freeze"),
+    path("calibration/<int:pk>/", calibration.calibration, name="calibration"),
+    path("calibration/<int:pk>/grow/", calibration.calibration_grow, name="calibration-grow"),
+    path("calibration/<int:pk>/draft/", calibration.calibration_draft, name="calibration-draft"),
+    path("calibration/<int:pk>/try/", calibration.calibration_try, name="calibration-try"),
+    path("calibration/<int:pk>/run/", calibration.calibration_run, name="calibration-run"),
+    path("calibration/<int:pk>/offer/", calibration.calibration_offer, name="calibration-offer"),
+    path("calibration/<int:pk>/look/", calibration.calibration_look, name="calibration-look"),
     path("queues/", queues.queue_list, name="queue-list"),
     path("queues/new/", queues.queue_new, name="queue-new"),
     path("queues/new/preview/", queues.preview, name="queue-preview"),

@@ -12,6 +12,10 @@ ANYBODY = "         ok        ok       ok     ok     ok       ok        ok   ok 
 LOGGED_IN = "       login     ok       ok     ok     ok       ok        ok   ok  "  # lists show what is theirs
 SEES_RUNS = "       login     gone     ok     no     no       ok        ok   ok  "
 EVALUATES = "       login     gone     no     no     no       ok        ok   ok  "
+EVALUATES_AT_BENCH = (
+    " login    gone     no     no     no       gone      gone gone"  # there is no judge that reads rubrics
+)
+LEADS_BENCH = "     login     gone     no     no     no       no        gone gone"
 EVALUATES_SOMEWHERE = "login  no       no     no     no       ok        ok   ok  "
 LEADS = "           login     gone     no     no     no       no        ok   ok  "
 LEADS_QUEUE = "     login     gone     gone   no     gone     gone      ok   ok  "
@@ -70,6 +74,15 @@ PAGES = {
     ("POST", "answer-revert"): OVERRIDES,
     ("GET", "judge-list"): EVALUATES_SOMEWHERE,
     ("GET", "judge"): EVALUATES,
+    ("GET", "calibration-list"): EVALUATES_SOMEWHERE,
+    ("POST", "calibration-freeze"): LEADS,
+    ("GET", "calibration"): EVALUATES,
+    ("POST", "calibration-grow"): LEADS,
+    ("POST", "calibration-draft"): EVALUATES_AT_BENCH,
+    ("POST", "calibration-try"): EVALUATES_AT_BENCH,
+    ("POST", "calibration-run"): EVALUATES_AT_BENCH,
+    ("POST", "calibration-offer"): EVALUATES_AT_BENCH,
+    ("POST", "calibration-look"): LEADS_BENCH,
     ("GET", "queue-list"): LOGGED_IN,
     ("GET", "queue-new"): LEADS,
     ("POST", "queue-new"): LEADS,

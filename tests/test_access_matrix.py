@@ -38,7 +38,8 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "practice": lambda w: 1,
     "draw": lambda w: w.draw.pk,
     "gold-set": lambda w: w.look.gold_set_id,
-    "calibration": lambda w: w.look.pk,
+    "api-calibration": lambda w: w.look.pk,
+    "calibration": lambda w: w.look.gold_set_id,
     "system": lambda w: w.system_version.system_id,
     "judge": lambda w: w.run.judges.get().judge_version_id,
     "rubric": lambda w: w.run.judges.get().rubric_version_id,
@@ -77,6 +78,8 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
         "metric": "correctness", "answers": [w.answer.pk], "value": 3, "reason": "because",
     },
     "run-override": lambda w: {"metric": "correctness", "value:correctness": "3", "reason": "because"},
+    "calibration-freeze": lambda w: {"run": w.run.pk},
+    "calibration-grow": lambda w: {"run": w.run.pk},
     "api-calibration-list": lambda w: {
         "gold_set": w.look.gold_set_id, "judge": w.look.judge_version_id, "rubric": w.look.candidate_id,
     },
@@ -102,7 +105,7 @@ def address(world: World, name: str, pattern: str) -> str:
     """The address of a name with its subject filled in."""
     if "<" not in pattern:
         return reverse(name)
-    short = name.removeprefix("api-")
+    short = name if name.startswith("api-calibration") else name.removeprefix("api-")
     start = max((key for key in SUBJECTS if short.startswith(key)), key=len)
     subject = SUBJECTS[start](world)
     return reverse(name, args=subject if isinstance(subject, tuple) else [subject])

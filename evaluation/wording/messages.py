@@ -161,6 +161,9 @@ REFUSALS = {
         "that has not seen them can prove itself there."
     ),
     "look_open": _("%(look)s, with %(rubric)s, has not ended. Let it end with the same command first."),
+    "rubric_other_family": _("This is the place of “%(family)s” in “%(language)s”. Keep both as they are in the text."),
+    "answer_not_open": _("This answer is not among the examples and validation answers of the gold set."),
+    "nothing_open": _("The gold set has no open answers with labels of this rubric."),
     "look_in_hands": _("%(look)s is under way. Wait for its answer."),
     "look_repeats": _("An answer is judged 1 to %(limit)s times."),
     "judge_away": _("The judge cannot be asked now (%(reason)s). What is done is kept; the same command goes on."),

@@ -55,6 +55,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "item": ("member", lambda w: reverse("review-item", args=[w.assignment.pk]), 8),
     "judges": ("lead", lambda w: reverse("judge-list"), 15),
     "judge": ("lead", lambda w: reverse("judge", args=[w.run.judges.get().judge_version_id]), 17),
+    "gold sets": ("lead", lambda w: reverse("calibration-list"), 6),
     "question sets": ("lead", lambda w: reverse("question-set-list"), 5),
     "question set": ("lead", lambda w: reverse("question-set", args=[w.question_set.pk]), 10),
 }

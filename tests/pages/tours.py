@@ -9,14 +9,17 @@ from urllib.parse import urlsplit
 from django.test import Client
 from django.urls import URLPattern, resolve, reverse
 
-from evaluation.models import JudgeVersion, QuestionSet, Run, User
+from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
 from evaluation.work.plugins import extras
 from review.evidence.rating_input import Given
 from review.extras.pairs.making import make_pairs
-from review.models import Assignment, ReviewQueue
+from review.gold.freezing import freeze
+from review.models import Assignment, GoldSet, ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import escalate, metrics_of, submit
+from tests.factories import make_judge
+from tests.review.builders import imported_rating
 
 #: Addresses that answer a GET and are no page of their own.
 NO_PAGES = {
@@ -33,7 +36,8 @@ NO_PAGES = {
 
 
 def prepare(people: dict[str, User]) -> None:
-    """What the demo does not bring: a rated item, one that a lead is asked about, and a comparison."""
+    """What the demo does not bring: a rated item, one that a lead is asked about, a comparison, and a gold set with a
+    judge whose prompts are worked on."""
     queue = ReviewQueue.objects.get(example=False)
     rated = held(queue, people["reviewer1"])
     given = {row.metric.name: Given(value=3) for row in metrics_of(queue)}
@@ -43,6 +47,11 @@ def prepare(people: dict[str, User]) -> None:
     escalate(held(queue, people["reviewer2"]), "Is this still the rule?")
     vector, graph = judged_runs()
     raters = [people["reviewer1"], people["lead"]]
+    rated_metric = MetricDefinition.objects.filter(name="correctness").latest("pk")
+    for number, answer in enumerate(graph.answer_set.answers.order_by("pk")[:12]):
+        imported_rating(answer, rated_metric, "a", 1 + number % 5)
+    freeze(graph, "Gold", by=people["lead"])
+    make_judge(graph.project, "remote", endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
     make_pairs(vector, graph, name="Which one?", reviewers=raters, size=3, guideline="Read both.", seed=3)
 
 
@@ -78,6 +87,8 @@ def pages_of_a_lead() -> list[str]:
         f"{reverse('answer', args=[answer.pk])}?run={run.pk}",
         reverse("judge-list"),
         *(reverse("judge", args=[judge.pk]) for judge in JudgeVersion.objects.order_by("pk")[:1]),
+        reverse("calibration-list"),
+        reverse("calibration", args=[GoldSet.objects.get().pk]),
         reverse("queue-list"),
         *(reverse(name, args=[pk]) for name in ("queue", "queue-people", "queue-items") for pk in queues),
         reverse("queue-questions", args=[queues[-1]]),
