@@ -65,6 +65,8 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_RESERVE_MEGABYTES": (int, 64, "Runs pause while the disk of an embedded database has less free; 0 never."),
     "CONCORD_HEARTBEAT_SECONDS": (int, 30, "How often `serve` rings the canary of the cluster."),
     "CONCORD_WEDGED_SECONDS": (int, 120, "Without a heartbeat for so long, the cluster counts as wedged."),
+    "CONCORD_STATEMENT_SECONDS": (int, 60, "Longest work of PostgreSQL on one statement of a page or by REST; 0: any."),
+    "CONCORD_BACKUP_HOURS": (int, 0, "Age at which `healthcheck` calls the last backup too old; 0 never."),
     "CONCORD_UPLOAD_BYTES": (int, 20 * 1024 * 1024, "Largest file accepted in one request."),
     "CONCORD_EXPORTS_PER_HOUR": (
         int,
@@ -92,6 +94,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
 
 #: How the names of variables begin that hold keys of endpoints; people name them in the back office.
 KEYS = "CONCORD_KEY_"
+CONNECT_SECONDS = 5  # for which a server that does not answer is waited for
 
 env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env")
@@ -236,8 +239,9 @@ def database(var: Path) -> dict[str, Any]:
     else:
         config["ENGINE"] = "config.postgresql"
         config["CONN_HEALTH_CHECKS"] = True  # by looking, not by asking
+        config["OPTIONS"] = {"connect_timeout": CONNECT_SECONDS} | config.get("OPTIONS", {})
         if not read("CONCORD_POOLER"):
-            config["OPTIONS"] = kept_with_a_connection(config.get("OPTIONS", {}))
+            config["OPTIONS"] = kept_with_a_connection(config["OPTIONS"])
     # Opening SQLite reads the whole schema with its triggers; closing its last connection writes the log back.
     config["CONN_MAX_AGE"] = 60
     return config

@@ -1,6 +1,6 @@
-"""What goes around every request: who comes by which proxy, that nothing is kept on the way, the person's language,
-what is said while the database takes no writing or somebody asked too often, the way back to a form's page after
-logging in, and texts without U+0000, which PostgreSQL does not store."""
+"""What goes around every request: whether the site is alive, who comes by which proxy, that nothing is kept on the way,
+the person's language, what is said while the database cannot be used or somebody asked too often, the way back to a
+form's page after logging in, and texts without U+0000, which PostgreSQL does not store."""
 
 import logging
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
+from django.contrib.sessions import middleware as sessions
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.shortcuts import render, resolve_url
@@ -19,7 +20,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from evaluation.core.errors import Refused, TooOften
 from evaluation.wording.messages import explain_refusal
-from evaluation.work.database import unwritable
+from evaluation.work.database import unavailable
+from evaluation.work.health import readiness
 
 log = logging.getLogger("concord.web")
 UNAVAILABLE = 503
@@ -81,7 +83,12 @@ class LanguageMiddleware(Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         known = dict(settings.LANGUAGES)
-        chosen = getattr(request.user, "language", "") or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
+        try:
+            own = getattr(request.user, "language", "")
+        except DatabaseError as error:
+            with translation.override(translation.get_language_from_request(request)):
+                return unavailable_answer(request, error)
+        chosen = own or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
         language = chosen if chosen in known else translation.get_language_from_request(request)
         zone = getattr(request.user, "time_zone", "") or settings.TIME_ZONE
         with translation.override(language), timezone.override(zone):
@@ -91,21 +98,63 @@ class LanguageMiddleware(Middleware):
             return response
 
 
-class UnwritableMiddleware(Middleware):
-    """Answers 503 with what is the matter, in place of 500, where a view could not write."""
+def unavailable_answer(request: HttpRequest, error: DatabaseError) -> HttpResponse:
+    """503 with what is the matter with the database, as a page or with a code for programs.
+
+    :raises DatabaseError: the error itself, where it is no matter of the database's state.
+    """
+    if not (why := unavailable(error)):
+        raise error
+    log.error("the database cannot be used, %s: %s", why, error)
+    if not connection.in_atomic_block:
+        connection.close()  # SQLite goes on only reading over one that it opened while the file was so
+    text = explain_refusal(Refused(why))
+    response: HttpResponse
+    if request.path.startswith("/api/"):
+        response = JsonResponse({"detail": text, "code": why}, status=UNAVAILABLE)
+    else:
+        page = {"text": text, "writing": request.method not in {"GET", "HEAD"}}
+        response = HttpResponse(render_to_string("503.html", page), status=UNAVAILABLE)
+    response.headers["Retry-After"] = "10"
+    return response
+
+
+class DatabaseMiddleware(Middleware):
+    """Answers 503 with what is the matter, in place of 500, where a view could not use the database."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """The answer; ``None`` for every other error."""
-        why = unwritable(exception) if isinstance(exception, DatabaseError) else ""
-        if not why:
+        if not isinstance(exception, DatabaseError) or not unavailable(exception):
             return None
-        log.error("not saved, %s: %s", why, exception)
-        if not connection.in_atomic_block:
-            connection.close()  # SQLite goes on only reading over one that it opened while the file was so
-        text = explain_refusal(Refused(why))
-        if request.path.startswith("/api/"):
-            return JsonResponse({"detail": text, "code": why}, status=UNAVAILABLE)
-        return HttpResponse(render_to_string("503.html", {"text": text}), status=UNAVAILABLE)
+        return unavailable_answer(request, exception)
+
+
+class SessionMiddleware(sessions.SessionMiddleware):
+    """Django's own, which writes what a view changed after the view."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> Any:
+        """The response, or what is the matter with the database."""
+        try:
+            return super().process_response(request, response)
+        except DatabaseError as error:
+            return unavailable_answer(request, error)
+
+
+class HealthMiddleware(Middleware):
+    """``/healthz`` (alive: no database is touched) and ``/readyz`` (ready for people: the database takes writing), for
+    whoever asks, by any name of the host and without TLS, and before anything else can go wrong."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path == "/healthz":
+            return self._said({"alive": True})
+        if request.path == "/readyz":
+            found = readiness()
+            ready = not any(problem.serious for problem in found)
+            return self._said({"ready": ready, "problems": [problem.code for problem in found]}, ready=ready)
+        return self.get_response(request)
+
+    def _said(self, body: dict[str, Any], *, ready: bool = True) -> HttpResponse:
+        return JsonResponse(body, status=200 if ready else UNAVAILABLE, headers={"Cache-Control": "no-store"})
 
 
 TOO_MANY_REQUESTS = 429

@@ -45,12 +45,13 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.middleware.HealthMiddleware",
     "config.middleware.ProxyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.middleware.NoStoreMiddleware",
     "csp.middleware.CSPMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "config.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -58,7 +59,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "config.middleware.UnwritableMiddleware",
+    "config.middleware.DatabaseMiddleware",
     "config.middleware.TooOftenMiddleware",
     "config.middleware.WayBackMiddleware",
     "config.middleware.WithoutNulMiddleware",
@@ -219,6 +220,8 @@ CONCORD_LOCAL_MODEL: str = read("CONCORD_LOCAL_MODEL")
 CONCORD_BERT_SCORE_MODEL: str = read("CONCORD_BERT_SCORE_MODEL")
 CONCORD_BERT_SCORE_LAYER: int = read("CONCORD_BERT_SCORE_LAYER")
 CONCORD_BERT_SCORE_BASELINE: str = read("CONCORD_BERT_SCORE_BASELINE")
+CONCORD_STATEMENT_SECONDS: int = read("CONCORD_STATEMENT_SECONDS")
+CONCORD_BACKUP_HOURS: int = read("CONCORD_BACKUP_HOURS")
 CONCORD_UPLOAD_BYTES: int = read("CONCORD_UPLOAD_BYTES")
 CONCORD_EXPORTS_PER_HOUR: int = read("CONCORD_EXPORTS_PER_HOUR")
 CONCORD_FIGURES_PER_HOUR: int = read("CONCORD_FIGURES_PER_HOUR")

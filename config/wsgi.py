@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.utils.module_loading import import_string
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 CHUNK_BYTES = 64 * 1024
@@ -40,3 +41,4 @@ def _has_body(environ: dict[str, Any]) -> bool:
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 application = read_to_the_end(get_wsgi_application(), at_most=5 * settings.CONCORD_UPLOAD_BYTES)
+import_string("evaluation.work.database.limit_waits")()  # its tables can be imported from here on only

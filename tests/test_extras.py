@@ -27,7 +27,8 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.runs.monitoring import exposition
 from evaluation.runs.progress import calls_of, progress
-from evaluation.work.dispatch import examine, sweep
+from evaluation.work.dispatch import sweep
+from evaluation.work.health import examine
 from evaluation.work.lifecycle import cancel, resume, start
 from evaluation.work.plugins import extras
 from tests.factories import make_answer_set, make_user
@@ -96,7 +97,7 @@ def test_without_an_extra_runs_pages_and_monitoring_work(name: str, without: Wit
     assert run.state == Run.State.COMPLETED
     assert (progress(run).failed, calls_of(run).out) == (0, None)
     assert sweep() == []
-    assert all("heartbeat" in problem for problem in examine())
+    assert all("heartbeat" in problem.text for problem in examine())
     assert b"concord_calls_total" in exposition([run.project_id])
     client, judge = boss(run.project), run.judges.all()[0].judge_version
     pages = [reverse(page) for page in ("home", "run-list", "queue-list", "judge-list")]

@@ -157,9 +157,10 @@ def test_behind_a_pooler_nothing_is_kept_with_a_connection(tmp_path: Path, monke
     assert kept == {
         "options": "-c search_path=ours -c jit=off -c plan_cache_mode=force_generic_plan",
         "prepare_threshold": 3,
+        "connect_timeout": 5,
     }
     monkeypatch.setenv("CONCORD_POOLER", "1")
-    assert database(tmp_path)["OPTIONS"] == {"options": "-c search_path=ours"}
+    assert database(tmp_path)["OPTIONS"] == {"options": "-c search_path=ours", "connect_timeout": 5}
 
 
 def test_the_address_of_the_site_is_the_origin_that_forms_may_come_from() -> None:

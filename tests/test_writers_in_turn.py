@@ -16,6 +16,7 @@ from django.db import OperationalError
 
 from config.environment import database
 from config.sqlite3.base import DatabaseWrapper
+from evaluation.work.database import AWAY, LOCKED, REPLACED, unavailable
 
 pytestmark = pytest.mark.django_db  # connections of its own, which pytest would refuse as well
 TIMEOUT = 2
@@ -24,6 +25,7 @@ TIMEOUT = 2
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DATABASE_URL", f"sqlite:///{tmp_path}/site.sqlite3")
+    (tmp_path / "site.sqlite3").touch()
     with connected(tmp_path) as made, made.cursor() as cursor:
         cursor.execute("CREATE TABLE counter (value integer)")
         cursor.execute("INSERT INTO counter VALUES (0)")
@@ -38,7 +40,7 @@ def connected(folder: Path) -> Iterator[DatabaseWrapper]:
     rest = {"TIME_ZONE": None, "AUTOCOMMIT": True, "CONN_HEALTH_CHECKS": False, "ATOMIC_REQUESTS": False}
     with closing(DatabaseWrapper(rest | settings, "here")) as one:
         one.inc_thread_sharing()
-        one.connect()
+        one.ensure_connection()
         yield one
 
 
@@ -89,6 +91,40 @@ def test_nobody_waits_longer_for_having_stood_in_line(folder: Path) -> None:
         with ThreadPoolExecutor(4) as pool:
             waited = list(pool.map(refused, range(4)))
     assert max(waited) < 2 * TIMEOUT  # one after the other they would have waited up to 4 timeouts
+
+
+def test_a_line_that_does_not_move_is_left_after_the_timeout(folder: Path) -> None:
+    line = os.open(folder / "site.sqlite3-turn", os.O_RDONLY | os.O_CREAT)
+    fcntl.flock(line, fcntl.LOCK_EX)  # as a frozen process would hold it
+    started = time.monotonic()
+    with connected(folder) as one, pytest.raises(OperationalError, match="line of writers") as raised, writing(one):
+        pass
+    assert TIMEOUT <= time.monotonic() - started < TIMEOUT + 1
+    assert unavailable(raised.value) == LOCKED
+    os.close(line)
+    with connected(folder) as one, writing(one):
+        pass
+
+
+def test_a_file_that_was_deleted_or_replaced_takes_nothing_more(folder: Path) -> None:
+    file = folder / "site.sqlite3"
+    with connected(folder) as one, one.cursor() as cursor:
+        cursor.execute("SELECT value FROM counter")
+        file.rename(folder / "elsewhere")
+        with pytest.raises(OperationalError, match="was deleted or replaced") as raised:
+            one.cursor()
+        assert unavailable(raised.value) == REPLACED
+        file.touch()
+        with pytest.raises(OperationalError, match="was deleted or replaced"), writing(one):
+            pass
+
+
+def test_a_file_that_is_not_there_is_told_and_not_made(folder: Path) -> None:
+    (folder / "site.sqlite3").unlink()
+    with pytest.raises(OperationalError, match="there is no database") as raised, connected(folder):
+        pass
+    assert unavailable(raised.value) == AWAY
+    assert not (folder / "site.sqlite3").exists()
 
 
 def test_a_database_in_memory_has_no_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,21 @@ REFUSALS = {
         "The disk of the database is full: nothing was saved, and what was saved before is safe. An operator frees "
         "space; runs then go on where they were."
     ),
+    "database_locked": _(
+        "The database was busy for too long, so this was not done. Try again; if it stays so, an operator looks what "
+        "holds it (healthcheck)."
+    ),
+    "database_away": _(
+        "The database cannot be reached, or takes no more connections. What was saved is safe; try again in a while."
+    ),
+    "database_replaced": _(
+        "The file of the database was deleted or replaced while the site was running: nothing was saved. An operator "
+        "restores it."
+    ),
+    "database_damaged": _(
+        "The database cannot be read or written at present: its disk fails or is full, or its file is damaged. An "
+        "operator looks at it; what was saved may have to be restored from a backup."
+    ),
     # Endpoints
     "origin_invalid": _("“%(url)s” is no plain address. Write https://host/path, without user, password or query."),
     "origin_not_allowed": _(

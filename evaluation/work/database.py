@@ -6,17 +6,24 @@ A run is paused while there is still room for what it writes, so that nothing is
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from django.conf import settings
 from django.db import InterfaceError, InternalError, OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.sqlite3.base import DatabaseWrapper
+from django.db.models import Q
+from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
-from evaluation.models import Answer, Context, Question, Run, Score, WorkUnit
+from evaluation.models import Answer, Context, Question, Run, Score, WorkUnit, WriteTrial
 
 MANY = 1_000  # scores
 LOOKED_AT = (Question, Answer, Context, Score, WorkUnit)
@@ -40,27 +47,83 @@ def look_again(run: Run) -> None:
 STORAGE_FULL = "storage_full"  # the reason such a run is paused with
 READ_ONLY = "database_read_only"
 FULL = "database_full"
+LOCKED = "database_locked"
+AWAY = "database_away"
+REPLACED = "database_replaced"
+DAMAGED = "database_damaged"
 _MEGABYTE = 1_000_000
-_BY_SQLSTATE = {"25006": READ_ONLY, "53100": FULL}
+_BY_SQLSTATE = {
+    "25006": READ_ONLY,
+    "53100": FULL,
+    "53300": AWAY,  # too many connections
+    "55P03": LOCKED,  # lock_timeout
+    "57014": LOCKED,  # statement_timeout
+    "57P01": AWAY,
+    "57P02": AWAY,
+    "57P03": AWAY,
+}
+_BY_SQLITE = {  # by how the name of the error begins; the first that fits
+    "SQLITE_READONLY_DBMOVED": REPLACED,
+    "SQLITE_READONLY": READ_ONLY,
+    "SQLITE_FULL": FULL,
+    "SQLITE_BUSY": LOCKED,
+    "SQLITE_LOCKED": LOCKED,
+    "SQLITE_CANTOPEN": AWAY,
+    "SQLITE_IOERR": DAMAGED,
+    "SQLITE_CORRUPT": DAMAGED,
+    "SQLITE_NOTADB": DAMAGED,
+}
+LOCK_SECONDS = 10  # for which a request waits for rows or tables that somebody else has locked
+TRIAL_SECONDS = 10
+
+
+def unavailable(error: BaseException) -> str:
+    """Why the database cannot be used at present; empty for errors that are no matter of the database's state."""
+    driver = error.__cause__
+    if name := getattr(driver, "sqlite_errorname", None):
+        return next((why for begin, why in _BY_SQLITE.items() if name.startswith(begin)), "")
+    state = getattr(driver, "sqlstate", None)
+    if state is None:  # there is no connection to hear one over
+        return AWAY if isinstance(error, (OperationalError, InterfaceError)) else ""
+    return AWAY if state.startswith("08") else _BY_SQLSTATE.get(state, "")
 
 
 def unwritable(error: BaseException) -> str:
     """Why a statement was refused, where that is because the database takes no writing; empty for other errors."""
-    driver = error.__cause__
-    name = str(getattr(driver, "sqlite_errorname", None) or "")
-    if name.startswith("SQLITE_READONLY"):
-        return READ_ONLY
-    if name == "SQLITE_FULL":
-        return FULL
-    return _BY_SQLSTATE.get(str(getattr(driver, "sqlstate", None) or ""), "")
+    why = unavailable(error)
+    return why if why in {READ_ONLY, FULL} else ""
 
 
-def try_writing() -> None:
-    """Ask for the right to write, without changing anything.
+def try_writing(every: float = 0) -> None:
+    """Write a row; with ``every``, only where nobody did within so many seconds.
 
-    :raises DatabaseError: where there is none; see :func:`unwritable`.
+    :raises DatabaseError: where that cannot be done; see :func:`unavailable`.
     """
-    Run.objects.filter(pk=-1).update(reason="")
+    lately = Q(written_at__gt=Now() - timedelta(seconds=every), written_at__lte=Now())
+    if every and WriteTrial.objects.filter(lately, pk=1).exists():
+        return
+    due = WriteTrial.objects.filter(pk=1)
+    if not (due.exclude(lately) if every else due).update(written_at=Now()):
+        WriteTrial.objects.get_or_create(pk=1, defaults={"written_at": Now()})
+
+
+def make_file(connection: BaseDatabaseWrapper) -> None:
+    """Make the empty file of a new SQLite database, for its owner alone; the files beside it follow it. One that is
+    there is left alone."""
+    if connection.vendor == "sqlite" and not cast(DatabaseWrapper, connection).is_in_memory_db():
+        with suppress(OSError):  # it is there, or the folder is read-only or missing: SQLite says so itself
+            made = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            os.close(os.open(connection.settings_dict["NAME"], made, 0o600))
+
+
+def limit_waits() -> None:
+    """Have no statement of this process on PostgreSQL wait or work without end; to be called before it connects. Not
+    for workers, whose statements may be long. A pooler keeps nothing with a connection: there the role needs limits."""
+    options = connection.settings_dict["OPTIONS"]
+    kept = "prepare_threshold" in options and "lock_timeout" not in options["options"]
+    if connection.vendor == "postgresql" and kept:
+        lasting = settings.CONCORD_STATEMENT_SECONDS
+        options["options"] += f" -c lock_timeout={LOCK_SECONDS}s -c statement_timeout={lasting}s"
 
 
 def is_short_of_space() -> bool:

@@ -1,5 +1,5 @@
-"""The doorbell, which wakes a worker; the sweep, which rings every run that has something to do; and whether anybody is
-there: the heartbeat of the cluster, runs that stand still, and the watchdog that restarts a silent cluster.
+"""The doorbell, which wakes a worker; the sweep, which rings every run that has something to do; and the watchdog that
+restarts a cluster whose heartbeat is not to be heard.
 
 Losing, repeating or reordering a ring changes no result. ``django_q`` writes a message into the same database and, with
 the caller's transaction, becomes visible with the work it is about. ``local`` lets the calling process do the work
@@ -23,9 +23,7 @@ from django_q.tasks import async_task
 
 from evaluation.core.errors import UnknownName
 from evaluation.models import Heartbeat, Preflight, ProcessRestart, Run, WorkUnit
-from evaluation.storage import append_only, guards
 from evaluation.work import units
-from evaluation.work.database import try_writing
 from evaluation.work.plugins import extras
 from evaluation.work.serving import Child
 from evaluation.work.units import State, claimable, resting
@@ -98,39 +96,11 @@ def sweep() -> list[int]:
     return ids
 
 
-def stalled_runs() -> list[int]:
-    """Runs with claimable units of which none is in work although a worker should long have been at them."""
-    mine = WorkUnit.objects.filter(run_id=OuterRef("pk"))
-    quiet = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
-    runs = Run.objects.filter(state=Run.State.RUNNING, started_at__lt=quiet)
-    runs = runs.filter(Exists(mine.filter(claimable()).exclude(resting())))
-    runs = runs.exclude(Exists(mine.filter(state=State.LEASED).exclude(units.lapsed())))
-    runs = runs.exclude(Exists(mine.filter(finished_at__gt=quiet)))
-    return list(runs.values_list("pk", flat=True))
-
-
 def heartbeat_is_fresh(host: str = "") -> bool:
     """Whether a cluster (of the host, if named) executed its canary lately."""
     since = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
     beats = Heartbeat.objects.filter(seen_at__gte=since)
     return (beats.filter(host=host) if host else beats).exists()
-
-
-def examine(host: str = "") -> list[str]:
-    """What is wrong, in words: with the canary, with runs that stand still, with the database's own rules, or with
-    writing anything. Healthy is what has nothing."""
-    problems = []
-    try:
-        try_writing()
-    except DatabaseError as error:
-        problems.append(f"the database takes no writing: {error}")
-    if not heartbeat_is_fresh(host):
-        problems.append(f"no heartbeat of a cluster in the last {settings.CONCORD_WEDGED_SECONDS} s")
-    problems += [f"run {run_id} has claimable units and nobody works on them" for run_id in stalled_runs()]
-    problems += [problem for extra in extras() if extra.problems for problem in extra.problems()]
-    problems += [f"append-only triggers are missing on {table}" for table in append_only.missing()]
-    problems += [f"guard {name} is missing" for name in guards.missing()]
-    return problems
 
 
 log = logging.getLogger("concord.serve")

@@ -8,6 +8,7 @@ from django.db import connections
 from django.db.migrations.exceptions import NodeNotFoundError
 
 from evaluation.storage import guards
+from evaluation.work.database import make_file
 
 TOO_OLD = (
     "This database was made by a checkout from before commit 93a1f38, and not all migrations then were applied. "
@@ -26,6 +27,7 @@ class Command(Migrate):
         """
         only_tells = options["plan"] or options["check_unapplied"]
         around = guards.excused if only_tells else guards.away
+        make_file(connections[options["database"]])
         try:
             with around(connections[options["database"]]):
                 return super().execute(*args, **options)

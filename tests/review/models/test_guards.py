@@ -14,7 +14,7 @@ from django.db import IntegrityError, connection, transaction
 from evaluation.checks import guards_are_installed
 from evaluation.models import Answer
 from evaluation.storage import guards
-from evaluation.work.dispatch import examine
+from evaluation.work.health import examine
 from review.evidence.rating_input import Given
 from review.models import Assignment, QueueMember, Rating, Reservation, ReviewItem, ReviewQueue
 from review.ratings import leases
@@ -372,7 +372,7 @@ def test_a_lost_guard_is_told_by_check_and_health_until_it_is_back() -> None:
     found = guards_are_installed(databases=["default"])
     assert [type(one) for one in found] == [Error]
     assert "overlap_of_new" in found[0].msg
-    assert "guard overlap_of_new is missing" in examine()
+    assert "guard overlap_of_new is missing" in [found.text for found in examine()]
     guards.install()
     assert guards_are_installed(databases=["default"]) == []
 
@@ -398,7 +398,7 @@ def rebuilt() -> Iterator[Callable[[], None]]:
 def test_tables_are_rebuilt_while_guards_are_away_and_they_come_back(rebuilt: Callable[[], None]) -> None:
     guards.remove()
     rebuilt()
-    assert "guard overlap_of_new is missing" in examine()
+    assert "guard overlap_of_new is missing" in [found.text for found in examine()]
     call_command("migrate", verbosity=0)
     assert guards.missing() == []
     world = World()

@@ -1,0 +1,198 @@
+"""Health over HTTP and by command, and what people and programs hear while the database cannot be used."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import DatabaseError, OperationalError, ProgrammingError
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
+from django.utils import timezone
+
+from evaluation.accounts.logging_in import SessionStore
+from evaluation.models import Endpoint, Heartbeat, ProcessRestart, WriteTrial
+from evaluation.work import database, health
+from evaluation.work.database import AWAY, DAMAGED, FULL, LOCKED, READ_ONLY, REPLACED, try_writing, unavailable
+from evaluation.work.health import Weight, examine
+from tests.factories import make_user
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has asked this process yet."""
+    monkeypatch.setattr(health, "_last", (float("-inf"), health._last[1]))
+
+
+def failing(name: str = "SQLITE_CANTOPEN") -> OperationalError:
+    """An error of the database as Django passes it on."""
+    cause = sqlite3.OperationalError("secret: /srv/somewhere")
+    cause.sqlite_errorname = name
+    error = OperationalError(*cause.args)
+    error.__cause__ = cause
+    return error
+
+
+def fail(*_: Any, **__: Any) -> Any:
+    raise failing()
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("SQLITE_READONLY_DBMOVED", REPLACED), ("SQLITE_READONLY_DIRECTORY", READ_ONLY), ("SQLITE_FULL", FULL),
+        ("SQLITE_BUSY_SNAPSHOT", LOCKED), ("SQLITE_LOCKED_SHAREDCACHE", LOCKED), ("SQLITE_IOERR_WRITE", DAMAGED),
+        ("SQLITE_CORRUPT", DAMAGED), ("SQLITE_NOTADB", DAMAGED), ("SQLITE_CANTOPEN", AWAY), ("SQLITE_ERROR", ""),
+    ],
+)  # fmt: skip
+def test_errors_of_sqlite_by_name(name: str, code: str) -> None:
+    assert unavailable(failing(name)) == code
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "code"),
+    [
+        (OperationalError, None, AWAY), (OperationalError, "57P01", AWAY), (OperationalError, "08006", AWAY),
+        (OperationalError, "53300", AWAY), (OperationalError, "55P03", LOCKED), (OperationalError, "57014", LOCKED),
+        (OperationalError, "53100", FULL), (OperationalError, "25006", READ_ONLY), (ProgrammingError, "42P01", ""),
+        (ProgrammingError, None, ""),
+    ],
+)  # fmt: skip
+def test_errors_of_postgresql_by_state(kind: type[DatabaseError], state: str | None, code: str) -> None:
+    error = kind("x")
+    error.__cause__ = type("Cause", (Exception,), {"sqlstate": state})()
+    assert unavailable(error) == code
+
+
+def test_alive_is_said_to_everybody_without_a_database(client: Client, settings: Any) -> None:
+    settings.SECURE_SSL_REDIRECT, settings.ALLOWED_HOSTS = True, ["concord.example"]
+    client.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
+    response = client.get("/healthz", headers={"host": "10.0.0.7"})  # no mark for the database: a query would raise
+    assert (response.status_code, response.json()) == (200, {"alive": True})
+    assert response.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.django_db
+def test_readiness_writes_at_most_once_in_ten_seconds(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked_anew() -> Any:
+        monkeypatch.setattr(health, "_last", (float("-inf"), []))  # as another process
+        assert client.get("/readyz").status_code == 200
+        return WriteTrial.objects.get().written_at
+
+    assert client.get("/readyz").json() == {"ready": True, "problems": ["no_cluster"]}
+    first = WriteTrial.objects.get().written_at
+    assert asked_anew() == first
+    for moved in (timedelta(seconds=-11), timedelta(hours=1)):  # long ago, and from before the clock was set back
+        WriteTrial.objects.update(written_at=(then := timezone.now() + moved))
+        assert asked_anew() != then
+    looked = []
+    monkeypatch.setattr(health, "examine", lambda **_: looked.append(1) or [])
+    assert client.get("/readyz").status_code == 200  # this process looked just now
+    assert looked == []
+
+
+@pytest.mark.django_db
+def test_not_ready_is_said_in_codes_alone(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "try_writing", fail)
+    response = client.get("/readyz")
+    assert (response.status_code, response.json()) == (503, {"ready": False, "problems": ["database_away"]})
+    monkeypatch.setattr(health, "try_writing", try_writing)
+    assert client.get("/readyz").status_code == 503  # as it was seen, for ten seconds
+
+
+@pytest.mark.django_db
+def test_a_database_without_its_last_migration_is_named_and_nothing_else_is_tried() -> None:
+    MigrationRecorder.Migration.objects.filter(app="evaluation").order_by("name").last().delete()
+    assert [(one.code, one.weight) for one in examine()] == [("not_migrated", Weight.DOWN)]
+
+
+@pytest.mark.django_db
+def test_the_command_says_everything_and_fails_for_what_somebody_has_to_see_to(settings: Any) -> None:
+    settings.CONCORD_BACKUP_HOURS = 24
+    now = timezone.now()
+    Endpoint.objects.create(name="local", base_url="http://x", cooldown_until=now + timedelta(minutes=5))
+    ProcessRestart.objects.create(host="one", part="cluster", reason="ended with code -9", count=3, last_at=now)
+    printed = io.StringIO()
+    with pytest.raises(SystemExit, match="1"):
+        call_command("healthcheck", stdout=printed)
+    for text in ("no backup was taken in the last 24 hours", "no heartbeat", "note: endpoint local is left alone until",
+                 "3 times so far: ended with code -9"):  # fmt: skip
+        assert text in printed.getvalue()
+    settings.CONCORD_BACKUP_HOURS = 0
+    Heartbeat.objects.create(host="one", seen_at=now)
+    call_command("healthcheck", stdout=printed)  # notes make nothing unhealthy
+    assert printed.getvalue().endswith("healthy\n")
+
+
+@pytest.mark.django_db
+def test_the_command_prints_no_traceback_where_the_database_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "MigrationExecutor", fail)
+    printed = io.StringIO()
+    with pytest.raises(SystemExit, match="1"):
+        call_command("healthcheck", stdout=printed)
+    assert printed.getvalue().startswith("the database takes no reading or writing (database_away): secret")
+
+
+@pytest.mark.django_db
+def test_every_trial_writes_one_and_the_same_row() -> None:
+    for _ in range(3):
+        try_writing()
+    assert WriteTrial.objects.count() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("debug", [True, False])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda patch: patch.setattr(SessionStore, "load", fail),  # before the view
+        lambda patch: patch.setattr("django.contrib.auth.forms.AuthenticationForm.is_valid", fail),  # in it
+        lambda patch: patch.setattr(SessionStore, "save", fail),  # and after it
+    ],
+)
+def test_an_absent_database_is_a_503_at_every_step(
+    broken: Callable[[pytest.MonkeyPatch], None], debug: bool, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DEBUG = debug
+    client = Client(raise_request_exception=False, headers={"accept-language": "ko"})
+    user = make_user()
+    user.set_password("a good password")
+    user.save()
+    client.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
+    broken(monkeypatch)
+    response = client.post("/login/", {"username": user.username, "password": "a good password"})
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "10")
+    assert "데이터베이스" in response.content.decode()
+    assert "secret" not in response.content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("debug", [True, False])
+def test_programs_get_a_code(debug: bool, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.DEBUG = debug
+    client = Client(raise_request_exception=False)
+    client.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
+    monkeypatch.setattr(SessionStore, "load", fail)
+    response = client.get("/api/v1/runs/")
+    assert (response.status_code, response.json()["code"]) == (503, "database_away")
+
+
+def test_only_requests_have_limits_on_postgresql(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.CONCORD_STATEMENT_SECONDS = 7
+
+    class Connection:
+        vendor = "postgresql"
+        settings_dict: dict[str, Any] = {"OPTIONS": {"options": "-c jit=off", "prepare_threshold": 3}}
+
+    monkeypatch.setattr(database, "connection", Connection)
+    database.limit_waits()
+    database.limit_waits()
+    assert Connection.settings_dict["OPTIONS"]["options"] == "-c jit=off -c lock_timeout=10s -c statement_timeout=7s"
+    Connection.settings_dict = {"OPTIONS": {"options": "-c jit=off"}}  # a pooler, which keeps nothing
+    database.limit_waits()
+    assert Connection.settings_dict == {"OPTIONS": {"options": "-c jit=off"}}
