@@ -17,6 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/answers/override/", answers.run_override, name="run-override"),
     path("runs/<int:pk>/assumption/", runs.run_assume, name="run-assume"),
     path("runs/<int:pk>/report/", runs.run_report, name="run-report"),
+    path("runs/<int:pk>/records/", runs.run_records, name="run-records"),
     path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),
     path("runs/<int:pk>/agreement/", runs.run_agreement, name="run-agreement"),
     path("runs/<int:pk>/agreement/intervals/", runs.run_agreement_intervals, name="run-agreement-intervals"),

@@ -84,6 +84,18 @@ def forms() -> tuple[str, ...]:
     return (OWN, RATINGS, *(name for name, shape in shipped().items() if shape.writes and name != OWN), *_TREC)
 
 
+def ending_of(form: str) -> str:
+    """The ending of a file in this form.
+
+    :raises UnknownName: for no form.
+    """
+    if form not in forms():
+        raise UnknownName("form", form, list(forms()))
+    if form in _TREC:
+        return "txt"
+    return "json" if form != RATINGS and shipped()[form].document else "jsonl"
+
+
 def written(form: str, records: Iterable[Record]) -> Iterator[str]:
     """The file of the records: JSON Lines, or where the tool reads one document only, that; TREC's lines.
 

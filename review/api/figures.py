@@ -25,6 +25,7 @@ from rest_framework.serializers import (
 from evaluation.accounts.access import LARGEST_ID, Person, fetch, projects_with
 from evaluation.api.endpoints import Endpoint, StrictSerializer, ViewSet, person, verb
 from evaluation.core.roles import Action
+from evaluation.files.records import OWN, forms
 from evaluation.models import Run
 from evaluation.runs.exports import download, take_export, take_figures
 from evaluation.runs.monitoring import exposition
@@ -41,6 +42,7 @@ from review.reports.estimates import three_ways
 from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gate import GateOn
 from review.reports.gathering import gather
+from review.reports.records import export_records
 from review.results.run_agreement import By, agreement_if_kept, kept_agreement
 from review.statistics.paired_tests.gate import MOST_LOOKS
 from review.web.pages.agreement import agreement_pictures
@@ -66,6 +68,12 @@ class ReportQuery(GateQuery):
 
     format = CharField(default="json", max_length=20, help_text=", ".join(REPORT_EXPORTS.names))
     baseline = row_id(allow_null=True, default=None)
+
+
+class RecordsQuery(StrictSerializer):
+    """Whose form the records have."""
+
+    form = ChoiceField(choices=list(forms()), default=OWN)
 
 
 class AgreementQuery(StrictSerializer):
@@ -133,6 +141,16 @@ class RunViewSet(ViewSet):
         made = export(run, asked["format"], gate_of(run, chosen), pictures=agreement_pictures, planned=planned_review)
         expose(request.user, run, "report")
         return download(made)
+
+    @limited(RecordsQuery, {(200, "application/jsonl"): OBJECT, (200, "application/json"): OBJECT})
+    def records(self, request: Request, pk: int) -> StreamingHttpResponse:
+        """Questions, answers, scores and ratings in the form of another tool, for leads. It tells what judges and
+        people said, so that reviewers who read it are recorded."""
+        run = fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk)
+        form = self.asked(request.query_params.dict())["form"]
+        take_export(person(request))
+        expose(request.user, run, "records")
+        return download(export_records(run, form))
 
     @limited(AgreementQuery)
     def agreement(self, request: Request, pk: int) -> Response:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evaluation.core.samples import AnswerSpec
-from evaluation.files.records import Record
+from evaluation.files.export import ExportFile
+from evaluation.files.records import Record, ending_of, written
 from evaluation.models import Answer, Run, Score
 from evaluation.runs.results import enters, primary_pairs, with_scores
 from review.evidence.answers import run_answers
@@ -33,6 +34,19 @@ def records_of(run: Run) -> Iterator[Record]:
             answer = answers[pk]
             yield _record(answer, answer.question_id not in seen, primary, ratings.get(pk, []))
             seen.add(answer.question_id)
+
+
+TYPES = {"jsonl": "application/jsonl", "json": "application/json", "txt": "text/plain; charset=utf-8"}
+
+
+def export_records(run: Run, form: str) -> ExportFile:
+    """The run's records as a file in one of the forms.
+
+    :raises UnknownName: for no form.
+    """
+    ending = ending_of(form)
+    lines = (line.encode() for line in written(form, records_of(run)))
+    return ExportFile(f"run-{run.pk}-{form}.{ending}", TYPES[ending], lines)
 
 
 def _record(answer: Answer, first: bool, primary: frozenset[tuple[int, int]], ratings: Sequence[Rating]) -> Record:

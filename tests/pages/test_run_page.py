@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal
 
@@ -10,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
+from evaluation.files.records import forms
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Attempt, Preflight, Reply, Run, WorkUnit
 from review.models import Exposure
@@ -181,3 +183,32 @@ def test_a_run_that_used_up_its_budget_goes_on_under_a_larger_one(run: Run) -> N
     client.post(address, {"budget": "5"})
     run.refresh_from_db()
     assert (run.state != "paused", run.budget) == (True, Decimal(5))
+
+
+def test_a_lead_exports_records_for_another_tool(run: Run) -> None:
+    lead, address = as_role(Role.LEAD, run), reverse("run-records", args=[run.pk])
+    assert address in page_of(lead, run)
+    assert address not in page_of(as_role(Role.EVALUATOR, run), run)
+    response = lead.get(address, {"form": "ragas"})
+    assert response["Content-Disposition"] == f'attachment; filename="run-{run.pk}-ragas.jsonl"'
+    rows = [json.loads(line) for line in b"".join(response).splitlines()]
+    assert [row["user_input"] for row in rows] == list(
+        run.answer_set.question_set.questions.order_by("position").values_list("text", flat=True)
+    )
+    same = lead.get(f"/api/v1/runs/{run.pk}/records/", {"form": "ragas"})
+    assert [json.loads(line) for line in b"".join(same).splitlines()] == rows
+    assert lead.get(address, {"form": "no form"}).status_code == 404
+    assert lead.get(f"/api/v1/runs/{run.pk}/records/", {"form": "no form"}).status_code == 400
+
+
+@pytest.mark.parametrize("form", forms())
+def test_every_form_has_an_ending_and_can_be_written(run: Run, form: str) -> None:
+    response = as_role(Role.LEAD, run).get(reverse("run-records", args=[run.pk]), {"form": form})
+    ending = response["Content-Disposition"].rstrip('"').rpartition(".")[2]
+    text = b"".join(response).decode()
+    if ending == "json":
+        json.loads(text)
+    elif ending == "jsonl":
+        assert all(json.loads(line) for line in text.splitlines())
+    else:
+        assert form.startswith("trec")

@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from evaluation.files.export import write_whole
-from evaluation.files.records import OWN, forms, written
+from evaluation.files.records import OWN, forms
 from review.management.options import refusals, run_named
-from review.reports.records import records_of
+from review.reports.records import export_records
 
 
 class Command(BaseCommand):
@@ -26,5 +26,5 @@ class Command(BaseCommand):
         """Write the file, whole or not at all."""
         run = run_named(options["run"])
         with refusals():
-            write_whole(options["output"], (line.encode() for line in written(options["form"], records_of(run))))
+            write_whole(options["output"], export_records(run, options["form"]).chunks)
         self.stdout.write(str(options["output"]))

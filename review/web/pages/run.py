@@ -13,6 +13,7 @@ from django.utils.formats import date_format, time_format
 from django.utils.translation import get_language, gettext
 
 from evaluation.core.roles import Action, Role, allowed
+from evaluation.files.records import forms
 from evaluation.models import Run
 from evaluation.runs.progress import Calls, Progress, Spending
 from evaluation.wording import numbers
@@ -162,6 +163,7 @@ class RunPage:
     disagreements: Sequence[Disagreement]
     facts: tuple[Fact, ...]
     formats: tuple[str, ...]
+    forms: tuple[str, ...]
     plan_note: str
 
     @property
@@ -214,5 +216,6 @@ def run_page(
         disagreements=report.disagreements[:FURTHEST],
         facts=provenance_facts(report.provenance),
         formats=tuple(REPORT_EXPORTS.names),
+        forms=forms(),
         plan_note=guess_note(plan),
     )

@@ -12,6 +12,7 @@ from evaluation.accounts.access import person, roles_anywhere, signed_in_get, si
 from evaluation.core.canonical import whole_number
 from evaluation.core.roles import Action, allowed
 from evaluation.criteria.services import active_in
+from evaluation.files.records import OWN, forms
 from evaluation.models import JudgeVersion, Project, Run
 from evaluation.runs.exports import download, take_export
 from evaluation.runs.progress import calls_of, progress
@@ -26,6 +27,7 @@ from review.evidence.experts import has_examples
 from review.plans.ahead import next_review, planned_review
 from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gathering import gather
+from review.reports.records import export_records
 from review.reports.report import report_of
 from review.results.run_agreement import By, agreement_if_kept, agreement_of, kept_agreement
 from review.web.pages.agreement import agreement_page, agreement_pictures
@@ -107,6 +109,18 @@ def run_report(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     made = export(found, format_name, pictures=agreement_pictures, planned=planned_review)
     expose(request.user, found, "report")
     return download(made)
+
+
+@signed_in_get
+def run_records(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+    """Questions, answers, scores and ratings in the form of another tool. It tells what judges and people said, which
+    is recorded."""
+    found = access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk)
+    if (form := request.GET.get("form", OWN)) not in forms():
+        raise Http404
+    take_export(person(request))
+    expose(request.user, found, "records")
+    return download(export_records(found, form))
 
 
 @signed_in_get
