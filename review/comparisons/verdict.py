@@ -117,12 +117,35 @@ def family_sentence(family: Family) -> str:
 
 
 def sentences(one: RunDifference) -> list[str]:
-    """Both sentences, the runs named by their numbers; without one that has nothing to say."""
+    """The verdict that can be trusted, then the other, the runs named by their numbers."""
     names = {
         "run": gettext("Run %(id)d") % {"id": one.run_id},
         "baseline": gettext("Run %(id)d") % {"id": one.baseline_id},
     }
-    return [said for said in (judge_only_sentence(one, names), corrected_sentence(one, names)) if said]
+    return [said for said in (lead_sentence(one, names), other_sentence(one, names)) if said]
+
+
+EXACT = frozenset({NO_OVERALL, "no_parts", Withheld.RULES_ONLY})  # no judge is in what was compared
+
+
+def lead_sentence(one: RunDifference, names: dict[str, str]) -> str:
+    """The verdict that can be trusted: what the experts would have said of both, or that this is not known; what was
+    computed where no judge is in it."""
+    found = corrected_verdict(one)
+    if found.reason in EXACT:
+        return judge_only_sentence(one, names)
+    if found.reason == Withheld.NOT_REVIEWED:
+        said = gettext("Nobody knows yet which is better: no expert has rated these answers.")
+        return " ".join([said, *_settled(found)])
+    return corrected_sentence(one, names)
+
+
+def other_sentence(one: RunDifference, names: dict[str, str]) -> str:
+    """What the judge's scores say alone, with the reason why that does not lead; empty where it leads."""
+    if corrected_verdict(one).reason in EXACT:
+        return ""
+    said = gettext("By the judge's scores alone, whose errors no interval here covers: %(said)s")
+    return said % {"said": judge_only_sentence(one, names)}
 
 
 def judge_only_sentence(one: RunDifference, names: dict[str, str]) -> str:
@@ -163,9 +186,14 @@ def _sure(verdict: Verdict, low: float, high: float, names: dict[str, str]) -> s
     return gettext("%(run)s is worse by %(low)s to %(high)s on questions like these.") % {**names, **ends}
 
 
+MOST_NEEDED = 10_000_000  # more than that is a difference of nothing, but for rounding
+
+
 def _settled(found: RunVerdict) -> list[str]:
     if found.settling is None:
         return []
+    if found.settling.needed > MOST_NEEDED:
+        return [gettext("They are so near each other that no number of questions would settle it.")]
     needed = {"count": found.settling.needed}
     if found.settling.resource is Resource.QUESTIONS:
         return [gettext("About %(count)d questions in all would settle it if the value stays.") % needed]

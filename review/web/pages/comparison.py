@@ -19,7 +19,7 @@ from evaluation.wording import numbers
 from review.charts.forest import Difference, Differences, differences
 from review.comparisons.difference import MetricDifference, Order, QuestionChange, RunDifference
 from review.comparisons.values import Side, differing_versions
-from review.comparisons.verdict import corrected_sentence, family_sentence, judge_only_sentence
+from review.comparisons.verdict import family_sentence, lead_sentence, other_sentence
 from review.comparisons.whole import Comparison
 from review.reports.figure import Figure
 from review.reports.profile_section import ClassShare, ClassTable, Spread
@@ -132,14 +132,14 @@ class Row(NamedTuple):
 
 
 class PairCard(NamedTuple):
-    """One run beside the baseline. ``verdict`` says in a sentence what the overall difference shows, ``corrected`` what
-    the corrected scores say, empty where nobody rated. ``weight`` is that of the common parts, empty where they are
-    all. ``worse`` and ``better`` are questions with the address of both answers side by side."""
+    """One run beside the baseline. ``lead`` is the verdict that can be trusted, ``other`` what the judge says alone with
+    the reason why it does not lead, empty where no judge is in it. ``weight`` is that of the common parts, empty where
+    they are all. ``worse`` and ``better`` are questions with the address of both answers side by side."""
 
     found: RunDifference
     title: str
-    verdict: str
-    corrected: str
+    lead: str
+    other: str
     chart: Differences
     rows: tuple[Row, ...]
     weight: str
@@ -202,8 +202,8 @@ def _pair_card(one: RunDifference, run_names: Mapping[int, str]) -> PairCard:
     return PairCard(
         found=one,
         title=gettext("%(run)s minus %(baseline)s") % names,
-        verdict=judge_only_sentence(one, names),
-        corrected=corrected_sentence(one, names),
+        lead=lead_sentence(one, names),
+        other=other_sentence(one, names),
         chart=_chart(one),
         rows=(overall, *(_metric_row(metric) for metric in one.metrics)),
         weight="" if one.weight > 1 - 1e-9 else numbers.plain(one.weight),
@@ -228,8 +228,8 @@ def _href(change: QuestionChange, one: RunDifference) -> str:
 def _chart(one: RunDifference) -> Differences:
     language = get_language() or "en"
     rows = [
-        _drawn(gettext("Overall score"), one.overall, 1.0, "judge", gettext("judge only")),
         *_drawn_corrected(one.corrected),
+        _drawn(gettext("Overall score"), one.overall, 1.0, "judge", gettext("judge only")),
         *(
             _drawn(metric.title.in_language(language), metric.paired, metric.scale.width, "plain-mark", "")
             for metric in one.metrics

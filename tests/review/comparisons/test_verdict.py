@@ -12,15 +12,23 @@ from django.utils.translation import override
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
+from review.comparisons.difference import RunDifference
 from review.comparisons.gating import GateAsked, gate_of, gates_of
-from review.comparisons.verdict import corrected_sentence, corrected_verdict, judge_only_sentence, judge_only_verdict
+from review.comparisons.verdict import (
+    corrected_sentence,
+    corrected_verdict,
+    judge_only_sentence,
+    judge_only_verdict,
+    lead_sentence,
+    other_sentence,
+)
 from review.comparisons.whole import compare
 from review.statistics.paired_tests.gate import Resource, Verdict, verdict_of
 from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate
 from tests.review.comparisons.test_difference import a_run, questions
-from tests.review.sampled import rate_half
+from tests.review.sampled import rate_all, rate_half, rate_the_others
 
 pytestmark = pytest.mark.django_db
 NAMES = {"run": "new", "baseline": "old"}
@@ -58,6 +66,49 @@ def test_a_difference_that_is_shown_needs_nothing_more(forty: tuple[Run, Run]) -
         # .05 of a level each: (.35 - .2352) x .05 = .0057 and (.35 + .2352) x .05 = .0293
         assert judge_only_sentence(found, NAMES) == "new is better by 0.006 to 0.029 on questions like these."
         assert corrected_sentence(found, NAMES) == ""
+
+
+def first_and_second(found: RunDifference) -> tuple[str, str]:
+    with override("en"):
+        return lead_sentence(found, NAMES), other_sentence(found, NAMES)
+
+
+def test_better_but_not_corrected_does_not_lead(forty: tuple[Run, Run]) -> None:
+    assert first_and_second(compare(forty).differences[0]) == (
+        "Nobody knows yet which is better: no expert has rated these answers. With about 20 rated answers in all there "
+        "is a corrected score to look at.",
+        "By the judge's scores alone, whose errors no interval here covers: new is better by 0.006 to 0.029 on "
+        "questions like these.",
+    )
+
+
+def reviewed(judged: list[int], experts: tuple[list[int], list[int]]) -> RunDifference:
+    """Two runs of sixty questions that the judge scored alike, every answer of both rated."""
+    asked = questions(60)
+    runs = [a_run(asked, judged), a_run(asked, judged)]
+    for run, values in zip(runs, experts, strict=True):
+        rate_all(run, values)
+        rate_the_others(run)
+    return compare(runs).differences[0]
+
+
+def test_worse_by_the_corrected_scores_leads() -> None:
+    # the experts take 1, 2, 3 and 2 levels of 5 off in turn, mean 2 x .05 = .1; squares .5 x 60 over their mean,
+    # 30 / (59 x 60), root .0921; t(59) = 2.001: .1842 levels, x .05 = .0092. The judge sees no difference
+    lead, other = first_and_second(reviewed([4] * 60, ([5] * 60, [4, 3, 2, 3] * 15)))
+    assert lead == "By the corrected scores: new is worse by 0.091 to 0.109 on questions like these."
+    assert other == (
+        "By the judge's scores alone, whose errors no interval here covers: The scores differ in the same way "
+        "everywhere, so nothing tells how sure that is."
+    )
+
+
+def test_a_tie_cannot_tell() -> None:
+    lead, other = first_and_second(reviewed([4] * 60, ([4, 3, 4, 5] * 15, [4, 4, 3, 5] * 15)))
+    assert lead == (
+        "By the corrected scores: cannot tell. They are so near each other that no number of questions would settle it."
+    )
+    assert other.startswith("By the judge's scores alone")
 
 
 def test_one_that_is_not_says_how_many_questions_would_show_it() -> None:
