@@ -3,5 +3,5 @@
 Above ``review.models``.
 
 Door: ``effective.Effective``, ``answers.run_answers``, ``rating_input.Given``, ``effective.Said``,
-``answers.expose``, ``experts.agreement_ratings``.
+``answers.expose``, ``experts.agreement_ratings``, ``carried.carried_ratings``.
 """

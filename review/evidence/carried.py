@@ -3,18 +3,15 @@ earlier answer set. Read here and nowhere else; ``docs/correction.md`` says what
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
-from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
-from evaluation.core.canonical import content_hash
-from evaluation.models import Answer, Run
+from evaluation.models import AnswerSet, Context, Run
 from review.evidence.answers import upheld_flags
-from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings, read
+from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings, read_beside
 from review.evidence.scorers import Key
 from review.models import Assignment, Rating
 
@@ -47,92 +44,68 @@ def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict
     a second where there are some.
 
     Equal are answers to the same question of the same version of the question set, with the same text, and the same
-    passages in the same order as experts see them; the source lies in an earlier answer set. Left out are ratings
+    passages in the same order (id, source and text); the source lies in an earlier answer set. Left out are ratings
     under another version of the rubric than a judge of the run works by, taken back by their rater, made for show, of
     answers that a lead took out of all means, and hidden repeats.
     """
-    twins = Answer.objects.filter(answer_set_id=run.answer_set_id, status="ok")
-    if answer_ids is not None:
-        twins = twins.filter(pk__in=answer_ids)
-    twin = twins.filter(question=OuterRef("question"), text_hash=OuterRef("text_hash"))
-    earlier = Answer.objects.filter(
-        Exists(twin),
-        answer_set__question_set__answer_sets=run.answer_set_id,
-        answer_set__lt=run.answer_set_id,
-        status="ok",
-    )
-    said: dict[int, list[ExpertRating]] = {}
-    for row in read(_standing(run, Rating.objects.filter(answer__in=earlier))):
-        said.setdefault(row.answer_id, []).append(row)
-    if not said:
-        return {}
-    rated = earlier.filter(Exists(_standing(run, Rating.objects.filter(answer=OuterRef("pk")))))
-    source = rated.filter(question=OuterRef("question"), text_hash=OuterRef("text_hash"))
-    contents = _contents(Answer.objects.filter(Q(pk__in=rated.values("pk")) | Q(Exists(source), pk__in=twins)))
-    found: dict[Key, Carried] = {}
-    targets: dict[str, list[int]] = {}
-    for one in contents:
-        if one.answer_set_id == run.answer_set_id:
-            targets.setdefault(one.digest, []).append(one.answer_id)
-    for one in contents:  # the oldest first, so that newer ones take the place of older ones
-        for answer_id in targets.get(one.digest, ()) if one.answer_id in said else ():
-            found |= {(answer_id, metric): several for metric, several in _by_metric(one, said[one.answer_id]).items()}
+    ratings = _standing(_of_equal_answers(run, answer_ids), run)
+    columns = ("twin", "answer__answer_set_id", "answer__retrieved_ids", "twin_ids")
+    said: dict[Key, dict[tuple[int, int], list[ExpertRating]]] = {}
+    for row, (twin, set_id, ids, twin_ids) in read_beside(ratings, *columns):
+        if ids == twin_ids:
+            said.setdefault((twin, row.metric_id), {}).setdefault((set_id, row.answer_id), []).append(row)
+    sets = _answer_sets({set_id for sources in said.values() for set_id, _ in sources})
+    found = {}
+    for key, sources in said.items():
+        for (set_id, answer_id), rows in sorted(sources.items(), reverse=True):
+            if counting := effective_ratings(rows).get((answer_id, key[1])):
+                keys, newest = tuple(row.pk for row in counting), max(row.at for row in counting)
+                origin = Origin(answer_id, set_id, *sets[set_id], keys, newest)
+                found[key] = Carried(origin, counting, agreement_ratings(rows).get((answer_id, key[1]), ()))
+                break
     return found
 
 
-def _standing(run: Run, ratings: QuerySet[Rating]) -> QuerySet[Rating]:
-    """Those that hold: not taken back, not for show, of an answer that counts, under no other rubric than the run's."""
-    other = run.judges.filter(primary=True, rubric_version__family=OuterRef("rubric_version__family"))
-    rated = (Assignment.State.SUBMITTED, Assignment.State.REVEALED, Assignment.State.FINISHED)
-    return ratings.filter(
-        Q(assignment=None) | Q(assignment__state__in=rated, assignment__item__queue__example=False),
-        ~Exists(other.exclude(rubric_version=OuterRef("rubric_version"))),
-        ~Exists(upheld_flags().filter(event__assignment__item__answer=OuterRef("answer"))),
+def _of_equal_answers(run: Run, answer_ids: Collection[int] | None) -> QuerySet[Rating]:
+    """The ratings of answers in earlier sets that are equal to one of the run's, their ``twin``, but perhaps for the
+    ids that were retrieved: those of the twin stand beside as ``twin_ids``."""
+    twin = "answer__question__answers"
+    among = {} if answer_ids is None else {f"{twin}__in": answer_ids}
+    same = {f"{twin}__{name}": F(f"answer__{name}") for name in ("text_hash", "retrieves", "status")}
+    rows = Rating.objects.filter(
+        answer__answer_set__lt=run.answer_set_id,
+        answer__status="ok",
+        **{f"{twin}__answer_set": run.answer_set_id},
+        **same,
+        **among,
+    )
+    rows = rows.annotate(twin=F(twin), twin_ids=F(f"{twin}__retrieved_ids"))
+    return rows.filter(~Exists(_missing("answer", "twin")), ~Exists(_missing("twin", "answer")))
+
+
+def _missing(one: str, other: str) -> QuerySet[Context]:
+    """Passages of one answer that the other does not have in the same place."""
+    read = {name: OuterRef(name) for name in ("position", "chunk_id", "source", "text")}
+    return Context.objects.filter(
+        ~Exists(Context.objects.filter(answer=OuterRef(OuterRef(other)), **read)), answer=OuterRef(one)
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """An answer of an answer set, with a hash of what an expert reads: question, text, passages."""
-
-    answer_id: int
-    answer_set_id: int
-    run_id: int
-    system: str
-    digest: str
-
-
-_SYSTEM = ("answer_set__system_version__system__name", "answer_set__system_version__version")
-_OF_ANSWER = ("answer_set_id", "pk", "newest_run", *_SYSTEM)
-_READ = ("question_id", "text_hash", "retrieves", "retrieved_ids")
-_OF_PASSAGE = ("contexts__position", "contexts__chunk_id", "contexts__source", "contexts__text")
+def _standing(ratings: QuerySet[Rating], run: Run) -> QuerySet[Rating]:
+    """Those that hold: not taken back, not for show, of an answer that counts, under no other version of the rubric
+    than the run's judges work by."""
+    rated = (Assignment.State.SUBMITTED, Assignment.State.REVEALED, Assignment.State.FINISHED)
+    judges = run.judges.filter(primary=True, rubric_version__family=OuterRef("rubric_version__family"))
+    return ratings.filter(
+        Q(assignment=None) | Q(assignment__state__in=rated, assignment__item__queue__example=False),
+        ~Exists(upheld_flags().filter(event__assignment__item__answer=OuterRef("answer"))),
+        ~Exists(judges.exclude(rubric_version=OuterRef("rubric_version"))),
+    )
 
 
-def _contents(answers: QuerySet[Answer]) -> list[_Content]:
-    """The contents of answers, those of older answer sets first. One query."""
-    newest = Run.objects.filter(answer_set=OuterRef("answer_set")).order_by("-pk").values("pk")[:1]
-    rows = answers.annotate(newest_run=Subquery(newest)).order_by("answer_set_id", "pk", "contexts__position")
-    told: Iterable[tuple[Any, ...]] = rows.values_list(*_OF_ANSWER, *_READ, *_OF_PASSAGE)
-    return [_content(of, list(passages)) for of, passages in groupby(told, key=lambda row: row[: len(_OF_ANSWER)])]
-
-
-def _content(of: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> _Content:
-    answer_set_id, answer_id, run_id, system, version = of
-    read_of_answer, passages = rows[0][len(of) : -len(_OF_PASSAGE)], [row[-len(_OF_PASSAGE) :] for row in rows]
-    digest = content_hash([*read_of_answer, passages])
-    return _Content(answer_id, answer_set_id, run_id or 0, f"{system} v{version}", digest)
-
-
-def _by_metric(source: _Content, rows: Iterable[ExpertRating]) -> dict[int, Carried]:
-    """What holds of an answer, by metric; nothing where nobody who could judge is left."""
-    rows = list(rows)
-    blind: Mapping[Key, list[ExpertRating]] = agreement_ratings(rows)
-    return {
-        metric: Carried(_origin(source, ratings), ratings, blind.get((source.answer_id, metric), ()))
-        for (_, metric), ratings in effective_ratings(rows).items()
-    }
-
-
-def _origin(source: _Content, ratings: Sequence[ExpertRating]) -> Origin:
-    keys, newest = tuple(row.pk for row in ratings), max(row.at for row in ratings)
-    return Origin(source.answer_id, source.answer_set_id, source.run_id, source.system, keys, newest)
+def _answer_sets(keys: Collection[int]) -> dict[int, tuple[int, str]]:
+    """The newest run over each answer set, and who answered. One query where there are any."""
+    version = "system_version__version"
+    rows = AnswerSet.objects.filter(pk__in=keys).annotate(run=Max("runs"))
+    told = rows.values_list("pk", "run", "system_version__system__name", version)
+    return {pk: (newest or 0, f"{system} v{number}") for pk, newest, system, number in told}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -82,47 +82,54 @@ def ratings_of(answer_set_id: int, answer_ids: Collection[int] | None = None) ->
 
 def read(ratings: QuerySet[Rating]) -> list[ExpertRating]:
     """The rows, oldest first. One query."""
-    return [
-        ExpertRating(
-            pk=pk,
-            answer_id=answer_id,
-            metric_id=metric_id,
-            rater=author if source == "import" else f"expert_{reviewer_id}",
-            imported=source == "import",
-            phase=phase,
-            blind=blind,
-            value=value,
-            label=label,
-            cannot_judge=cannot_judge,
-            sampling=sampling,
-            probability=probability,
-            occasion=occasion or FIRST_OCCASION,
-            assignment_id=assignment_id or 0,
-            queue_id=queue_id or 0,
-            example=bool(example),
-            at=at,
+    return [row for row, _ in read_beside(ratings)]
+
+
+def read_beside(ratings: QuerySet[Rating], *columns: str) -> Iterator[tuple[ExpertRating, tuple[Any, ...]]]:
+    """The rows, oldest first, each with further columns. One query."""
+    for (
+        pk,
+        answer_id,
+        metric_id,
+        reviewer_id,
+        author,
+        source,
+        phase,
+        blind,
+        value,
+        label,
+        cannot_judge,
+        sampling,
+        probability,
+        assignment_id,
+        occasion,
+        queue_id,
+        example,
+        at,
+        *beside,
+    ) in ratings.order_by("id").values_list(*_FIELDS, *columns):
+        yield (
+            ExpertRating(
+                pk=pk,
+                answer_id=answer_id,
+                metric_id=metric_id,
+                rater=author if source == "import" else f"expert_{reviewer_id}",
+                imported=source == "import",
+                phase=phase,
+                blind=blind,
+                value=value,
+                label=label,
+                cannot_judge=cannot_judge,
+                sampling=sampling,
+                probability=probability,
+                occasion=occasion or FIRST_OCCASION,
+                assignment_id=assignment_id or 0,
+                queue_id=queue_id or 0,
+                example=bool(example),
+                at=at,
+            ),
+            tuple(beside),
         )
-        for (
-            pk,
-            answer_id,
-            metric_id,
-            reviewer_id,
-            author,
-            source,
-            phase,
-            blind,
-            value,
-            label,
-            cannot_judge,
-            sampling,
-            probability,
-            assignment_id,
-            occasion,
-            queue_id,
-            example,
-            at,
-        ) in ratings.order_by("id").values_list(*_FIELDS)
-    ]
 
 
 def has_examples(answer_set_id: int) -> bool:
