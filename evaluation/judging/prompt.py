@@ -169,8 +169,9 @@ class Span:
     approximate: bool = False
 
 
-def locate(quote: str, text: str) -> Span | None:
-    """The place of the quote; ``None`` where nothing in the text is like it.
+def locate(quote: str, text: str, after: int = 0) -> Span | None:
+    """The place of the quote, the first from ``after`` on where it stands there too; ``None`` where nothing in the
+    text is like it.
 
     Case, white space, width and quotation marks do not matter. Where the words differ, the sentence that holds most
     of the quote's content words is taken, from 60% on, and marked approximate.
@@ -178,6 +179,8 @@ def locate(quote: str, text: str) -> Span | None:
     quote = quote.strip()
     if not quote:
         return None
+    if after and (place := locate(quote, text[after:])) and not place.approximate:
+        return Span(place.start + after, place.end + after)
     start = text.find(quote)
     if start >= 0:
         return Span(start, start + len(quote))

@@ -12,6 +12,8 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from evaluation.wording.marking import LOOKS, Mark, put_marks
+
 _TAGS = frozenset(
     {"p", "br", "hr", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "h4", "a"}
     | {"table", "thead", "tbody", "tr", "th", "td"}
@@ -20,9 +22,10 @@ _SENTENCE = re.compile(r"(?:[A-Za-z]{2,}\W+){3}")  # some English words after ea
 _HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
 
 
-def render(text: str) -> SafeString:
+def render(text: str, marks: Sequence[Mark] = ()) -> SafeString:
     """Safe HTML of an answer or guideline: no scripts, images, styles, relative links or schemes but http(s). A table
-    that is too wide scrolls by itself. English paragraphs of a Korean text are named, to be read aloud as English."""
+    that is too wide scrolls by itself. English paragraphs of a Korean text are named, to be read aloud as English.
+    ``marks`` are put on what is read, and change nothing else."""
     parser = _parser()
     tokens = parser.parse(text)
     for token in tokens:  # all on one level below those of the page, so that an answer cannot upset its outline
@@ -30,11 +33,13 @@ def render(text: str) -> SafeString:
             token.tag = "h4"
     if language_of(text) == "ko":
         _name_english(tokens)
+    put_marks(tokens, text, marks)
     html = parser.renderer.render(tokens, parser.options, {})
     clean = nh3.clean(
         html,
-        tags=set(_TAGS),
+        tags=set(_TAGS | {"mark", "sup"}),
         attributes={"a": {"href"}, "p": {"lang"}, "h4": {"lang"}},
+        tag_attribute_values={"mark": {"class": set(LOOKS)}, "sup": {"class": {"k"}}},
         attribute_filter=_absolute,
         url_schemes={"http", "https"},
         link_rel="noopener noreferrer nofollow",

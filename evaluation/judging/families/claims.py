@@ -13,7 +13,7 @@ from evaluation.core.registry import PERCENT, Bilingual, ReviewForm, judged_spec
 from evaluation.core.samples import ContextSpec, Finding, Result
 from evaluation.judging.calls import Ask, Case, Family, Heard, Judging, failed
 from evaluation.judging.formulas import UNSUPPORTED, claim_support, context_recall
-from evaluation.judging.prompt import locate, numbered, placed, reference_block
+from evaluation.judging.prompt import Span, locate, numbered, placed, reference_block
 from evaluation.judging.rubric import TEXT, closed, list_of, one_of, whole_number
 
 CLAIM, STATEMENT = "claim", "statement"
@@ -105,9 +105,20 @@ def judge_claims(case: Case) -> Judging:
             return failed(case, parts)
     else:
         parts = [Finding(CLAIM, text, UNSUPPORTED) for text in texts]
-    text = case.answer.text  # the place there is that of the quote, else of the claim itself
-    places = [locate(claim["quote"], text) or locate(claim[CLAIM], text) for claim in claims]
+    places = _places([(claim["quote"], claim[CLAIM]) for claim in claims], case.answer.text)
     return {"claim_support": claim_support([placed(part, at) for part, at in zip(parts, places, strict=True)])}
+
+
+def _places(claims: Sequence[tuple[str, str]], text: str) -> list[Span | None]:
+    """The place of each claim's quote, else of the claim itself; of equal ones the next behind the one before."""
+    found: list[Span | None] = []
+    ends: dict[tuple[str, str], int] = {}
+    for claim in claims:
+        after = ends.get(claim, 0)
+        place = next((at for words in claim if (at := locate(words, text, after))), None)
+        ends[claim] = place.end if place else 0
+        found.append(place)
+    return found
 
 
 Stated = list[tuple[int, str]]  # the reference's number, from 1, and one of its statements

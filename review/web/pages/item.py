@@ -3,13 +3,12 @@ the passages the judge's supporting words where it may be seen), values in words
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -17,12 +16,9 @@ from evaluation.core.registry import Scale, ScaleKind
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.wording import numbers
 from evaluation.wording.markdown import render
+from evaluation.wording.marking import Mark
 from review.evidence.rating_input import CITED, MISSING, PRESENT, UNCITED, PartGiven, Valued, WhyNot
 from review.ratings.card import CardMetric, Claim, Passage
-
-_FIRST, _MOST = 0xE000, 500  # private characters stand for the ends of claims while Markdown is read
-_PRIVATE = re.compile("[\ue000-\uf8ff]")
-_LINE_START = re.compile(r"[\s\-*+#>|]*(?:\d{1,9}[.)]\s+)?")
 
 
 class Piece(NamedTuple):
@@ -57,22 +53,19 @@ def pieces(text: str, spans: Iterable[Span]) -> tuple[Piece, ...]:
     return tuple(found)
 
 
-def numbered_html(text: str, claims: Sequence[Claim]) -> SafeString:
-    """The answer as safe HTML with each claim's number behind it, and the claim marked where no other markup begins or
-    ends inside it. Where the numbers cannot be kept apart from the text, the answer stands without them. An empty
-    answer is said to be empty: nothing at all would look like a fault of the page."""
+def numbered_html(text: str, claims: Iterable[Claim]) -> SafeString:
+    """The answer as safe HTML with each claim marked and its number behind it. An empty answer is said to be empty:
+    nothing at all would look like a fault of the page."""
     if not text.strip():
         return format_html('<p class="quiet" lang="{}">{}</p>', get_language() or "en", gettext("The answer is empty."))
-    placed = [c for c in claims if _is_placed(c, text) and c.number < _MOST]
-    plain = render(text)
-    if not placed or _PRIVATE.search(text):
-        return plain
-    html = str(render(_with_ends(text, placed)))
-    if "%ee%8" in html.lower():  # an end fell into an address
-        return plain
-    for claim in placed:
-        html = _numbered(html, claim)
-    return mark_safe(_PRIVATE.sub("", html))  # noqa: S308  -- render() has cleaned it; only marks of ours were put in
+    return render(
+        text,
+        [
+            Mark(claim.start, claim.end, f"claim {claim_look(claim)}", str(claim.number))
+            for claim in claims
+            if claim.start is not None and claim.end is not None
+        ],
+    )
 
 
 def raw_pieces(text: str, claims: Iterable[Claim]) -> tuple[Piece, ...]:
@@ -95,44 +88,11 @@ def quoted(passage: Passage, claims: Iterable[Claim]) -> tuple[Piece, ...]:
     return pieces(passage.text, spans)
 
 
-def _is_placed(claim: Claim, text: str) -> bool:
-    """Whether the claim has a place inside the text; verdicts made elsewhere may name one behind its end."""
-    return claim.start is not None and claim.end is not None and 0 <= claim.start < claim.end <= len(text)
-
-
 def claim_look(claim: Claim) -> str:
     """The look of a claim: neutral while the judge is hidden, else whether it holds."""
     if claim.judge is None:
         return "neutral"
     return "held" if claim.judge.verdict == SUPPORTED else "open"
-
-
-def _ends(claim: Claim) -> tuple[str, str]:
-    return chr(_FIRST + 2 * claim.number), chr(_FIRST + 2 * claim.number + 1)
-
-
-def _with_ends(text: str, claims: Iterable[Claim]) -> str:
-    places: list[tuple[int, int, str]] = []
-    for claim in claims:
-        start, end = int(claim.start or 0), int(claim.end or 0)
-        begins_line = start == 0 or text[start - 1] == "\n"
-        inside = _LINE_START.match(text, start, end) if begins_line else None
-        opened, closed = _ends(claim)
-        places += [(inside.end() if inside else start, 1, opened), (end, 0, closed)]
-    for at, _order, sign in sorted(places, key=lambda place: (place[0], place[1]), reverse=True):
-        text = text[:at] + sign + text[at:]
-    return text
-
-
-def _numbered(html: str, claim: Claim) -> str:
-    opened, closed = _ends(claim)
-    before, found, rest = html.partition(opened)
-    inside, ended, after = rest.partition(closed)
-    number = format_html('<sup class="k">{}</sup>', claim.number)
-    if found and ended and "<" not in inside:
-        mark = format_html('<mark class="claim {}">', claim_look(claim))
-        return f"{before}{mark}{inside}</mark>{number}{after}"
-    return html.replace(opened, "").replace(closed, str(number), 1)
 
 
 def said(one: Valued | None) -> float | str | None:

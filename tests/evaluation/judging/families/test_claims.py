@@ -103,3 +103,14 @@ def test_a_call_that_fails_fails_the_figure_with_its_reason(at: int) -> None:
     replies = [*[FOUND, CHECKED][:at], JudgeReply(Outcome.TIMEOUT)]
     _, results = talked(CASE, *replies)
     assert (results["claim_support"].status, results["claim_support"].reason) == (Status.FAILED, "timeout")
+
+
+def test_equal_claims_stand_one_after_the_other() -> None:
+    text = "It is free. Ask. It is free. It is free."
+    again = {"claim": "It is free.", "quote": "It is free."}
+    case = before("claims", given=answer(text, PASSAGES))
+    _, results = talked(
+        case, said(claims=[again] * 4), said(**{f"claim_{i}": verdict("supported") for i in range(1, 5)})
+    )
+    # the fourth has no place left behind the third, and takes the first again
+    assert [part.start for part in results["claim_support"].findings] == [0, 17, 29, 0]
