@@ -23,6 +23,7 @@ from review.models.queues import FIRST_OCCASION
 from review.ratings.card import card_metrics
 from review.ratings.settling import RATED
 from review.ratings.submitting import metrics_of
+from review.reports.figure import plain
 
 BATCH = 200
 
@@ -246,8 +247,9 @@ def _value(one: Mapping[str, Any] | None) -> Cell:
 
 def _effective_json(one: Effective | None) -> dict[str, Any]:
     judged = one.judged if one else None
+    carried = {"carried": plain(one.carried)} if one and one.carried else {}
     return {
-        "authoritative": one and _fields(one, "value", "label", "source", "raters", "unresolved"),
+        "authoritative": one and _fields(one, "value", "label", "source", "raters", "unresolved") | carried,
         "judge": judged and _fields(judged, "value", "label", "status", "reason", "repeats"),
     }
 
