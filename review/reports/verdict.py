@@ -147,6 +147,12 @@ def verdict_of(report: Report) -> Verdict:
     judge = judge_sentences(metrics)
     if not metrics and report.header.state in Run.ENDED and not report.header.judges:
         judge = gettext("No judge scored these answers: rules computed the figures, so there is no judge to doubt.")
+    if (carried := report.overall.carried) and metrics and all(one.trust is Trust.UNRATED for one in metrics):
+        text = gettext(
+            "No expert has rated an answer of this run, only equal ones of earlier runs (%(runs)s): see there how far "
+            "its judge can be trusted."
+        )
+        judge = text % {"runs": ", ".join(f"#{one.run_id}" for one in carried)}
     return Verdict(judge, _about_score(report), _next(report, metrics), metrics)
 
 

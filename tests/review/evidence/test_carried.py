@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
 from evaluation.core.samples import QuestionSpec
@@ -200,6 +202,35 @@ def test_any_part_of_the_content_that_differs_stops_it(
     rated(earlier, 0, correctness, 5)
     run = run_over(_copy(questions, passage, **fields), judged=False)
     assert bool(carried_ratings(run)) is carries
+
+
+passages = st.lists(
+    st.tuples(st.sampled_from(["c1", "c2", ""]), st.sampled_from(["atlas", ""]), st.sampled_from(["Han", "river", ""])),
+    max_size=3,
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(before=passages, after=passages, same=st.booleans())
+def test_ratings_carry_exactly_where_the_passages_are_the_same(
+    earlier: Run,
+    correctness: MetricDefinition,
+    before: list[tuple[str, str, str]],
+    after: list[tuple[str, str, str]],
+    same: bool,
+) -> None:
+    """Two answers to a question of their own, each example anew, with passages as id, source and text."""
+    after = before if same else after
+    questions = make_question_set(earlier.project, 1)
+    old, new = make_answer_set(questions, texts=["Seoul"]), make_answer_set(questions, texts=["Seoul"])
+    for answers, several in ((old, before), (new, after)):
+        answer = answers.answers.get()
+        Context.objects.bulk_create(
+            Context(answer=answer, position=at, chunk_id=chunk, source=source, text=text)
+            for at, (chunk, source, text) in enumerate(several, start=1)
+        )
+    imported_rating(old.answers.get(), correctness, "anna", 5)
+    assert bool(carried_ratings(run_over(new, judged=False))) is (before == after)
 
 
 def test_another_passage_stops_it_on_either_side(

@@ -21,6 +21,7 @@ from review.reports.estimates import carried_in_words, three_scores
 from review.reports.figure import Figure, Withheld, notes
 from review.reports.gathering import Gathered, gather
 from review.reports.report import make_report
+from review.reports.verdict import verdict_of
 from tests.factories import make_answer_set, make_judge, make_user, unique
 from tests.review.api.clients import Caller
 from tests.review.builders import (
@@ -95,6 +96,7 @@ def test_39_of_40_equal_answers_are_reviewed_and_nothing_is_corrected(earlier: R
     assert (line.corrected.withheld, report.overall.corrected.withheld) == (Withheld.CARRIED, Withheld.CARRIED)
     assert report.agreement["experts"] == {}  # the judge of a release is not compared with what was said of another
     assert not gather(release(earlier)).correction.rated_blind
+    assert f"only equal ones of earlier runs (#{earlier.pk})" in verdict_of(report).judge
 
 
 def test_the_report_says_whose_ratings_they_are_and_how_old(earlier: Run) -> None:
