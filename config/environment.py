@@ -78,6 +78,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         600,
         "Agreements, corrections and comparisons one person may have computed by REST an hour; 0: any.",
     ),
+    "CONCORD_LICENCE_DAYS": (int, 180, "How long the proof of a judge's prompt licenses it."),
     "CONCORD_LOCAL_MODEL": (
         str,
         "",

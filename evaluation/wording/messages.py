@@ -336,6 +336,11 @@ def explain_doubt(code: str, params: Mapping[str, Any]) -> str:
     return _filled(reasons.DOUBTS, code, params)
 
 
+def explain_lapse(code: str, params: Mapping[str, Any]) -> str:
+    """Why the proof of a judge's prompt does not hold for a run."""
+    return _filled(reasons.LAPSES, code, params)
+
+
 def explain_refusal(refused: Refused) -> str:
     """Why an action was refused and what to do instead."""
     params = {key: ", ".join(map(str, v)) if isinstance(v, list | tuple) else v for key, v in refused.params.items()}

@@ -254,3 +254,13 @@ DOUBTS = {
         "%(n)s answers). Longer answers may be better, or the judge may be taken in by length."
     ),
 }
+
+#: Why the proof of a judge's prompt does not hold for a run.
+LAPSES = {
+    "licence_language": _("It was proved in another language (%(language)s)."),
+    "licence_rubric": _("It was proved for another version of the prompt: %(rubric)s."),
+    "licence_judge": _("It was proved for another model or other parameters: %(judge)s."),
+    "licence_model": _("It was proved while %(before)s answered under the judge’s name; now %(now)s answers."),
+    "licence_old": _("The proof was %(days)s days old, more than %(limit)s."),
+    "licence_categories": _("%(share)s%% of the answers are of categories without gold labels: %(names)s."),
+}

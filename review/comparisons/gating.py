@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from evaluation.core.errors import Refused
+from evaluation.core.registry import JUDGED
 from evaluation.models import Run
 from review.comparisons.difference import CONFIDENCE, RunDifference, difference
 from review.comparisons.values import SERVED, Side, sides
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
 from review.comparisons.whole import Comparison
+from review.gold.licences import LicenceState
 from review.reports.figure import Figure
 from review.reports.gate import Check, Gate, GateOn, Rule
 from review.reports.scores import score_side
@@ -32,7 +34,8 @@ PARTLY = "partly_corrected"
 class GateAsked:
     """What is asked of a run. ``on`` empty: the corrected score where anybody rated blind, else judge-only.
     ``across_models``: a drop of judge-only scores is measured although different models answered. ``looks``: how often
-    it is asked in all, such as after every commit against one baseline; the 5% of error is spent over them."""
+    it is asked in all, such as after every commit against one baseline; the 5% of error is spent over them.
+    ``require_licence``: a judge's prompt whose proof does not hold for the run fails it."""
 
     fail_under: float | None = None
     baseline: Run | None = None
@@ -41,6 +44,7 @@ class GateAsked:
     strict: bool = False
     across_models: bool = False
     looks: int = 1
+    require_licence: bool = False
 
     @property
     def confidence(self) -> float:
@@ -50,7 +54,7 @@ class GateAsked:
     @property
     def anything(self) -> bool:
         """Whether there is a gate at all."""
-        return self.fail_under is not None or self.max_drop is not None
+        return self.fail_under is not None or self.max_drop is not None or self.require_licence
 
 
 def checked(asked: GateAsked) -> GateAsked:
@@ -118,7 +122,15 @@ def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -
         checks=tuple(checks),
         incomplete="" if complete else ours.basis.run.reason or "not_finished",
         looks=asked.looks,
+        unlicensed=_unlicensed(ours) if asked.require_licence else (),
     )
+
+
+def _unlicensed(ours: Side) -> tuple[str, ...]:
+    """The judged metrics of the run without a proof that holds; all of them where the offline baseline judges."""
+    report = ours.report
+    held = {one.metric for one in report.licences if one.state is LicenceState.LICENSED}
+    return tuple(line.name for line in report.metrics if line.kind in JUDGED and line.name not in held)
 
 
 def _on(asked: GateAsked, ours: Side, compared: RunDifference | None) -> GateOn:

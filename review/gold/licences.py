@@ -8,9 +8,21 @@ run's licence is told as of the day it was made, so that a report says the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
 
+from django.conf import settings
+from django.db.models import Count
+
+from evaluation.judging.catalogue import family_for
+from evaluation.models import JudgeVersion, Preflight, Run, RunJudge
+from evaluation.work.lifecycle import answers_in
 from review.models import GoldItem, Licence, LookResult
+
+MOST_UNSEEN = 0.1  # of a run's answers in categories that no label knows
 
 
 def license_metrics(result: LookResult, hold_out: Mapping[str, Sequence[GoldItem]], model: str) -> None:
@@ -39,3 +51,127 @@ def license_metrics(result: LookResult, hold_out: Mapping[str, Sequence[GoldItem
         )
         for (metric, name), items in sorted(tested.items())
     )
+
+
+class LicenceState(StrEnum):
+    """Whether a proof holds for a run."""
+
+    LICENSED = "licensed"
+    STALE = "stale"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Lapse:
+    """Why a licence does not hold: a code of ``evaluation/wording/reasons.py`` with what fills its sentence."""
+
+    code: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunLicence:
+    """What is proved of a run's judge on a metric. Without a proof (``none``) only the names are filled; ``lapses`` are
+    all the reasons of a stale one. ``look`` is the look that proved it, ``proved_at`` when, with ``answers`` hold-out
+    answers, ``seen`` of them marked so; ``model`` answered then."""
+
+    metric: str
+    judge: str
+    rubric: str
+    state: LicenceState
+    lapses: tuple[Lapse, ...] = ()
+    look: str = ""
+    proved_at: datetime | None = None
+    answers: int = 0
+    seen: int = 0
+    model: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as JSON values."""
+        return asdict(self) | {"state": str(self.state), "proved_at": self.proved_at and self.proved_at.isoformat()}
+
+
+def licences_of(run: Run) -> tuple[RunLicence, ...]:
+    """What is proved of the judges whose values count in the run, metric by metric. Four queries at most."""
+    seats = list(run.judges.filter(primary=True).select_related("judge_version", "rubric_version").order_by("pk"))
+    names = {seat.judge_version.name for seat in seats}
+    rows = Licence.objects.filter(
+        result__look__project=run.project_id,
+        result__look__judge_version__name__in=names,
+        question_set=run.answer_set.question_set.name,
+    ).select_related("metric", "result__look__candidate", "result__look__judge_version")
+    held: dict[tuple[str, str, str], list[Licence]] = {}
+    for row in rows.order_by("pk"):
+        look = row.result.look
+        held.setdefault((look.judge_version.name, look.candidate.family, row.metric.name), []).append(row)
+    about = _AboutRun.of(run) if held else None
+    found = []
+    for seat in seats:
+        family = seat.rubric_version.family
+        for spec in family_for(seat.rubric_version.rubric).given:
+            several = held.get((seat.judge_version.name, family, spec.name), [])
+            found.append(_licence(spec.name, seat, several, about))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _AboutRun:
+    """When a run was made, which model answered under each judge's name, and its answers by category."""
+
+    made_at: datetime
+    served: Mapping[int, str]
+    categories: Mapping[str, int]
+
+    @classmethod
+    def of(cls, run: Run) -> _AboutRun:
+        pinned = Preflight.objects.filter(run=run, outcome="ok").values_list("judge_version_id", "model_returned")
+        counted = answers_in(run).order_by().values_list("question__category").annotate(count=Count("pk"))
+        return cls(run.created_at, dict(pinned), dict(counted))
+
+
+def _licence(metric: str, seat: RunJudge, held: Sequence[Licence], about: _AboutRun | None) -> RunLicence:
+    """The licence that holds, else the one that lapsed for the fewest reasons, the newest first."""
+    judge, rubric = str(seat.judge_version), str(seat.rubric_version)
+    if about is None or not held:
+        return RunLicence(metric, judge, rubric, LicenceState.NONE)
+    lapses = {row.pk: tuple(_lapses(row, seat, about)) for row in held}
+    best = min(reversed(held), key=lambda row: len(lapses[row.pk]))
+    state = LicenceState.STALE if lapses[best.pk] else LicenceState.LICENSED
+    return RunLicence(
+        metric,
+        judge,
+        rubric,
+        state,
+        lapses[best.pk],
+        look=str(best.result.look),
+        proved_at=best.result.created_at,
+        answers=best.answers,
+        seen=best.seen,
+        model=best.model,
+    )
+
+
+def _lapses(licence: Licence, seat: RunJudge, about: _AboutRun) -> Iterator[Lapse]:
+    proved = licence.result.look
+    if proved.candidate.language != seat.rubric_version.language:
+        yield Lapse("licence_language", {"language": proved.candidate.language})
+    elif proved.candidate_id != seat.rubric_version_id:
+        yield Lapse("licence_rubric", {"rubric": str(proved.candidate)})
+    served = about.served.get(seat.judge_version_id, "")
+    if _asked(proved.judge_version) != _asked(seat.judge_version):
+        yield Lapse("licence_judge", {"judge": str(proved.judge_version)})
+    elif served and licence.model and served != licence.model:
+        yield Lapse("licence_model", {"before": licence.model, "now": served})
+    days = (about.made_at - licence.result.created_at).days
+    if days > settings.CONCORD_LICENCE_DAYS:
+        yield Lapse("licence_old", {"days": days, "limit": settings.CONCORD_LICENCE_DAYS})
+    answers = sum(about.categories.values())
+    unseen = {name: count for name, count in about.categories.items() if name not in licence.categories}
+    if answers and sum(unseen.values()) > MOST_UNSEEN * answers:
+        share = round(100 * sum(unseen.values()) / answers)
+        yield Lapse("licence_categories", {"share": share, "names": ", ".join(sorted(unseen))})
+
+
+def _asked(judge: JudgeVersion) -> tuple[Any, ...]:
+    """What makes two versions of a judge the same one for a proof."""
+    return judge.endpoint_id, judge.model, judge.params, judge.method

@@ -54,7 +54,7 @@ def refusals() -> Iterator[None]:
 
 def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:
     """``--fail-under``, ``--baseline`` (unless the command has one of its own) with ``--max-drop``, ``--gate-on``,
-    ``--across-models``, ``--looks``, ``--strict``."""
+    ``--across-models``, ``--looks``, ``--require-licence``, ``--strict``."""
     gate = parser.add_argument_group("quality gate", "exit 100 when it is not passed")
     gate.add_argument("--fail-under", type=_number, metavar="X", help="least overall score, such as 0.7")
     if baseline:
@@ -78,6 +78,9 @@ def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:
         metavar="N",
         help="how often this gate is asked in all, such as after every commit: the 5%% of error is shared by N looks",
     )
+    gate.add_argument(
+        "--require-licence", action="store_true", help="fail where the proof of a judge's prompt does not hold"
+    )
     gate.add_argument("--strict", action="store_true", help="what cannot be told fails too")
 
 
@@ -94,6 +97,7 @@ def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAske
         strict=options["strict"],
         across_models=options["across_models"],
         looks=options["looks"],
+        require_licence=options["require_licence"],
     )
     try:
         return checked(asked)

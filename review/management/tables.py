@@ -28,6 +28,7 @@ from review.reports.entries import Entry, Output
 from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate
 from review.reports.gathering import gather
+from review.reports.licence_words import licence_reason, licence_state
 from review.reports.lines import MetricLine
 from review.reports.report import Report, report_of
 from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
@@ -52,6 +53,9 @@ def results_sheets(report: Report) -> Iterator[Sheet]:
     )
     yield Sheet(_("Metrics"), (_("metric"), *titles), rows)
     yield _categories(report)
+    if report.licences:
+        said = ((one.metric, one.rubric, licence_state(one), licence_reason(one)) for one in report.licences)
+        yield Sheet(_("Licences"), (_("metric"), _("rubric"), _("licence"), _("why")), said)
     yield from profile_sheets(report)
 
 

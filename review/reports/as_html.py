@@ -16,6 +16,7 @@ from review.charts import forest as charts
 from review.reports.entries import NOTHING, Entry, Inner, Output, Section
 from review.reports.figure import Figure, notes, why_withheld
 from review.reports.gate import Gate, gate_line, gate_reasons
+from review.reports.licence_words import licence_reason, licence_state
 from review.reports.lines import AnswerLine, CategoryLine, MetricLine
 from review.reports.provenance import Versioned
 from review.reports.report import CategoryTable, Report, category_tables
@@ -178,6 +179,8 @@ def _provenance(report: Report) -> Iterator[tuple[str, str]]:
     for draw in found.draws:
         yield gettext("draw"), f"{draw.strategy}, seed {draw.seed}, {draw.sampled} / {draw.frame}"
     yield "Concord", found.product_version
+    for one in report.licences:
+        yield f"{gettext('Licence')} · {one.metric}", f"{licence_state(one)}. {licence_reason(one)}"
 
 
 def _version(one: Versioned) -> str:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from django.utils.translation import gettext as _
+
 from evaluation.wording.messages import explain_reason
 from review.reports.entries import Output
 from review.reports.figure import Figure
@@ -79,7 +81,13 @@ def gate_cases(report: Report, gate: Gate | None) -> list[Case]:
     if not header.complete:
         reason = header.reason or "not_finished"
         complete = Case("run complete", "error", reason.partition(":")[0], explain_reason(reason))
-    return [complete, *([_check(check, strict=gate.strict) for check in gate.checks] if gate else [])]
+    if gate is None:
+        return [complete]
+    unlicensed = [
+        Case(_("licence of %(metric)s") % {"metric": name}, "failure", "unlicensed", _("No licence that holds."))
+        for name in gate.unlicensed
+    ]
+    return [complete, *(_check(check, strict=gate.strict) for check in gate.checks), *unlicensed]
 
 
 def _check(check: Check, *, strict: bool) -> Case:

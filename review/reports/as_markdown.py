@@ -12,6 +12,7 @@ from review.charts.forest import Shape
 from review.reports.entries import NOTHING, Entry, Output, Row
 from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate, gate_line, gate_reasons
+from review.reports.licence_words import licence_reason, licence_state
 from review.reports.report import Report
 from review.reports.sections import (
     ANSWERS,
@@ -55,6 +56,14 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
     for doubt in report.doubts:
         yield ""
         yield "> ⚠️ " + escaped(explain_doubt(doubt.code, doubt.params))
+    for licence in report.licences:
+        yield ""
+        said = _("Licence of %(judge)s on %(metric)s: %(state)s.") % {
+            "judge": licence.judge,
+            "metric": licence.metric,
+            "state": licence_state(licence),
+        }
+        yield "> " + escaped(f"{said} {licence_reason(licence)}")
     if report.removed:
         names = ", ".join(one.question_id for one in report.removed)
         yield ""

@@ -56,7 +56,8 @@ class Check:
 @dataclass(frozen=True, slots=True)
 class Gate:
     """The gate of a run. ``incomplete`` is the reason why an incomplete run fails it whatever its figures are; the
-    error is spent over ``looks`` of which this is one."""
+    error is spent over ``looks`` of which this is one. ``unlicensed`` are the metrics that fail it where a licence is
+    required."""
 
     on: GateOn
     strict: bool
@@ -64,12 +65,13 @@ class Gate:
     checks: tuple[Check, ...]
     incomplete: str = ""
     looks: int = 1
+    unlicensed: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> GateVerdict:
         """The worst of the checks."""
         verdicts = {check.verdict for check in self.checks}
-        if self.incomplete or GateVerdict.FAILED in verdicts:
+        if self.incomplete or self.unlicensed or GateVerdict.FAILED in verdicts:
             return GateVerdict.FAILED
         return GateVerdict.CANNOT_TELL if GateVerdict.CANNOT_TELL in verdicts else GateVerdict.PASSED
 
@@ -92,6 +94,7 @@ class Gate:
             "looks": self.looks,
             "checks": [check.to_dict() for check in self.checks],
             **({"incomplete": self.incomplete} if self.incomplete else {}),
+            **({"unlicensed": list(self.unlicensed)} if self.unlicensed else {}),
         }
 
 
@@ -112,6 +115,8 @@ def gate_line(gate: Gate, run: int | None = None) -> str:
 def gate_reasons(gate: Gate) -> list[str]:
     """One sentence for each check, and one for an incomplete run."""
     reasons = [check_reason(check) for check in gate.checks]
+    if gate.unlicensed:
+        reasons.append(_("No licence that holds: %(metrics)s.") % {"metrics": ", ".join(gate.unlicensed)})
     if gate.incomplete:
         reasons.insert(0, _("The run is not complete: %(reason)s") % {"reason": explain_reason(gate.incomplete)})
     return reasons

@@ -18,6 +18,7 @@ from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.work.units import HELD
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import Said
+from review.gold.licences import RunLicence, licences_of
 from review.reports.estimates import ThreeScores, three_scores
 from review.reports.figure import Figure
 from review.reports.gathering import Gathered, gather
@@ -71,7 +72,8 @@ class Report:
     (judge-only; ``None`` unless it may be called so) and ``by_category``. ``by_profile`` is the profile's own section.
     ``agreement`` has the form of the ``agreement`` command; the files of the report add its intervals. ``gate`` is
     ``None``: no gate was asked for. ``next_review`` is the next review worth while, ``None`` where nothing would be
-    gained or where nobody planned. ``doubts`` are what makes the judge less to be trusted. ``worst`` are the answers
+    gained or where nobody planned. ``doubts`` are what makes the judge less to be trusted,
+    ``licences`` what its prompts proved; none where the offline baseline alone counts. ``worst`` are the answers
     with the lowest scores, ``disagreements`` the largest distances of judge and experts first. ``removed`` are answers
     that stand in no figure and not among ``answers``, because a lead upheld a flag of their question or reference.
     """
@@ -86,6 +88,7 @@ class Report:
     next_review: Mapping[str, Any] | None
     provenance: Provenance
     doubts: tuple[Doubt, ...]
+    licences: tuple[RunLicence, ...]
     evaluation: Mapping[str, Any]
     by_profile: ProfileSection
     worst: tuple[AnswerLine, ...]
@@ -120,6 +123,7 @@ def report_of(basis: Gathered) -> Report:
         next_review=None,
         provenance=provenance,
         doubts=doubts_of(run, provenance),
+        licences=licences_of(run) if any(one.primary and not one.baseline for one in provenance.judges) else (),
         evaluation=_evaluation(basis.profile, overall, metrics, categories, latency.mean if latency else None),
         by_profile=profile_section(basis, overall),
         worst=worst_answers(lines),

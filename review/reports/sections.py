@@ -295,6 +295,12 @@ REPORT: Section[Report, Report] = Section(
         ),
         Entry("verdict", lambda r: verdict_of(r).to_dict(), "what the run says first, in sentences", JSON),
         Entry("doubts", lambda r: r.doubts, "what makes the judge less to be trusted", JSON),
+        Entry(
+            "licences",
+            lambda r: [one.to_dict() for one in r.licences],
+            "whether the judge's prompts are licensed by a proof",
+            JSON,
+        ),
         Entry("provenance", _provenance, "versions, hashes, models, draws, cost and dates", JSON),
     ],
     single=True,

@@ -7,13 +7,17 @@ from django import template
 
 from evaluation.wording import numbers
 from review.reports.figure import why_withheld
+from review.reports.licence_words import licence_reason, licence_state
 from review.reports.verdict import Trust
 from review.statistics.agreement.pair import PairAgreement
 from review.web.pages.agreement_plots import STATISTICS
 from review.web.pages.figures import cell
 
 register = template.Library()
-for _one in (numbers.on_scale, numbers.scale_name, numbers.minutes, why_withheld, cell):
+for _one in (
+    *(numbers.on_scale, numbers.scale_name, numbers.minutes, why_withheld, cell),
+    *(licence_state, licence_reason),
+):
     register.filter(_one)
 
 
