@@ -31,6 +31,7 @@ from review.reports.sections import (
     facts_of,
     figures_of,
 )
+from review.reports.verdict import verdict_of
 
 HERE = Output.HTML
 
@@ -50,6 +51,7 @@ def html_report(report: Report, answers: Iterable[ToldAnswer], gate: Gate | None
         "about": _facts(RUN, report),
         "gate": gate_line(gate) if gate else "",
         "gate_reasons": gate_reasons(gate) if gate else (),
+        "verdict": verdict_of(report),
         "reason": explain_reason(header.reason) if header.reason else "",
         "overall": _overall(report),
         "overall_notes": notes(report.overall.corrected, titles),

@@ -25,6 +25,7 @@ from review.reports.sections import (
     facts_of,
     figures_of,
 )
+from review.reports.verdict import verdict_of
 from review.statistics.paired_tests.gate import GateVerdict
 
 SIGNS = {GateVerdict.PASSED: "✅", GateVerdict.FAILED: "❌", GateVerdict.CANNOT_TELL: "⚠️"}
@@ -34,7 +35,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&])")
 
 
 def markdown_summary(report: Report, gate: Gate | None) -> str:
-    """The gate first, then the three overall scores, metrics, categories, and the worst answers."""
+    """The gate first, then the verdict, the three overall scores, metrics, categories, and the worst answers."""
     return "\n".join(_lines(report, gate)).rstrip() + "\n"
 
 
@@ -47,6 +48,9 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
     about = [header.question_set, header.system, header.profile, ", ".join(header.judges) or _("no judge")]
     about += [f"{one.title}: {one.text(value)}" for one, value in facts_of(RUN, report, Output.MARKDOWN)]
     yield " · ".join(escaped(one) for one in about)
+    for sentence in verdict_of(report).sentences:
+        yield ""
+        yield escaped(sentence)
     if header.baseline_judged:
         yield ""
         yield _("The judge is the offline baseline: it compares words and understands nothing.")

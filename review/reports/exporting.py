@@ -131,4 +131,4 @@ REPORT_EXPORTS = Exports(
 WITH_FIELDS = {"json", "jsonl"}  # these have the source's fields and the cost of each answer
 WITH_AGREEMENT = {"json"}  # with its intervals; in HTML it stands with the plots
 PICTURED = {"html"}  # plots
-PLANNED = {"json"}  # the next review
+PLANNED = {"json", "html", "md"}  # the next review

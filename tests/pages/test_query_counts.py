@@ -38,7 +38,7 @@ def count(world: World, person: str, url: str) -> int:
 
 
 PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
-    "home of a lead": ("lead", lambda w: reverse("home"), 14),
+    "home of a lead": ("lead", lambda w: reverse("home"), 15),
     "runs": ("lead", lambda w: reverse("run-list"), 8),
     "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 30),
     "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 18),

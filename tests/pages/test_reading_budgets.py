@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
+from django.utils.translation import override
 
 from evaluation.models import Run, User
+from review.plans.ahead import planned_review
+from review.reports.exporting import export
+from review.reports.gathering import gather
+from review.reports.report import report_of
+from review.reports.verdict import verdict_of
+from review.web.pages.agreement import agreement_pictures
 from tests.pages.outside_details import Shown, shown
 
 LANGUAGES = ("en", "ko")
@@ -36,6 +46,42 @@ def test_agreement_shows_a_row_a_metric_first(demo: dict[str, User], language: s
     run = Run.objects.get(name="demo · demo-graph")
     found = opened(demo["lead"], language, reverse("run-agreement", args=[run.pk]))
     assert 10 < found.figures <= 120
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_report_as_a_file_begins_like_the_page(demo: dict[str, User], language: str) -> None:
+    for run in Run.objects.filter(judges__isnull=False):
+        with override(language):
+            told = report_with_plan(run)
+            made = export(run, "html", pictures=agreement_pictures, planned=planned_review)
+            page = b"".join(made.chunks).decode()
+        found = shown(page)
+        assert 30 < found.words <= 300, (str(run), found)
+        assert found.figures <= 80, (str(run), found)
+        assert all(escape(sentence) in page for sentence in told)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_home_says_what_needs_me_in_few_words(demo: dict[str, User], language: str) -> None:
+    for name in ("lead", "reviewer1", "reviewer2", "viewer", "boss"):
+        assert 5 < opened(demo[name], language, reverse("home")).words <= 150, name
+
+
+def test_rules_beside_a_judged_run_fold_into_it(demo: dict[str, User]) -> None:
+    client = Client()
+    client.force_login(demo["lead"])
+    page = client.get(reverse("home")).content.decode()
+    for run in Run.objects.filter(judges=None):
+        assert f'">{run}</a>' not in page
+        assert f'href="{reverse("run", args=[run.pk])}">' in page
+    Run.objects.filter(judges=None).update(state=Run.State.INCOMPLETE)  # then it is somebody's business again
+    assert page.count("<tr>") + 2 == client.get(reverse("home")).content.decode().count("<tr>")
+
+
+def report_with_plan(run: Run) -> tuple[str, ...]:
+    """The sentences of the run's verdict, in the language that is active."""
+    basis = gather(run)
+    return verdict_of(replace(report_of(basis), next_review=planned_review(basis))).sentences
 
 
 def test_what_is_folded_is_not_counted_but_its_summary_is() -> None:

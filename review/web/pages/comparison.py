@@ -132,7 +132,7 @@ class Row(NamedTuple):
 
 
 class PairCard(NamedTuple):
-    """One run beside the baseline. ``lead`` is the verdict that can be trusted, ``other`` what the judge says alone with
+    """One run beside the baseline. ``lead`` is the verdict that can be trusted, ``other`` what the judge says alone and
     the reason why it does not lead, empty where no judge is in it. ``weight`` is that of the common parts, empty where
     they are all. ``worse`` and ``better`` are questions with the address of both answers side by side."""
 

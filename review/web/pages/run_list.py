@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext
@@ -50,13 +51,14 @@ KINDS = {"corrected": Shape.CORRECTED, "expert": Shape.EXPERT, "judge": Shape.JU
 
 class RunRow(NamedTuple):
     """A run in a list. ``drawn`` is its headline over the list's common axis, ``None`` where there is no figure.
-    ``says`` names which score it is."""
+    ``says`` names which score it is, ``rules`` is the rules-only run over the same answers that is folded into it."""
 
     run: Run
     headline: Headline | None
     drawn: Drawn | None
     says: str
     chip: StateChip
+    rules: Run | None = None
 
     @property
     def at(self) -> datetime:
@@ -127,18 +129,37 @@ def _whole(text: str) -> int:
     return whole_number(text, 11) or 0
 
 
-def run_rows(runs: Sequence[Run], headlines: Mapping[int, Headline]) -> RunRows:
+def without_rules_beside(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """The runs without complete ones of rules alone over answers that a judge has scored too."""
+    judged = Run.objects.filter(answer_set=OuterRef("answer_set"), judges__isnull=False)
+    return runs.exclude(Q(judges=None, state=Run.State.COMPLETED) & Exists(judged))
+
+
+def rules_beside(seen: QuerySet[Run], runs: Sequence[Run]) -> dict[int, Run]:
+    """The newest complete rules-only run over the same answers, by the key of the run it stands beside. One query."""
+    sets = [run.answer_set_id for run in runs]
+    alone = list(seen.filter(answer_set__in=sets, judges=None, state=Run.State.COMPLETED).order_by("pk"))
+    by_set = {run.answer_set_id: run for run in alone}
+    return {run.pk: by_set[run.answer_set_id] for run in runs if run.answer_set_id in by_set and run not in alone}
+
+
+def run_rows(
+    runs: Sequence[Run], headlines: Mapping[int, Headline], rules: Mapping[int, Run] = MappingProxyType({})
+) -> RunRows:
     """The rows of a list; figures are drawn over 0 to 1, so that rows can be compared by eye."""
     shown = {pk: one for pk, one in headlines.items() if one.value is not None}
     chart = forest(
         [ForestRow(str(pk), KINDS[one.kind], Figure(one.value or 0.0, one.low, one.high)) for pk, one in shown.items()]
     )
     drawn = dict(zip(shown, chart.rows, strict=True))
-    return RunRows(tuple(_row(run, headlines.get(run.pk), drawn.get(run.pk)) for run in runs), chart.ticks)
+    return RunRows(
+        tuple(_row(run, headlines.get(run.pk), drawn.get(run.pk), rules.get(run.pk)) for run in runs), chart.ticks
+    )
 
 
-def _row(run: Run, headline: Headline | None, drawn: Drawn | None) -> RunRow:
-    return RunRow(run, headline, drawn, _says(headline) if headline and drawn else "", state_chip(run.state))
+def _row(run: Run, headline: Headline | None, drawn: Drawn | None, rules: Run | None) -> RunRow:
+    says = _says(headline) if headline and drawn else ""
+    return RunRow(run, headline, drawn, says, state_chip(run.state), rules)
 
 
 def _says(headline: Headline) -> str:

@@ -35,20 +35,21 @@ from review.web.pages.agreement_plots import trend_lines
 from review.web.pages.comparison import compare_page
 from review.web.pages.judges import attacks_of, criterion_line, judge_card
 from review.web.pages.run import progress_page, run_actions, run_page
-from review.web.pages.run_list import LISTED, RunFilter, run_rows
+from review.web.pages.run_list import LISTED, RunFilter, rules_beside, run_rows, without_rules_beside
 
 NEWEST = 6
 
 
 @signed_in_get
 def home(request: HttpRequest) -> HttpResponse:
-    """What needs me now, then the newest runs of my projects."""
+    """What needs me now, then the newest runs of my projects; a rules-only one folds into the judged one beside it."""
     me = person(request)
     roles = roles_anywhere(me)
     runs = None
     if allowed(roles, Action.VIEW):
-        rows = access.visible(Run.objects.select_related(*LISTED), me).order_by("-pk")[:NEWEST]
-        runs = run_rows(list(rows), headlines(list(rows)))
+        seen = access.visible(Run.objects.select_related(*LISTED), me)
+        rows = list(without_rules_beside(seen).order_by("-pk")[:NEWEST])
+        runs = run_rows(rows, headlines(rows), rules_beside(seen, rows))
     fresh = me.is_superuser and not (runs and runs.rows) and not Project.objects.exists()
     needs = attention(me)
     shown = {
