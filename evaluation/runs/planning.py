@@ -26,7 +26,15 @@ from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import Asking, Wanted, draft_run
 from evaluation.scoring.judges import Conversation, settings_of
 from evaluation.wording.numbers import about, money
-from evaluation.work.lifecycle import RunConfig, asking_units, planned_units
+from evaluation.work.lifecycle import (
+    RunConfig,
+    answers_in,
+    bench_of,
+    planned_units,
+    questions_to_ask,
+    seal_of,
+    steps,
+)
 
 SAMPLE = 20  # prompts that are made to measure how long they are
 REMEMBERED = 200  # replies and answers that means are taken of
@@ -104,35 +112,41 @@ def planned(source: AnswerSet | Asking, wanted: Wanted, by: User | None) -> Plan
 
 
 def plan_of(run: Run) -> Plan:
-    """What starting a draft would do."""
-    asked = list(asking_units(run))
-    units: Counter[str] = Counter()
-    of_judge: dict[int, list[WorkUnit]] = {}
-    counts: Counter[int] = Counter()
-    answers = set()
-    for unit in planned_units(run, asked):
-        units[unit.kind] += 1
-        answers.add((unit.question_id, unit.sample))
-        if unit.run_judge_id is not None:
-            counts[unit.run_judge_id] += 1
-            sample = of_judge.setdefault(unit.run_judge_id, [])
-            if len(sample) < SAMPLE and unit.answer is not None:
-                sample.append(unit)
-    config = RunConfig.model_validate(run.config)
-    judges = run.judges.select_related("judge_version__endpoint", "rubric_version").order_by("pk")
+    """What starting a draft would do. Units are counted, not made."""
+    config, bench = RunConfig.model_validate(run.config), bench_of(run)
+    there, questions = answers_in(run), questions_to_ask(run).count()
+    answers = there.count() + questions
+    sealed = sum(seal_of(answer) in bench.sealed for answer in there.iterator()) if bench.sealed else 0
+    counts: Counter[tuple[str, int | None]] = Counter()
+    for many, judges in ((answers - sealed, bench.judges), (sealed, bench.proven)):
+        for step in steps(config, judges):
+            counts[step.kind, step.judge.pk if step.judge else None] += many
+    samples = _samples(run, [judge.pk for judge in bench.judges if counts[WorkUnit.Kind.JUDGE, judge.pk]])
     paid = [
-        _calls(run, config, judge, counts[judge.pk], of_judge.get(judge.pk, ()))
-        for judge in judges
-        if judge.judge_version.endpoint_id and counts[judge.pk]
+        _calls(run, config, judge, counts[WorkUnit.Kind.JUDGE, judge.pk], samples.get(judge.pk, ()))
+        for judge in run.judges.select_related("judge_version__endpoint", "rubric_version").order_by("pk")
+        if judge.judge_version.endpoint_id and counts[WorkUnit.Kind.JUDGE, judge.pk]
     ]
     return Plan(
-        units=len(asked) + units.total(),
-        answers=len(answers),
-        questions=len(asked),
-        calls=units[WorkUnit.Kind.JUDGE],
+        units=questions + counts.total(),
+        answers=answers,
+        questions=questions,
+        calls=sum(many for (kind, _), many in counts.items() if kind == WorkUnit.Kind.JUDGE),
         paid=tuple(paid),
-        asking_seconds=_asking_seconds(run.answer_set.system_version, len(asked)),
+        asking_seconds=_asking_seconds(run.answer_set.system_version, questions),
     )
+
+
+def _samples(run: Run, judges: Sequence[int]) -> dict[int, list[WorkUnit]]:
+    """The first units of each judge about answers that are there."""
+    found: dict[int, list[WorkUnit]] = {judge: [] for judge in judges}
+    for unit in planned_units(run):
+        if not any(len(several) < SAMPLE for several in found.values()):
+            break
+        sample = found.get(unit.run_judge_id or 0)
+        if sample is not None and len(sample) < SAMPLE:
+            sample.append(unit)
+    return found
 
 
 def _calls(run: Run, config: RunConfig, judge: RunJudge, count: int, sample: Sequence[WorkUnit]) -> JudgeCalls:

@@ -25,18 +25,18 @@ class QuestionFilter:
         """
         if not (self.categories or self.tags or self.ids or self.limit):
             return ()
-        chosen = [q for q in questions.questions.order_by("position") if self._keeps(q.external_id, q.category, q.spec)]
+        ids, wanted = frozenset(self.ids), set(self.tags)
+        rows = questions.questions.order_by("position").values_list("external_id", "category", "spec__tags")
+        chosen = [
+            name
+            for name, category, tags in rows.iterator()
+            if (not ids or name in ids)
+            and (not self.categories or category in self.categories)
+            and (not wanted or (isinstance(tags, list) and not wanted.isdisjoint(map(str, tags))))
+        ]
         if not chosen:
             raise Refused("no_question_selected")
-        return tuple(q.external_id for q in chosen[: self.limit])
-
-    def _keeps(self, external_id: str, category: str, spec: dict[str, object]) -> bool:
-        tags = spec.get("tags") or ()
-        return (
-            (not self.ids or external_id in self.ids)
-            and (not self.categories or category in self.categories)
-            and (not self.tags or (isinstance(tags, Collection) and bool(set(tags) & set(self.tags))))
-        )
+        return tuple(chosen[: self.limit])
 
 
 def project_named(name: str = "") -> Project:

@@ -11,7 +11,9 @@ is one conditional update, so that two people pressing the same button do it onc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -66,10 +68,10 @@ class RunConfig(BaseModel):
     question_ids: tuple[str, ...] = ()
     batch: bool = False
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Hash of the configuration, folded into the key of every unit of the run. On what way calls are made is no
-        part of it."""
+        part of it. Made once: it may hold the ids of every question."""
         return content_hash(self.model_dump(mode="json", exclude={"batch"}))
 
 
@@ -93,15 +95,19 @@ def is_asking(run: Run) -> bool:
     return answers.content_hash is None and answers.system_version.adapter != RECORDED
 
 
+def questions_to_ask(run: Run) -> QuerySet[Question]:
+    """The questions that the run asks the system, in their order; none where it asks nothing."""
+    if not is_asking(run):
+        return Question.objects.none()
+    questions = Question.objects.filter(question_set_id=run.answer_set.question_set_id).order_by("position")
+    wanted = RunConfig.model_validate(run.config).question_ids
+    return questions.filter(external_id__in=wanted) if wanted else questions
+
+
 def asking_units(run: Run) -> Iterator[WorkUnit]:
     """One unit per question that the run is about, where it asks the system; none elsewhere."""
-    if not is_asking(run):
-        return
     config, version = RunConfig.model_validate(run.config), run.answer_set.system_version
-    questions = Question.objects.filter(question_set_id=run.answer_set.question_set_id).order_by("position")
-    if config.question_ids:
-        questions = questions.filter(external_id__in=config.question_ids)
-    for question in questions:
+    for question in questions_to_ask(run):
         about = [question.external_id, SAMPLE, config.k, config.evaluation_type, version.content_hash]
         yield WorkUnit(
             run=run,
@@ -112,18 +118,60 @@ def asking_units(run: Run) -> Iterator[WorkUnit]:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done with one answer: rules, embeddings, or one judgement by a judge."""
+
+    kind: str
+    judge: RunJudge | None = None
+    repeat: int = 1
+
+
+def steps(config: RunConfig, judges: Iterable[RunJudge]) -> Iterator[Step]:
+    """What is done with each answer that these judges may judge."""
+    if config.rules:
+        yield Step(WorkUnit.Kind.RULES)
+    if config.embeddings:
+        yield Step(WorkUnit.Kind.EMBED)
+    for judge in judges:
+        if not judge.judge_version.is_jury:
+            yield from (Step(WorkUnit.Kind.JUDGE, judge, repeat) for repeat in range(1, judge.repeat_count + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A run's judges. Those that have not proved themselves (drafts and candidates) see no sealed answer."""
+
+    judges: Sequence[RunJudge]
+    sealed: frozenset[tuple[str, str]]
+
+    @property
+    def proven(self) -> list[RunJudge]:
+        """Those that may judge sealed answers."""
+        return [judge for judge in self.judges if judge.standing not in UNPROVEN]
+
+    def may_judge(self, answer: Answer) -> Sequence[RunJudge]:
+        """Those that may judge the answer."""
+        return self.proven if self.sealed and seal_of(answer) in self.sealed else self.judges
+
+
+def bench_of(run: Run) -> Bench:
+    """The run's judges, and the answers of its project that are sealed, if that makes a difference."""
+    judges = list(run.judges.select_related("judge_version", "rubric_version"))
+    unproven = any(judge.standing in UNPROVEN for judge in judges)
+    return Bench(judges, sealed_of(run.project_id) if unproven else frozenset())
+
+
 def planned_units(run: Run, asked: Iterable[WorkUnit] = ()) -> Iterator[WorkUnit]:
     """One rules unit per answer, one for its embeddings, and one judge unit per answer, judge and repeat. Answers that
     are still to be given are those of the questions ``asked``, for which their units wait."""
-    config = RunConfig.model_validate(run.config)
-    judges = list(run.judges.select_related("judge_version", "rubric_version"))
-    proven = [judge for judge in judges if judge.standing not in UNPROVEN]
-    sealed = sealed_of(run.project_id) if len(proven) < len(judges) else frozenset()
-    for answer in answers_in(run).order_by("question__position", "sample"):
-        may = proven if sealed and seal_of(answer) in sealed else judges
-        yield from _scoring(run, config, may, WorkUnit(question=answer.question, sample=answer.sample, answer=answer))
+    config, bench = RunConfig.model_validate(run.config), bench_of(run)
+    for answer in answers_in(run).order_by("question__position", "sample").iterator(chunk_size=UNIT_BATCH):
+        of = WorkUnit(question=answer.question, sample=answer.sample, answer=answer)
+        yield from (_unit(run, config, step, of) for step in steps(config, bench.may_judge(answer)))
     for unit in asked:
-        for waiting in _scoring(run, config, judges, unit):
+        for step in steps(config, bench.judges):
+            waiting = _unit(run, config, step, unit)
             waiting.needs, waiting.state = unit, State.BLOCKED
             yield waiting
 
@@ -137,19 +185,6 @@ def sealed_of(project_id: int) -> frozenset[tuple[str, str]]:
     """What is sealed in a project, as :func:`seal_of` tells it."""
     rows = SealedAnswer.objects.filter(project_id=project_id)
     return frozenset(rows.values_list("question_hash", "text_hash"))
-
-
-def _scoring(run: Run, config: RunConfig, judges: Sequence[RunJudge], of: WorkUnit) -> Iterator[WorkUnit]:
-    """The units that score the answer ``of`` a unit."""
-    if config.rules:
-        yield _unit(run, config, WorkUnit.Kind.RULES, of)
-    if config.embeddings:
-        yield _unit(run, config, WorkUnit.Kind.EMBED, of)
-    for judge in judges:
-        if judge.judge_version.is_jury:
-            continue
-        for repeat in range(1, judge.repeat_count + 1):
-            yield _unit(run, config, WorkUnit.Kind.JUDGE, of, judge, repeat)
 
 
 def waiting_units(run: Run) -> Iterator[WorkUnit]:
@@ -175,19 +210,18 @@ def waiting_units(run: Run) -> Iterator[WorkUnit]:
         )
 
 
-def _unit(
-    run: Run, config: RunConfig, kind: str, of: WorkUnit, judge: RunJudge | None = None, repeat: int = 1
-) -> WorkUnit:
+def _unit(run: Run, config: RunConfig, step: Step, of: WorkUnit) -> WorkUnit:
+    judge = step.judge
     scorer = [judge.judge_version.content_hash, judge.rubric_version.content_hash] if judge else []
-    key = content_hash([kind, of.question.external_id, of.sample, repeat, config.hash, scorer])
+    key = content_hash([step.kind, of.question.external_id, of.sample, step.repeat, config.hash, scorer])
     return WorkUnit(
         run=run,
-        kind=kind,
+        kind=step.kind,
         question_id=of.question_id,
         sample=of.sample,
         answer=of.answer,
         run_judge=judge,
-        repeat=repeat,
+        repeat=step.repeat,
         key=key,
     )
 

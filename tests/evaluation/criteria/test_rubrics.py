@@ -32,6 +32,7 @@ from evaluation.models import (
     WorkUnit,
 )
 from evaluation.runs.making import Wanted, ask_for_run, prepare_run
+from evaluation.runs.planning import plan_of
 from evaluation.work.lifecycle import planned_units, seal_of
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set
@@ -187,6 +188,9 @@ def test_a_draft_makes_no_verdict_on_a_sealed_answer_nor_on_a_copy_of_it(project
             assert unit.answer is not None
             judged.setdefault(unit.run_judge.rubric_version.version, set()).add(unit.answer.pk)
     assert judged[1] - judged[2] == {sealed.pk}
+    plan, units = plan_of(run), list(planned_units(run))
+    assert (plan.units, plan.answers) == (len(units), len({unit.answer_id for unit in units}))
+    assert plan.calls == sum(unit.kind == WorkUnit.Kind.JUDGE for unit in units)
 
 
 def test_a_draft_does_not_judge_answers_that_are_still_to_be_asked_for(project: Project, judge: JudgeVersion) -> None:
