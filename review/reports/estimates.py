@@ -17,7 +17,7 @@ from review.evidence.carried import Origin
 from review.evidence.effective import Effective, Said, Source
 from review.evidence.experts import agreement_ratings, effective_ratings
 from review.reports.figure import Figure, Withheld, day_and_age, plain, withheld
-from review.reports.gathering import Gathered
+from review.reports.gathering import Gathered, gather
 from review.reports.lines import CategoryLine, MetricLine, category_lines, corrected_of_category, metric_lines
 from review.reports.scores import SideScore, score_side
 from review.statistics.correction.outcome import Target
@@ -116,6 +116,12 @@ def carried_in_words(scores: ThreeScores) -> str:
         % {"count": one.answers, "run": one.run_id, "system": one.system, **day_and_age(one.oldest)}
         for one in scores.carried
     )
+
+
+def reviewed_score(run: Run) -> Figure:
+    """The overall score with people's values where there are any, as it stands now; what the judge says without any."""
+    basis = gather(run)
+    return _named(run, basis.reviewed, len(basis.said.answers))
 
 
 def weights_in_words(scores: ThreeScores, metrics: Sequence[MetricLine]) -> str:

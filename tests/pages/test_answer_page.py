@@ -19,6 +19,17 @@ from review.reports.report import make_report
 from review.web.pages.item import Piece, Span, pieces
 from tests.factories import make_answer_set, make_scored_run, make_user
 from tests.pages.world import World, make_world
+from tests.review.builders import (
+    answer_rows,
+    answers_to,
+    assignment_of,
+    draw_into,
+    metric,
+    queue_for,
+    rate,
+    run_over,
+)
+from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db
 
@@ -51,6 +62,27 @@ def test_every_score_stands_with_its_reason(world: World) -> None:
     page = world.client("viewer").get(address(world)).content.decode()
     assert page.count("The judge&#x27;s reason.") >= 2  # correctness and faithfulness, and again in the history
     assert world.answer.question.text in page
+
+
+def test_a_decision_says_what_it_did_to_the_score_and_not_to_agreement() -> None:
+    run = fill(run_over(answers_to(["a"] * 4)), [5, 5, 5, 5])
+    lead = Client()
+    lead.force_login(make_user(Role.LEAD, run.project))
+    answer = answer_rows(run)[0]
+    url, row = reverse("answer-override", args=[answer.pk]), metric("correctness")
+    fields = {"metric": row.pk, "run": run.pk, "value:correctness": 1, "reason": "It names the wrong city."}
+    page = lead.post(url, fields, follow=True).content.decode()
+    # .75 + .25 x 5 / 5 before; the mean of 1, 5, 5 and 5 is 4: .75 + .25 x 4 / 5
+    assert "Reviewed score of the run: 1.000 before, 0.950 now. Agreement does not move" in page
+    expert = make_user()
+    queue = queue_for(run, [row], [expert])
+    draw_into(queue, run, [("all", 1.0, True)] * 4)
+    rate(assignment_of(queue, answer, expert, run), row, 4)
+    other = Client()
+    other.force_login(expert)
+    told = other.post(url, fields | {"value:correctness": 2}, follow=True).content.decode()
+    assert "Agreement does not move" in told
+    assert "Reviewed score" not in told  # who sees no runs is not told of them
 
 
 def test_an_override_counts_and_the_judge_stays_in_the_history(world: World) -> None:

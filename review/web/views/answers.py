@@ -20,11 +20,13 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, Score, User
 from evaluation.scoring.writing import current
+from evaluation.wording import numbers
 from evaluation.wording.messages import explain_refusal
 from review.decisions.overrides import effect_of, may_override, override, override_many, revert
 from review.evidence.answers import expose, expose_answers
 from review.evidence.effective import RunValues, Source, effective_values
 from review.queues.access import answer_to_override
+from review.reports.estimates import reviewed_score
 from review.results.answers import Event, EventKind, Selection, Wanted, history, narrowed, select
 from review.web.forms.queue import ids_of
 from review.web.forms.rating import Decided, finite, read_decision
@@ -66,13 +68,28 @@ def revert_score(request: HttpRequest, pk: int) -> HttpResponse:
 def _decide(request: HttpRequest, pk: int, step: Callable[[Answer, Decided, User], None], done: str) -> HttpResponse:
     """Do what was decided and go back to the answer, or say on its page why it is refused."""
     found, run = answer_to_override(request.user, pk), request.POST.get("run", "")
-    decided = read_decision(request.POST)
+    decided, seen_from = read_decision(request.POST), _run(found, run)
+    before = _reviewed(request, seen_from)
     try:
         step(found, decided, person(request))
     except Refused as refused:
         return _page(request, found, run, decided, explain_refusal(refused))
-    messages.success(request, done)
-    return redirect(answer_href(found.pk, _run(found, run).pk))
+    messages.success(request, f"{done} {_effect(before, _reviewed(request, seen_from))}")
+    return redirect(answer_href(found.pk, seen_from.pk))
+
+
+def _reviewed(request: HttpRequest, run: Run) -> float | None:
+    """The reviewed score of the run; ``None`` where there is none, or the person sees no runs."""
+    return reviewed_score(run).value if access.may(person(request), run.project_id, Action.VIEW) else None
+
+
+def _effect(before: float | None, after: float | None) -> str:
+    """What decisions did to the reviewed score, and did not do to agreement."""
+    said = gettext("Agreement does not move: a decision is made in sight of the judge and so is not blind.")
+    if before is None or after is None:
+        return said
+    scores = {"before": numbers.plain(before, 3), "after": numbers.plain(after, 3)}
+    return f"{gettext('Reviewed score of the run: %(before)s before, %(after)s now.') % scores} {said}"
 
 
 def _fetch(request: HttpRequest, pk: int) -> Answer:
@@ -173,12 +190,13 @@ def _confirmed(request: HttpRequest, run: Run, found: Selection, decided: Decide
     if request.POST.get("mark", "") != found.mark:
         raise Refused("selection_changed")
     ids = [one.answer.answer_id for one in found.rows]
+    before = _reviewed(request, run)
     done = override_many(
         run, decided.metric, ids, value=decided.value, label=decided.label, reason=decided.reason, by=person(request)
     )
     count = len(done.answers)
     said = ngettext("Your value counts for %(count)d answer.", "Your value counts for %(count)d answers.", count)
-    messages.success(request, said % {"count": count})
+    messages.success(request, f"{said % {'count': count}} {_effect(before, _reviewed(request, run))}")
     return redirect(reverse("run-answers", args=[run.pk]) + query_of(request.POST))
 
 
