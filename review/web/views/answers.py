@@ -89,7 +89,8 @@ def _effect(before: float | None, after: float | None) -> str:
     if before is None or after is None:
         return said
     scores = {"before": numbers.plain(before, 3), "after": numbers.plain(after, 3)}
-    return f"{gettext('Reviewed score of the run: %(before)s before, %(after)s now.') % scores} {said}"
+    moved = gettext("Reviewed score of the run: %(before)s before, %(after)s now.") % scores
+    return f"{moved} {said}"
 
 
 def _fetch(request: HttpRequest, pk: int) -> Answer:
