@@ -75,6 +75,7 @@ PAGES = {
     ("POST", "answer-revert"): OVERRIDES,
     ("GET", "judge-list"): EVALUATES_SOMEWHERE,
     ("GET", "judge"): EVALUATES,
+    ("GET", "judge-card"): EVALUATES,
     ("GET", "calibration-list"): EVALUATES_SOMEWHERE,
     ("POST", "calibration-freeze"): LEADS,
     ("GET", "calibration"): EVALUATES,

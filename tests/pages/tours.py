@@ -28,6 +28,7 @@ NO_PAGES = {
     "run-agreement-over-time": "a part of the agreement page",
     "queue-preview": "a part of the form of a queue",
     "queue-export": "a file",
+    "judge-card": "a file",
     "pairs-export": "a file",
     "run-report": "a file",
     "review-next": "the card of review-item at another address",

@@ -3,6 +3,8 @@ at once without intervals, which are fetched afterwards, as is the past; compari
 
 from __future__ import annotations
 
+import json
+
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, StreamingHttpResponse
 from django.shortcuts import redirect, render
@@ -33,6 +35,7 @@ from review.results.run_agreement import By, agreement_if_kept, agreement_of, ke
 from review.web.pages.agreement import agreement_page, agreement_pictures
 from review.web.pages.agreement_plots import trend_lines
 from review.web.pages.comparison import compare_page
+from review.web.pages.judge_prompts import as_markdown, judge_prompts
 from review.web.pages.judges import attacks_of, criterion_line, judge_card
 from review.web.pages.run import progress_page, run_actions, run_page
 from review.web.pages.run_list import LISTED, RunFilter, rules_beside, run_rows, without_rules_beside
@@ -242,8 +245,24 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
         "parameters": [(name, str(value)) for name, value in sorted(found.params.items())],
         "versions": versions,
         "attacks": attacks_of(found),
+        "prompts": judge_prompts(found).prompts if found.endpoint_id else (),
     }
     return render(request, "review/judge.html", shown)
+
+
+@signed_in_get
+def judge_card_file(request: HttpRequest, pk: int) -> HttpResponse:
+    """The card of a judge version as a file."""
+    rows = JudgeVersion.objects.select_related("endpoint")
+    found = access.fetch(rows, request.user, Action.EVALUATE, pk, path=OF_PROJECT)
+    kinds = {"md": "text/markdown", "json": "application/json"}
+    if (form := request.GET.get("format", "md")) not in kinds:
+        raise Http404
+    card = judge_prompts(found)
+    text = as_markdown(card) if form == "md" else json.dumps(card.to_dict(), ensure_ascii=False, indent=2)
+    reply = HttpResponse(text, content_type=f"{kinds[form]}; charset=utf-8")
+    reply.headers["Content-Disposition"] = f'attachment; filename="judge-{found.pk}.{form}"'
+    return reply
 
 
 def _page(request: HttpRequest) -> int:

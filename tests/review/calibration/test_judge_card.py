@@ -1,0 +1,86 @@
+"""The card of a judge: prompts, proofs, looks and history as Markdown, JSON and page; and what it leaves out."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.core.roles import Role
+from evaluation.judges.shipping import baseline_judge
+from evaluation.models import RunJudge, Standing
+from review.results.run_agreement import kept_agreement
+from review.web.pages.judge_prompts import as_markdown, judge_prompts
+from tests.factories import make_user
+from tests.review.builders import answer_rows, metric, run_over, score
+from tests.review.calibration.place import Place
+
+pytestmark = pytest.mark.django_db
+
+
+def measured(place: Place, standing: Standing) -> None:
+    """A run of the judge over all answers by a version that stood so, with its agreement kept."""
+    run = run_over(place.run.answer_set, judged=False)
+    rubric = place.slot.active
+    RunJudge.objects.create(run=run, judge_version=place.judge, rubric_version=rubric, standing=standing)
+    for number, answer in enumerate(answer_rows(place.run)):
+        score(run, answer, metric("correctness"), 1 + number % 5, judge_version=place.judge, rubric_version=rubric)
+    kept_agreement(run, resamples=0)
+
+
+def test_the_card_tells_proof_looks_and_history_and_nothing_more_of_the_hold_out(place: Place) -> None:
+    place.accept(place.drafted("LIKE IT"))
+    place.accept(place.drafted("SKILLED"))
+    (prompt,) = judge_prompts(place.judge).prompts
+    assert (prompt.family, prompt.version) == ("answer_quality", 3)
+    assert [line.rpartition(": ")[2] for line in prompt.looks] == ["not_accepted", "accepted"]
+    (proof,) = prompt.proofs
+    assert (proof.metric, proof.answers, proof.model) == ("correctness", 120, "model-1")
+    assert "activated accepted gold #2" in prompt.history[0]
+    out = StringIO()
+    call_command("judge_card", "judge", "--format", "json", stdout=out)
+    assert json.loads(out.getvalue()) == json.loads(json.dumps(judge_prompts(place.judge).to_dict()))
+    out = StringIO()
+    call_command("judge_card", "judge", stdout=out)
+    assert out.getvalue().startswith("# judge@1\n")
+    assert "- look gold #2: answer_quality v3 (en) against answer_quality v1 (en): accepted" in out.getvalue()
+
+
+def test_agreement_stands_beside_experts_and_a_constant_guess(place: Place) -> None:
+    measured(place, Standing.ACTIVE)
+    card = judge_prompts(place.judge)
+    (one,) = card.agreement
+    assert (one.metric, one.n, one.statistic) == ("correctness", 240, "cohen_kappa_quadratic")
+    assert one.experts is not None
+    assert one.constant == 0.0  # kappa of always saying the same is 0
+    assert "| correctness | cohen_kappa_quadratic | 240 |" in as_markdown(card)
+
+
+@pytest.mark.parametrize("standing", [Standing.DRAFT, Standing.CANDIDATE])
+def test_no_agreement_of_a_version_that_had_not_proved_itself(place: Place, standing: Standing) -> None:
+    measured(place, standing)
+    card = judge_prompts(place.judge)
+    assert (card.measured_in, card.agreement) == ("", [])
+
+
+def test_the_page_and_its_files_are_for_evaluators(place: Place) -> None:
+    place.accept(place.drafted("SKILLED"))
+    client = Client()
+    client.force_login(make_user(Role.EVALUATOR, place.run.project))
+    page = client.get(reverse("judge", args=[place.judge.pk])).content.decode()
+    assert "proved on" in page
+    at = reverse("judge-card", args=[place.judge.pk])
+    assert client.get(at, {"format": "json"}).json()["judge"] == "judge@1"
+    assert client.get(at).content.decode().startswith("# judge@1")
+    assert client.get(at, {"format": "exe"}).status_code == 404
+    viewer = Client()
+    viewer.force_login(make_user(Role.VIEWER, place.run.project))
+    assert viewer.get(at).status_code == 403
+
+
+def test_the_offline_baseline_has_no_prompts(place: Place) -> None:
+    assert judge_prompts(baseline_judge(place.run.project, "en")).prompts == []
