@@ -17,7 +17,7 @@ from evaluation.models import Answer, AnswerSet, Context, MetricDefinition, Ques
 from review.evidence.carried import carried_ratings
 from review.evidence.effective import Source, effective_values, said_of
 from review.models import Assignment, EventRuling, ItemEvent
-from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, unique
+from tests.factories import make_answer, make_answer_set, make_judge, make_project, make_question_set, make_user, unique
 from tests.review.builders import (
     answer_rows,
     assignment_of,
@@ -108,6 +108,17 @@ def test_the_experts_value_of_an_equal_answer_counts_and_says_whence(
     assert (origin.system, origin.at) == ("rag v1", last.created_at)
     assert [found[one.pk, correctness.pk].source for one in ours[1:]] == [Source.JUDGE, Source.JUDGE]
     assert not said_of(run).ratings  # agreement and calibration read these
+
+
+def test_two_questions_that_got_no_answer_are_not_equal_answers(
+    questions: QuestionSet, correctness: MetricDefinition
+) -> None:
+    sets = [make_answer_set(questions, texts=CITIES) for _ in range(2)]
+    question = questions.questions.order_by("position").first()
+    assert question is not None
+    failed, _ = (make_answer(one, question, "", sample=2, status="failed", reason="timeout") for one in sets)
+    imported_rating(failed, correctness, "anna", 1)
+    assert not carried_ratings(run_over(sets[1], judged=False))
 
 
 def test_ratings_are_carried_forward_alone(earlier: Run, questions: QuestionSet, correctness: MetricDefinition) -> None:
