@@ -99,6 +99,7 @@ def _standing(ratings: QuerySet[Rating], run: Run) -> QuerySet[Rating]:
     return ratings.filter(
         Q(assignment=None) | Q(assignment__state__in=rated, assignment__item__queue__example=False),
         ~Exists(upheld_flags().filter(event__assignment__item__answer=OuterRef("answer"))),
+        ~Exists(judges.exclude(rubric_version=OuterRef("rubric_version"))),
     )
 
 
