@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from evaluation.core.errors import Problem, Refused
-from evaluation.wording import problems, reasons
+from evaluation.wording import databases, problems, reasons
 
 REFUSALS = {
     # Imports
@@ -32,30 +32,7 @@ REFUSALS = {
     "bad_name": _("“%(name)s” cannot be a name: it needs 1 to %(limit)s characters, none of them invisible."),
     "unknown_upload_kind": _("Files of the kind “%(kind)s” cannot be uploaded here."),
     "upload_expired": _("The upload of %(file)s was not confirmed within a day. Upload the file again."),
-    # The database
-    "database_read_only": _(
-        "The database can only be read at present: nothing was saved, and nothing was lost. An operator makes it "
-        "writable again; runs then go on where they were."
-    ),
-    "database_full": _(
-        "The disk of the database is full: nothing was saved, and what was saved before is safe. An operator frees "
-        "space; runs then go on where they were."
-    ),
-    "database_locked": _(
-        "The database was busy for too long, so this was not done. Try again; if it stays so, an operator looks what "
-        "holds it (healthcheck)."
-    ),
-    "database_away": _(
-        "The database cannot be reached, or takes no more connections. What was saved is safe; try again in a while."
-    ),
-    "database_replaced": _(
-        "The file of the database was deleted or replaced while the site was running: nothing was saved. An operator "
-        "restores it."
-    ),
-    "database_damaged": _(
-        "The database cannot be read or written at present: its disk fails or is full, or its file is damaged. An "
-        "operator looks at it; what was saved may have to be restored from a backup."
-    ),
+    **databases.REFUSALS,
     # Endpoints
     "origin_invalid": _("“%(url)s” is no plain address. Write https://host/path, without user, password or query."),
     "origin_not_allowed": _(

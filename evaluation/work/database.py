@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from django.conf import settings
-from django.db import InterfaceError, InternalError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.db.models import Q
@@ -114,6 +114,21 @@ def make_file(connection: BaseDatabaseWrapper) -> None:
         with suppress(OSError):  # it is there, or the folder is read-only or missing: SQLite says so itself
             made = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             os.close(os.open(connection.settings_dict["NAME"], made, 0o600))
+
+
+def write_log_back() -> str:
+    """Bring all that SQLite's log holds into the file, so that a copy of the file alone is whole; why that could not be
+    done, empty where it was."""
+    if connection.vendor != "sqlite":
+        return ""
+    try:
+        with connection.cursor() as cursor:
+            busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    except DatabaseError as error:
+        return str(error)
+    finally:
+        connection.close()
+    return "somebody else still uses it" if busy else ""
 
 
 def limit_waits() -> None:

@@ -25,7 +25,7 @@ from types import FrameType
 log = logging.getLogger("concord.serve")
 PATIENCE_SECONDS = 2.0  # in which a worker may finish what it has begun; what it has not is done again later
 GRACE_SECONDS = 8.0  # with the patience
-SOUND_SECONDS = 10.0  # what lived so long did not fail at its start
+SOUND_SECONDS = 5.0  # what lived so long did not fail at its start
 LONGEST_PAUSE_SECONDS = 8.0  # before something is started again
 MOST_ENDS = 10  # in a row soon after the start; then whoever started the supervisor has to see to it
 _PR_SET_PDEATHSIG = 1
@@ -39,12 +39,14 @@ def _die_with_parent() -> None:
 
 class Child:
     """A process group started from one command. ``quick_ends`` counts those in a row that came soon after a start;
-    ``back_at`` is when it is started again, none while it is not waiting for that."""
+    ``back_at`` is when it is started again, none while it is not waiting for that. ``hopeless`` is what keeps ending by
+    itself; what others kill (the system short of memory) is started again without end."""
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         self.command = list(command)
         self.quick_ends = 0
+        self.hopeless = False
         self.start()
 
     def start(self) -> None:
@@ -90,6 +92,7 @@ class Child:
         self._signal(signal.SIGKILL)
         now = time.monotonic()
         self.quick_ends = self.quick_ends + 1 if now - self._started_at < SOUND_SECONDS else 0
+        self.hopeless = self.quick_ends > MOST_ENDS and self.process.returncode >= 0
         pause = min(2.0 ** (self.quick_ends - 2), LONGEST_PAUSE_SECONDS) if self.quick_ends > 1 else 0.0
         self.back_at = now + pause
         log.error("%s ended with code %s, starting it again in %g s", self.name, self.process.returncode, pause)
@@ -133,7 +136,7 @@ class Supervisor:
         while not self._stopping and hopeless is None:
             for child in self.children:
                 self._see_to(child)
-            hopeless = next((child for child in self.children if child.quick_ends > MOST_ENDS), None)
+            hopeless = next((child for child in self.children if child.hopeless), None)
             if time.monotonic() >= due:
                 self.watch()
                 due = time.monotonic() + self.interval

@@ -168,6 +168,11 @@ def let_lapse_of_the_gone() -> int:
     return held.filter(lease_token__in=gone).update(lease_until=Now() - timedelta(seconds=1)) if gone else 0
 
 
+def let_all_lapse() -> int:
+    """End every lease, in a database that was restored: who held them works on another one. How many units."""
+    return WorkUnit.objects.filter(state=State.LEASED).update(lease_until=Now() - timedelta(seconds=1))
+
+
 def give_back(unit: WorkUnit, *, after_seconds: float = 0) -> bool:
     """Return a claimed unit unharmed; see :func:`give_all_back`."""
     return bool(give_all_back([unit], after_seconds=after_seconds))

@@ -17,7 +17,7 @@ from tests.judge_server import JudgeServer
 
 pytestmark = [pytest.mark.endurance]
 KILLS = 25
-ANSWERS = 2_000
+ANSWERS = 2_000  # more than are judged while it is killed
 
 
 def victim(parent: int, name: str) -> int:
@@ -48,7 +48,7 @@ def test_killed_again_and_again_the_site_answers_soon_and_the_run_ends_complete(
     site: Site, judge: JudgeServer, names: str
 ) -> None:
     site.environment |= {"CONCORD_LEASE_SECONDS": "90", "CONCORD_WEDGED_SECONDS": "120"}  # as by default
-    judge.latency = 1.0
+    judge.latency = 2.0
     run = prepared(site, judge, ANSWERS)
     parent = site.start("manage.py", "serve", "--port", str(port := free_port()))
     wait_until(lambda: answers(port) and judge.stats()["calls"] > 10, seconds=180)

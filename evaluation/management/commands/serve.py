@@ -1,15 +1,21 @@
 """Serve the site: web server and background cluster under one parent."""
 
+import logging
 import sys
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
 from evaluation.work import dispatch
+from evaluation.work.database import write_log_back
 from evaluation.work.dispatch import Watchdog
 from evaluation.work.serving import PORT_TAKEN, Child, Supervisor, port_taken, processes, web_command
+
+log = logging.getLogger("concord.serve")
+COPY_WITH_BACKUP = "a copy of the file alone is not whole, take one with `backup`"
 
 
 class Command(BaseCommand):
@@ -36,15 +42,21 @@ class Command(BaseCommand):
         web = Child("web server", web_command(options["host"], options["port"], count))
         children, told, watch = [web], dispatch.note_restart, lambda: None
         if not options["no_worker"] and settings.CONCORD_DISPATCHER == "django_q":
-            dispatch.ring_on_schedule()
-            dispatch.ring_canary()
+            try:
+                dispatch.ring_on_schedule()
+                dispatch.ring_canary()
+            except DatabaseError as error:
+                raise CommandError(f"The database cannot be used: {error}. New or updated? Run migrate.") from error
             cluster = Child("cluster", [sys.executable, "manage.py", "qcluster"])
             children.append(cluster)
             watch = Watchdog(cluster)
             told = watch.told
         self.stdout.write(f"http://{options['host']}:{options['port']}/  (Ctrl-C to stop)")
         self.stdout.flush()
-        sys.exit(Supervisor(children, told, watch, settings.CONCORD_HEARTBEAT_SECONDS).run())
+        code = Supervisor(children, told, watch, settings.CONCORD_HEARTBEAT_SECONDS).run()
+        if left := write_log_back():
+            log.warning("the database's log could not be written back: %s; %s", left, COPY_WITH_BACKUP)
+        sys.exit(code)
 
 
 def _collect_files() -> None:

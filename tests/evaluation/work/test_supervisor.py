@@ -45,6 +45,19 @@ def test_it_gives_up_what_keeps_ending_and_ends_the_others(monkeypatch: pytest.M
     assert not other.alive
 
 
+def test_what_others_kill_is_started_again_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "MOST_ENDS", 1)
+    child = Child("child", SLEEPS)
+    for _ in range(4):
+        child.process.kill()
+        child.process.wait()
+        child.bury()
+        assert not child.hopeless
+        child.start()
+    child.ask()
+    child.end()
+
+
 def test_a_process_below_a_child_that_ends_is_told_once() -> None:
     code = "from subprocess import Popen; p = [Popen(['sleep', s]) for s in '91']; p[1].wait(); p[0].wait()"
     child = Child("child", [sys.executable, "-c", code])
