@@ -32,7 +32,7 @@ from review.evidence.rating_input import (
     verdicts_of,
 )
 from review.models import Assignment, QueueMetric, ReviewItem, ReviewQueue
-from review.models.statements import PASSAGES, SCORED_BY
+from review.models.statements import EXPOSED, PASSAGES, SCORED_BY
 from review.ratings.reveals import JudgeSaid, judge_said
 from review.ratings.settling import RATED
 from review.ratings.submitting import given_in, metrics_of, suggestion_of
@@ -151,7 +151,8 @@ class Passage:
 @dataclass(frozen=True, slots=True)
 class Card:
     """An item in its reviewer's hands. ``contexts`` is ``None`` where the system does not retrieve. ``stale``: the item
-    was withdrawn meanwhile. ``system`` is empty while hidden; ``judge`` is ``None`` while hidden."""
+    was withdrawn meanwhile. ``exposed``: the reviewer has seen the judge of this answer elsewhere, so that the rating
+    will not count as blind. ``system`` is empty while hidden; ``judge`` is ``None`` while hidden."""
 
     id: int
     state: str
@@ -172,6 +173,7 @@ class Card:
     given: Mapping[str, Given]
     final: Mapping[str, Given]
     stale: bool
+    exposed: bool
     system: str
     judge: tuple[JudgeSaid, ...] | None
     claims: tuple[Claim, ...]
@@ -204,11 +206,16 @@ def card(assignment: Assignment, language: str) -> Card:
         given=given_in(assignment) if rated else {},
         final=given_in(assignment, "final") if rated else {},
         stale=assignment.item.state == ReviewItem.State.WITHDRAWN,
+        exposed=not rated and queue.mode == ReviewQueue.Mode.BLIND and _exposed(assignment),
         system="" if queue.hide_system else str(answer.answer_set.system_version),
         judge=tuple(judge_said(assignment)) if shows_judge(assignment) else None,
         claims=claims_on_card(assignment.item, judged=shows_judge(assignment)),
         suggestion=suggestion_of(assignment) if rated else "",
     )
+
+
+def _exposed(assignment: Assignment) -> bool:
+    return EXPOSED.first(user=assignment.reviewer_id, answer=assignment.item.answer_id) is not None
 
 
 def shows_judge(assignment: Assignment) -> bool:

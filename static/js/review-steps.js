@@ -38,6 +38,9 @@
       steps()[i].querySelector("[data-entered]").textContent = entered || "–";
       steps()[i].classList.toggle("filled", Boolean(entered));
       if (entered) field.removeAttribute("aria-invalid");
+      const says = field.querySelector("[data-chosen]");
+      const level = field.querySelector(".level:has(:checked) span");
+      if (says) says.textContent = level ? level.textContent : "";
       const why = field.querySelector("[data-why]");
       if (why) why.hidden = !cannot(field).checked;
       const count = field.querySelector("[data-decided]");
@@ -46,6 +49,9 @@
   };
   const openPart = (field) => undecided(field) || partsIn(field)[0] || partsOf(field).querySelector("[data-added]");
   const focusPart = (part) => {
+    const group = part.closest("details");
+    partsOf(fields()[current]).querySelectorAll("details[open]").forEach((other) => { other.open = other === group; });
+    if (group) group.open = true;
     const field = part.querySelector("input:checked") || (written(part) && part.querySelector("input[type=radio]")) || part.querySelector("input");
     field.focus({ preventScroll: true });
     part.scrollIntoView({ block: "nearest" });
@@ -142,8 +148,12 @@
     if (!form()) return;
     const step = event.target.closest("[data-step]");
     if (step) { go(steps().indexOf(step)); return; }
-    // A pointer press moves on; arrow keys between radios are clicks without a pointer and stay.
-    if (event.detail > 0 && event.target.matches("#rating fieldset[data-metric] input[type=radio]:not([data-cannot])")) advance();
+    const more = event.target.closest("[data-more]");
+    if (more) more.setAttribute("aria-expanded", String(more.getAttribute("aria-expanded") !== "true"));
+    // A pointer press moves on, but where only the chosen level is told in words; arrow keys between radios are clicks
+    // without a pointer and stay.
+    const read = () => getComputedStyle(form().querySelector("[data-chosen]")).display !== "none";
+    if (event.detail > 0 && event.target.matches("#rating fieldset[data-metric] input[type=radio]:not([data-cannot])") && !read()) advance();
     if (event.detail > 0 && event.target.matches(".part[data-part] input[type=radio]")) onPart(event.target.closest(".part"));
   });
   document.addEventListener("concord:step", (event) => go(current + event.detail));

@@ -52,7 +52,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "people of a queue": ("lead", lambda w: reverse("queue-people", args=[w.queue.pk]), 12),
     "items of a queue": ("lead", lambda w: reverse("queue-items", args=[w.queue.pk]), 10),
     "questions of a queue": ("lead", lambda w: reverse("queue-questions", args=[w.queue.pk]), 8),
-    "item": ("member", lambda w: reverse("review-item", args=[w.assignment.pk]), 8),
+    "item": ("member", lambda w: reverse("review-item", args=[w.assignment.pk]), 9),
     "judges": ("lead", lambda w: reverse("judge-list"), 15),
     "judge": ("lead", lambda w: reverse("judge", args=[w.run.judges.get().judge_version_id]), 17),
     "gold sets": ("lead", lambda w: reverse("calibration-list"), 6),

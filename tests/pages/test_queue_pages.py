@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.roles import Role
+from evaluation.models import MetricDefinition
 from review.evidence.rating_input import Given
-from review.models import Draw, FrameMember, ReviewQueue
+from review.models import Draw, Exposure, FrameMember, ReviewQueue
 from review.queues.sharing import fields_from
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
-from review.web.forms.queue import ON_FORM
-from tests.factories import make_answer_set, make_queue, make_scored_run, make_user
+from review.web.forms.queue import ON_FORM, matter_most
+from tests.factories import make_answer_set, make_profile, make_queue, make_scored_run, make_user
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -233,3 +234,46 @@ def test_a_lead_finds_differences_on_home_and_queue_without_names_or_judge() -> 
     assert reverse("adjudication-case", args=[queue.items.order_by("pk")[0].pk]) in page
     assert "/answers/" not in page  # there the judge and the names are shown
     assert [one for one in queue.members.values_list("reviewer__username", flat=True) if one in page] == []
+
+
+def test_the_few_criteria_that_matter_most_and_apply_are_ticked() -> None:
+    weights = {
+        "completeness": 0.1,
+        "claim_support": 0.1,
+        "correctness": 0.3,
+        "answer_relevancy": 0.1,
+        "faithfulness": 0.4,
+    }
+    parts = [{"metric": name, "weight": weight} for name, weight in weights.items()]
+    answers = make_answer_set()
+    spec = {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": parts}
+    run = make_scored_run(answers, metrics=[*weights], profile=make_profile(answers.project, spec))
+    metrics = list(MetricDefinition.objects.filter(scores__run=run).distinct())
+    assert matter_most(run, metrics)[:2] == ["faithfulness", "correctness"]
+    assert len(matter_most(run, metrics)) == 3
+    nowhere = [metric for metric in metrics if metric.name != "correctness"]
+    assert "correctness" not in matter_most(run, nowhere)
+    assert matter_most(make_scored_run(answers, metrics=["correctness"], values=[None]), metrics) == []
+
+
+def test_the_preview_says_which_kind_of_score_will_come_of_it(world: World) -> None:
+    client = world.client("lead")
+    parts = [{"metric": "correctness", "weight": 0.75}, {"metric": "faithfulness", "weight": 0.25}]
+    spec = {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": parts}
+    run = make_scored_run(make_answer_set(world.question_set), profile=make_profile(world.project, spec))
+    some, every = (
+        client.get(reverse("queue-preview"), form(world, run=run.pk, metrics=metrics)).content.decode()
+        for metrics in (["correctness"], ["correctness", "faithfulness"])
+    )
+    assert "will be partly corrected" in some
+    assert "Faithfulness (25%)" in some
+    assert "will be partly corrected" not in every
+
+
+def test_who_has_seen_the_judge_is_told_that_the_rating_is_not_blind(world: World) -> None:
+    client = world.client("member")
+    page = reverse("review-item", args=[world.assignment.pk])
+    says = "but not as a blind one"
+    assert says not in client.get(page).content.decode()
+    Exposure.objects.create(user=world.people["member"], scope="answer", object_id=world.assignment.item.answer_id)
+    assert says in client.get(page).content.decode()

@@ -16,7 +16,10 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.registry import JUDGED
+from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition, Run, User
+from evaluation.profiles.spec import ProfileSpec
+from evaluation.wording import numbers
 from evaluation.wording.messages import explain_refusal
 from review.models.queue_spec import ASKED, Asked, Distribution, QueueSpec, Setting
 from review.plans.design import GUESS
@@ -46,6 +49,23 @@ def moment_of(text: str) -> datetime | None:
     except (ValueError, OverflowError):  # a day that is none, or one before or after all that are stored
         pass
     raise Refused("no_moment", text=text[:40])
+
+
+FEW = 3  # criteria an answer is rated by, unless the lead ticks more
+
+
+def weights(run: Run) -> dict[str, float]:
+    """The weight of each metric in the run's overall score."""
+    return {part.metric: part.weight for part in ProfileSpec.model_validate(run.profile_version.spec).parts}
+
+
+def matter_most(run: Run, metrics: Sequence[MetricDefinition]) -> list[str]:
+    """The few judged metrics with most weight that apply to any answer of the run."""
+    weight = weights(run)
+    scored = run.scores.filter(status=Status.SCORED, metric__kind__in=JUDGED)
+    applies = set(scored.values_list("metric", flat=True).distinct())
+    judged = [metric.name for metric in metrics if metric.pk in applies]
+    return sorted(judged, key=lambda name: -weight.get(name, 0.0))[:FEW]
 
 
 EITHER_OR = 2  # so many choices are radio buttons
@@ -151,7 +171,7 @@ class QueueForm(forms.Form):
             assert isinstance(field, forms.MultipleChoiceField)  # noqa: S101  -- tells the type checker
             field.choices = options
         self.fields["reviewers"].initial = [str(one.pk) for one in people if one.pk in experts]
-        self.fields["metrics"].initial = [m.name for m in metrics if m.kind in JUDGED]
+        self.fields["metrics"].initial = matter_most(run, metrics)
 
     def clean_deadline(self) -> datetime | None:
         """A moment that is still to come."""
@@ -216,6 +236,17 @@ class QueueForm(forms.Form):
         """How far the judge is taken to be off, as a share of the scale, of a valid form."""
         percent = self.cleaned_data["guess"]
         return GUESS if percent is None else percent / 100.0
+
+    @property
+    def unrated(self) -> list[tuple[str, str]]:
+        """Title and weight of the judged parts of the overall score that a valid form leaves out."""
+        left = set(self._metrics) - set(self.cleaned_data["metrics"])
+        language = get_language() or "en"
+        return [
+            (self._metrics[name].title.get(language) or name, numbers.share(weight))
+            for name, weight in weights(self.run).items()
+            if name in left and self._metrics[name].kind in JUDGED
+        ]
 
     @property
     def chosen_metrics(self) -> list[MetricDefinition]:

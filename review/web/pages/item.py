@@ -132,6 +132,7 @@ VERDICTS = {
     CITED: _("used"),
     UNCITED: _("not used"),
 }
+UNFOLDED, GROUP = 12, 10  # so many parts stand open; more are folded in groups of so many
 MOST_LEVELS = 11  # a scale with more levels is asked for as a number
 
 
@@ -157,6 +158,23 @@ class PartField(NamedTuple):
     shown: Passage | None = None
 
 
+class PartGroup(NamedTuple):
+    """Parts that stand together; ``folds``: under a line that names the first and the last."""
+
+    parts: tuple[PartField, ...]
+    folds: bool
+
+    @property
+    def first(self) -> int:
+        """The number of its first part."""
+        return self.parts[0].number
+
+    @property
+    def last(self) -> int:
+        """The number of its last part."""
+        return self.parts[-1].number
+
+
 class MetricField(NamedTuple):
     """A metric on the review screen. Without ``choices`` a number is asked for, or, where the metric has verdicts, one
     of them on each of ``parts``. ``entered`` is what stands in the field now, ``missing`` that a refused form left it
@@ -173,6 +191,22 @@ class MetricField(NamedTuple):
     def why_not(self) -> Iterable[tuple[str, str | Promise]]:
         """The reasons for which it may be left unjudged."""
         return WHY_NOT.items()
+
+    @property
+    def in_passages(self) -> bool:
+        """Whether its parts are passages, decided where they are read."""
+        return any(part.passage and part.shown for part in self.parts)
+
+    @property
+    def groups(self) -> list[PartGroup]:
+        """The parts in groups of :data:`GROUP` that fold where there are many; what is added stays in sight."""
+        offered = [part for part in self.parts if not part.added]
+        added = [part for part in self.parts if part.added]
+        if len(offered) <= UNFOLDED or self.in_passages:
+            return [PartGroup(self.parts, folds=False)]
+        starts = range(0, len(offered), GROUP)
+        groups = [PartGroup(tuple(offered[start : start + GROUP]), folds=True) for start in starts]
+        return [*groups, PartGroup(tuple(added), folds=False)]
 
     @property
     def filled(self) -> str:

@@ -297,7 +297,8 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 class PreviewCard(NamedTuple):
     """What the queue would be, in words; ``problem`` instead where it cannot be made like this. ``expected`` is for a
-    single run; ``by_run`` has the half-width for each of several, empty where it cannot be told."""
+    single run; ``by_run`` has the half-width for each of several, empty where it cannot be told. ``unrated`` are the
+    judged parts of the overall score that nobody would rate, with their weight: title and percent."""
 
     problem: str = ""
     found: QueuePreview | None = None
@@ -305,6 +306,7 @@ class PreviewCard(NamedTuple):
     expected: ExpectedCard | None = None
     by_run: Sequence[tuple[str, str]] = ()
     goals: Sequence[GoalRow] = ()
+    unrated: Sequence[tuple[str, str]] = ()
 
 
 def _preview(form: QueueForm) -> PreviewCard:
@@ -331,6 +333,7 @@ def _preview(form: QueueForm) -> PreviewCard:
         expected=None if several else cards[0][1],
         by_run=[(name, card.half_width if card else "") for name, card in cards] if several else (),
         goals=alone,
+        unrated=form.unrated,
     )
 
 

@@ -1,0 +1,108 @@
+"""The review screen under answers as they come: a table, code, 10,000 characters, 30 passages and 170 claims, on a
+laptop and on phones, in both languages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluation.models import Context, Finding, Score
+from review.models import ReviewQueue
+from tests.factories import (
+    make_answer_set,
+    make_project,
+    make_question_set,
+    make_queue,
+    make_scored_run,
+    question_spec,
+)
+from tests.pages.browser import PHONE, WIDE, Visit, visit, wrong_with
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+SENTENCE = {
+    "en": "The fee for a stay of one night is 500,000 won. ",
+    "ko": "하룻밤 숙박 요금은 500,000원이며 매월 말일에 냅니다. ",
+}
+TABLE = (
+    "| 항목 | 금액 |\n|---|---:|\n| 월세 | 500,000 |\n\n"
+    "```python\nrent = 500_000  # a month\n```\n\n- **one**\n- two\n\n"
+)
+CLAIMS, PASSAGES = 170, 30
+
+
+def full_queue(language: str) -> ReviewQueue:
+    sentence = SENTENCE[language]
+    text = (TABLE + sentence * (10_000 // len(sentence) + 1))[:10_000]
+    questions = make_question_set(make_project(), [question_spec(1, text=sentence.replace("won", "won, is it?"))])
+    answers = make_answer_set(questions, texts=[text])
+    Context.objects.bulk_create(
+        Context(answer=answers.answers.get(), position=n, chunk_id=f"c{n}", text=sentence * 6, source=f"rules-{n}.pdf")
+        for n in range(1, PASSAGES)
+    )
+    run = make_scored_run(answers, values=[0.5, 3], metrics=["claim_support", "correctness"])
+    score = Score.objects.get(run=run, metric__name="claim_support")
+    starts = [len(TABLE) + place * len(sentence) for place in range(CLAIMS)]
+    Finding.objects.bulk_create(
+        Finding(
+            score=score, kind="claim", position=place, text=sentence.strip(), verdict="supported",
+            start=start, end=start + len(sentence.strip()),
+        )
+        for place, start in enumerate(starts)
+    )  # fmt: skip
+    return make_queue(run, 1, metrics=["correctness", "claim_support"], reveal="never", guideline="Be fair.\n\n" * 30)
+
+
+def in_sight(found: Visit, what: str, height: float) -> bool:
+    """Whether the beginning of it is on the screen above the bar."""
+    box, bar = found.page.locator(what).first.bounding_box(), found.page.locator(".bar").bounding_box()
+    return bool(box["y"] >= 0 and box["y"] + height <= bar["y"])
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize("size", [WIDE, PHONE, (360, 640)], ids=["laptop", "phone", "small"])
+def test_question_answer_and_evidence_are_in_sight(
+    settings: Any, browser: Any, live_server: Any, language: str, size: tuple[int, int]
+) -> None:
+    settings.DEBUG = True
+    queue = full_queue(language)
+    with visit(browser, live_server.url, queue.members.get().reviewer, language=language, size=size) as found:
+        found.open(f"/review/{queue.pk}/")
+        assert in_sight(found, "main h1", 24)
+        assert in_sight(found, ".answer", 60)
+        assert found.page.locator(".answer td").count() == 2
+        assert found.page.locator(".answer sup.k").count() > CLAIMS - 20  # as many as the 10,000 characters hold
+        if size == WIDE:
+            assert in_sight(found, ".ctx", 60)
+            found.page.evaluate("window.scrollTo(0, 3000)")
+            assert in_sight(found, ".ctx", 60)  # stays while the answer goes by
+        found.page.keyboard.press("3")
+        if size != WIDE:
+            assert found.page.locator(".level:visible").count() in {0, 5}
+        for _ in range(11):
+            found.page.keyboard.press("1")
+        groups = found.page.locator("details.group[open]")
+        assert groups.count() == 1
+        assert found.page.evaluate("document.querySelector('details.group[open] input').name.split(':').at(-1)") == "11"
+        assert wrong_with(found, "card") == []
+        assert found.complaints == []
+
+
+def test_levels_are_one_row_on_a_phone_and_the_chosen_one_is_told(
+    settings: Any, browser: Any, live_server: Any
+) -> None:
+    settings.DEBUG = True
+    queue = make_queue(make_scored_run(values=[3]), 1, reveal="never")
+    with visit(browser, live_server.url, queue.members.get().reviewer, size=(360, 640)) as found:
+        found.open(f"/review/{queue.pk}/")
+        levels = found.page.locator("fieldset[data-metric]:not([hidden]) .level")
+        boxes = [levels.nth(place).bounding_box() for place in range(5)]
+        assert len({round(box["y"]) for box in boxes}) == 1
+        assert not found.page.get_by_role("button", name="Skip").is_visible()
+        levels.nth(1).click()  # stays, so that it can be read what was chosen
+        said = found.page.locator("fieldset[data-metric]:not([hidden]) [data-chosen]")
+        assert said.is_visible()
+        assert said.inner_text() == levels.nth(1).locator("span").text_content()
+        found.page.click("[data-more]")
+        assert found.page.get_by_role("button", name="Skip").is_visible()
+        assert wrong_with(found, "card") == []
