@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path
 
 from review.queues.making import close, reopen
-from review.web.views import adjudication, answers, calibration, queues, reviewing, runs
+from review.web.views import adjudication, answers, calibration, queues, reviewing, runs, search
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", runs.home, name="home"),
+    path("search/", search.search, name="search"),
     path("runs/", runs.run_list, name="run-list"),
     path("runs/compare/", runs.run_compare, name="run-compare"),
     path("runs/compare/answers/", runs.run_compare_answers, name="run-compare-answers"),

@@ -52,6 +52,7 @@ PAGES = {
     ("GET", "answers-preview"): EVALUATES,
     ("POST", "answers-confirm"): EVALUATES,
     ("POST", "answers-columns"): EVALUATES,
+    ("GET", "search"): LOGGED_IN,
     ("GET", "run-list"): LOGGED_IN,
     ("GET", "run"): SEES_RUNS,
     ("GET", "run-report"): SEES_RUNS,

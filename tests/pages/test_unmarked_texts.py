@@ -147,6 +147,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str]]] = {
     "home of a member": ("member", lambda w: reverse("home")),
     "home of an evaluator": ("evaluator", lambda w: reverse("home")),
     "runs": ("lead", lambda w: reverse("run-list")),
+    "search": ("lead", lambda w: reverse("search") + "?q=nothing-like-it"),
     "runs, filtered to none": ("lead", lambda w: reverse("run-list") + "?q=nothing-like-it"),
     "run": ("lead", lambda w: reverse("run", args=[w.run.pk])),
     "run with ratings": ("lead", run_with_ratings),

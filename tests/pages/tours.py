@@ -80,6 +80,7 @@ def pages_of_a_lead() -> list[str]:
     return [
         reverse("home"),
         reverse("run-list"),
+        reverse("search") + "?q=LRK",
         reverse("run", args=[run.pk]),
         reverse("run-agreement", args=[run.pk]),
         reverse("run-answers", args=[run.pk]),
