@@ -31,6 +31,7 @@ NO_PAGES = {
     "judge-card": "a file",
     "pairs-export": "a file",
     "run-report": "a file",
+    "run-records": "a file",
     "review-next": "the card of review-item at another address",
     "review-ahead": "the card of review-item, fetched beforehand",
 }

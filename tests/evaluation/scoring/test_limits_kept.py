@@ -18,7 +18,8 @@ from evaluation.models import Attempt, Endpoint, Reply, Run, Score, WorkUnit
 from evaluation.models.work import EndpointShare
 from evaluation.runs.draining import drain, preflight
 from evaluation.work import dispatch, units
-from evaluation.work.dispatch import stalled_runs, sweep
+from evaluation.work.dispatch import sweep
+from evaluation.work.health import stalled_runs
 from evaluation.work.lifecycle import RunConfig, make_run, start
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions

@@ -261,7 +261,7 @@ def test_what_others_saw_and_other_answers_leave_a_rating_blind(world: World) ->
 
 
 def test_an_assisted_rating_is_never_blind_whatever_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "expose", lambda *_: None)
+    monkeypatch.setattr(leases, "expose_item", lambda *_: None)
     world = World(mode="assisted")
     execute(move(world.held, f"state = 'finished', submitted_at = '{NOW}'"))
     refused(world.rating(blind=True), "not blind")
