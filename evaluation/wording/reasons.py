@@ -173,6 +173,10 @@ SENTENCES = {
         " and say how: uniformly, all, or by each one's probability in the file. Else have answers drawn for a queue."
     ),
     "partly_corrected": _("Some judged part of the score was rated by nobody, so it is only partly corrected."),
+    "rated_as_equal": _(
+        "Of some parts experts rated equal answers of earlier answer sets alone: those ratings count in the reviewed "
+        "score, not here."
+    ),
     "small_frame": _("Fewer than 20 answers: rate all of them."),
     "components_withheld": _("A part of the overall score cannot be corrected yet."),
     "few_off_commonest": _("Fewer than five ratings differ from the commonest."),

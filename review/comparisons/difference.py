@@ -248,7 +248,25 @@ def _overall_parts(ours: Side, baseline: Side) -> _Pair:
         named = score.outcome.label is Label.OVERALL_SCORE
         why = score.outcome.reason or str(score.outcome.label)
         found.append(side.basis.correction.components(profile, score) if named else withheld(why))
-    return found[0], found[1]
+    pair = found[0], found[1]
+    return (withheld(Withheld.CARRIED), pair[1]) if _unrated(pair) and _rated_as_equal(ours, baseline) else pair
+
+
+def _rated_as_equal(*sides: Side) -> bool:
+    """Whether a run has metrics of which experts rated equal answers of earlier answer sets alone."""
+    return any(side.basis.correction.carried_alone(line.name) for side in sides for line in side.report.metrics)
+
+
+def _unrated(pair: _Pair) -> Withheld | None:
+    """Why the parts of two runs cannot be compared as experts see them; ``None`` where the same were rated in both, or
+    there are no parts."""
+    rated = [{one.name for one in parts if one.labels} for parts in pair if not isinstance(parts, Figure)]
+    if len(rated) < 2:
+        return None
+    ours, baseline = rated
+    if not ours and not baseline:
+        return Withheld.NOT_REVIEWED
+    return None if ours == baseline else Withheld.NOT_BOTH_RATED
 
 
 def _corrected(pair: _Pair, target: Target = Target.QUESTIONS_LIKE_THESE, confidence: float = CONFIDENCE) -> Figure:
@@ -259,11 +277,8 @@ def _corrected(pair: _Pair, target: Target = Target.QUESTIONS_LIKE_THESE, confid
         return ours
     if isinstance(baseline, Figure):
         return baseline
-    rated = [{one.name for one in components if one.labels} for components in (ours, baseline)]
-    if not rated[0] and not rated[1]:
-        return withheld(Withheld.NOT_REVIEWED)
-    if rated[0] != rated[1]:
-        return withheld(Withheld.NOT_BOTH_RATED)
+    if reason := _unrated(pair):
+        return withheld(reason)
     figure = as_figure(corrected_difference(ours, baseline, target, confidence))
     if figure.low is not None and figure.high is not None and figure.high - figure.low <= NO_WIDTH:
         return dataclasses.replace(figure, low=None, high=None, no_interval="no_variation")

@@ -184,6 +184,10 @@ class Correction:
             components, target, confidence, part=category is not None, unrated_like_rated=accepted is not None
         )
         figure = _shifted(as_figure(outcome), profile.constant)
+        if any(self.carried_alone(name) for name in figure.partly_corrected):
+            figure = dataclasses.replace(
+                figure, extra={**figure.extra, "warnings": [*figure.extra.get("warnings", ()), "rated_as_equal"]}
+            )
         if accepted is None or "assumed_bias" not in figure.extra:
             return figure
         said = {"by": accepted.by, "at": accepted.at, "bias": figure.extra["assumed_bias"]}
@@ -267,6 +271,11 @@ class Correction:
         """Why there is no label of them: equal answers alone were rated, or none."""
         carried = {metric for _, metric in self.said.carried}
         return Withheld.CARRIED if any(one and one.pk in carried for one in metrics) else Withheld.NOT_REVIEWED
+
+    def carried_alone(self, name: str) -> bool:
+        """Whether experts rated this metric of equal answers of earlier answer sets, and no answer of the run."""
+        metric = self._metric(name)
+        return metric is not None and not self._rated(name) and self._unrated_reason(metric) is Withheld.CARRIED
 
     def _rated(self, name: str) -> bool:
         metric = self._metric(name)

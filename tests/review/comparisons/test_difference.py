@@ -20,7 +20,7 @@ from review.comparisons.whole import compare, comparison_json
 from review.models import Exposure
 from review.reports.figure import plain
 from review.statistics.paired_tests.gate import Verdict
-from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user
+from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user, unique
 from tests.review.api.clients import Caller
 from tests.review.builders import FAILED, answer_rows, imported_rating, metric, run_over, score, score_all
 from tests.review.sampled import fill
@@ -40,7 +40,8 @@ def judge_of(asked: QuestionSet) -> JudgeVersion:
 
 def a_run(asked: QuestionSet, correctness: Sequence[float | str], judge: JudgeVersion | None = None) -> Run:
     """A run over new answers of a new system; everything but correctness is perfect."""
-    return fill(run_over(make_answer_set(asked), judge=judge or judge_of(asked)), correctness)
+    texts = [f"{unique('system')} says {n}" for n in range(asked.questions.count())]
+    return fill(run_over(make_answer_set(asked, texts=texts), judge=judge or judge_of(asked)), correctness)
 
 
 @pytest.fixture

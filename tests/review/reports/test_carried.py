@@ -16,6 +16,8 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.models import Run, User
 from review.comparisons.summaries import headlines
+from review.comparisons.verdict import sentences
+from review.comparisons.whole import compare
 from review.models import ReviewQueue
 from review.reports.estimates import carried_in_words, three_scores
 from review.reports.figure import Figure, Withheld, notes
@@ -207,3 +209,20 @@ def test_the_json_of_the_correct_command_counts_carried_labels(earlier: Run) -> 
     found: Any = json.loads(out.getvalue())["metrics"]["correctness"]
     assert found["corrected"]["carried"] == 20
     assert found["reviewed"]["labels"] == 40
+
+
+def test_a_score_that_is_partly_corrected_says_which_parts_were_rated_of_equal_answers_alone(earlier: Run) -> None:
+    """Correctness is rated here; faithfulness by nobody at first, then of the equal answers."""
+    run = drawn(release(earlier, 0))
+    assert "rated_as_equal" not in three_scores(gather(run)).corrected.extra["warnings"]
+    for answer in answer_rows(earlier):
+        imported_rating(answer, metric("faithfulness"), "anna", 3, sampling="all")
+    figure = three_scores(gather(run)).corrected
+    assert "faithfulness" in figure.partly_corrected
+    assert "Of some parts experts rated equal answers of earlier answer sets alone" in " ".join(notes(figure))
+
+
+def test_a_comparison_with_the_release_before_says_why_experts_do_not_settle_it(earlier: Run) -> None:
+    (one,) = compare([earlier, release(earlier)]).differences
+    assert one.corrected.withheld == Withheld.CARRIED
+    assert "Experts rated equal answers of earlier answer sets alone" in sentences(one)[0]
