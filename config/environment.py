@@ -11,6 +11,8 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+#: Where `.env` and `var/` lie: in a checkout, or, installed as a package, in the folder one works in.
+HOME_DIR = BASE_DIR if (BASE_DIR / "manage.py").is_file() else Path.cwd()
 
 #: name -> (type, default, meaning). ``docs/settings.md`` is checked against this table.
 KNOWN: dict[str, tuple[type, Any, str]] = {
@@ -44,6 +46,11 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         "A pooler shares PostgreSQL's connections between transactions: nothing is kept with a connection.",
     ),
     "CONCORD_DISPATCHER": (str, "django_q", "Who wakes workers: `django_q`, or `local` (the calling process works)."),
+    "CONCORD_HOST": (
+        str,
+        "",
+        "Name of this cluster in heartbeats; empty: the machine's. Several clusters on one machine need one each.",
+    ),
     "CONCORD_WORKERS": (int, 2, "Worker processes of one cluster."),
     "CONCORD_WEB_PROCESSES": (int, 0, "Processes of the web server of `serve`; 0: one a core, at most four."),
     "CONCORD_JUDGE_ORIGINS": (list, [], "Origins judges may be called at, such as `https://llm.example:8000`."),
@@ -98,7 +105,7 @@ KEYS = "CONCORD_KEY_"
 CONNECT_SECONDS = 5  # for which a server that does not answer is waited for
 
 env = environ.Env()
-environ.Env.read_env(BASE_DIR / ".env")
+environ.Env.read_env(HOME_DIR / ".env")
 
 
 def read(name: str) -> Any:

@@ -1,6 +1,7 @@
 """Django settings; every value that differs between installations comes from ``config/environment.py``."""
 
 import shlex
+import socket
 from pathlib import Path
 
 from csp.constants import NONE, SELF
@@ -8,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from config.environment import (
     BASE_DIR,
+    HOME_DIR,
     database,
     hours,
     mail,
@@ -20,7 +22,7 @@ from config.environment import (
 
 refuse_unknown_names()
 
-VAR_DIR = Path(read("CONCORD_VAR") or BASE_DIR / "var")
+VAR_DIR = Path(read("CONCORD_VAR") or HOME_DIR / "var")
 DEBUG: bool = read("DEBUG")
 SECRET_KEY = secret_key(VAR_DIR, debug=DEBUG)
 SECRET_KEY_FALLBACKS: list[str | bytes] = read("SECRET_KEY_FALLBACKS")
@@ -141,6 +143,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 # django-q2 is only a doorbell: all truth lives in units of work. The values follow docs/decisions/0002.
+CONCORD_HOST = read("CONCORD_HOST") or socket.gethostname()
 Q_CLUSTER = {
     "name": "concord",
     "orm": "default",

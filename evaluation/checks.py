@@ -44,7 +44,7 @@ def guards_are_installed(*, databases: Sequence[str] | None = None, **_: Any) ->
         missing = guards.missing()
     except DatabaseError as error:
         return [Error(f"the database cannot be read: {error}", id="concord.E001")]
-    hint = "Run manage.py migrate: it puts them back."
+    hint = "Run migrate: it puts them back."
     return [Error(f"the guard {name} is missing", hint=hint, id="concord.E005") for name in missing]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-
 from django.conf import settings
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
@@ -27,4 +25,4 @@ def sweep_all(_: int = 0) -> None:
 
 def beat(_: int = 0) -> None:
     """A sign of life: this host's cluster executes tasks."""
-    Heartbeat.objects.update_or_create(host=socket.gethostname(), defaults={"seen_at": Now()})
+    Heartbeat.objects.update_or_create(host=settings.CONCORD_HOST, defaults={"seen_at": Now()})

@@ -6,6 +6,7 @@ import io
 import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,8 +113,8 @@ def test_a_database_without_its_last_migration_is_named_and_nothing_else_is_trie
 
 
 @pytest.mark.django_db
-def test_the_command_says_everything_and_fails_for_what_somebody_has_to_see_to(settings: Any) -> None:
-    settings.CONCORD_BACKUP_HOURS = 24
+def test_the_command_says_everything_and_fails_for_what_somebody_has_to_see_to(settings: Any, tmp_path: Path) -> None:
+    settings.CONCORD_BACKUP_HOURS, settings.VAR_DIR = 24, tmp_path
     now = timezone.now()
     Endpoint.objects.create(name="local", base_url="http://x", cooldown_until=now + timedelta(minutes=5))
     ProcessRestart.objects.create(host="one", part="cluster", reason="ended with code -9", count=3, last_at=now)

@@ -6,12 +6,15 @@ import os
 import stat
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from config.environment import database, origins
 
@@ -182,3 +185,26 @@ def test_behind_a_server_with_tls_one_can_log_in_where_the_address_is_named(
     browser.get("/login/")
     given = {"username": "x", "password": "wrong", "csrfmiddlewaretoken": browser.cookies["csrftoken"].value}
     assert browser.post("/login/", given, headers={"origin": "https://concord.example"}).status_code == status
+
+
+def test_the_lock_file_holds_every_dependency_in_a_version_that_is_asked_for() -> None:
+    """`make lock` writes it; who changes a dependency runs that too."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [Requirement(one) for one in project["dependencies"]]
+    asked += [
+        Requirement(one) for extra, of in project["optional-dependencies"].items() if extra != "dev" for one in of
+    ]
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    locked: dict[str, list[str]] = {}
+    for line in lines:
+        if "==" in line:
+            name, version = line.split(" ")[0].split("==")
+            locked.setdefault(canonicalize_name(name), []).append(version)
+    missing = [
+        str(one)
+        for one in asked
+        if not any(one.specifier.contains(v) for v in locked.get(canonicalize_name(one.name), []))
+    ]
+    assert missing == []
+    hashed = sum("--hash=sha256:" in line for line in lines)
+    assert hashed >= sum(map(len, locked.values()))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -26,6 +27,8 @@ from evaluation.wording.messages import advise, explain, explain_reason, explain
 from evaluation.work.lifecycle import pause
 from evaluation.work.plugins import batch_hooks
 
+#: What starts a command: `concord` where the product is installed as a package.
+PROGRAM = "concord" if Path(sys.argv[0]).name == "concord" else "manage.py"
 MOST_PROBLEMS = 1000
 
 
@@ -127,10 +130,10 @@ def work_off(run: Run) -> Run:
                     # Deferred, in another worker's hands, or out in a batch.
                     time.sleep(min(max(SHORT_SECONDS, out.seconds_to_next if out else 0.0), LONG_SECONDS))
     except Refused as refused:
-        raise CommandError(f"{explain_refusal(refused)} (manage.py resume {run.pk})") from refused
+        raise CommandError(f"{explain_refusal(refused)} ({PROGRAM} resume {run.pk})") from refused
     except KeyboardInterrupt:
         pause(run, reason="interrupted")
-        raise CommandError(f"interrupted; go on with: manage.py resume {run.pk}") from None
+        raise CommandError(f"interrupted; go on with: {PROGRAM} resume {run.pk}") from None
     return run
 
 
@@ -161,7 +164,7 @@ def say_why_paused(command: BaseCommand, run: Run) -> None:
         advice = _("Set %(names)s in the environment or the file .env of web and workers.") % {
             "names": ", ".join(unset)
         }
-    told = (f"run {run.pk}: {run.state}", explain_reason(run.reason), advice, f"manage.py resume {run.pk}")
+    told = (f"run {run.pk}: {run.state}", explain_reason(run.reason), advice, f"{PROGRAM} resume {run.pk}")
     command.stderr.write("\n".join(filter(None, told)))
 
 

@@ -9,7 +9,6 @@ after its transaction.
 from __future__ import annotations
 
 import logging
-import socket
 import time
 from datetime import timedelta
 from importlib import import_module
@@ -119,7 +118,7 @@ class Watchdog:
             return  # its end was told, it waits to be started
         try:
             silent = time.monotonic() - self.since > settings.CONCORD_WEDGED_SECONDS and not heartbeat_is_fresh(
-                socket.gethostname()
+                settings.CONCORD_HOST
             )
             ring_canary()
             sweep()
@@ -147,7 +146,7 @@ def note_restart(part: str, reason: str) -> None:
     alone says so."""
     try:
         ProcessRestart.objects.update_or_create(
-            host=socket.gethostname(),
+            host=settings.CONCORD_HOST,
             part=part,
             defaults={"count": F("count") + 1, "reason": reason, "last_at": Now()},
             create_defaults={"reason": reason, "last_at": Now()},

@@ -76,7 +76,7 @@ def _failed(error: DatabaseError) -> Finding:
 def _unusable(trial_every: float) -> Iterator[Finding]:
     executor = MigrationExecutor(connection)
     if left := executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        yield Finding("not_migrated", f"{len(left)} migrations are not applied: run manage.py migrate", Weight.DOWN)
+        yield Finding("not_migrated", f"{len(left)} migrations are not applied: run migrate", Weight.DOWN)
     else:
         try_writing(trial_every)
 

@@ -200,7 +200,7 @@ def product_version() -> str:
     checkout = settings.BASE_DIR / "pyproject.toml"
     if checkout.is_file():
         return str(tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]["version"])
-    return version("concord")
+    return version("concord-eval")
 
 
 def with_relations(run: Run) -> Run:

@@ -12,7 +12,16 @@ from django.utils.translation import gettext as _
 
 from evaluation.files.reading import read_answers
 from evaluation.management.commands.import_questions import add_map, map_in, read_bytes
-from evaluation.management.working import add_format, as_json, exit_code, refusals, remarks, say_why_paused, work_off
+from evaluation.management.working import (
+    PROGRAM,
+    add_format,
+    as_json,
+    exit_code,
+    refusals,
+    remarks,
+    say_why_paused,
+    work_off,
+)
 from evaluation.models import Run
 from evaluation.runs.answer_files import import_answers
 from evaluation.runs.selectors import project_named, question_set_named
@@ -67,9 +76,9 @@ class Command(BaseCommand):
                 "\n".join(
                     (
                         _("This run holds the answers and what rules say of them; no judge has been asked."),
-                        _("See it: %(command)s") % {"command": f"manage.py results {run.pk}"},
+                        _("See it: %(command)s") % {"command": f"{PROGRAM} results {run.pk}"},
                         _("Have them judged: %(command)s")
-                        % {"command": f"manage.py evaluate --questions {questions} --system {system}"},
+                        % {"command": f"{PROGRAM} evaluate --questions {questions} --system {system}"},
                     )
                 )
             )

@@ -19,7 +19,7 @@ COPY_WITH_BACKUP = "a copy of the file alone is not whole, take one with `backup
 
 
 class Command(BaseCommand):
-    """``serve [--port N] [--host H] [--no-worker]``: until Ctrl-C, which ends everything it started."""
+    """``serve [--port N] [--host H] [--no-worker | --no-web]``: until Ctrl-C, which ends everything it started."""
 
     help = "Serve the site with a background worker and a watchdog, until Ctrl-C."
 
@@ -27,36 +27,45 @@ class Command(BaseCommand):
         """Address, and whether this host works in the background too."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=settings.PORT, help="port to listen on (PORT)")
-        parser.add_argument("--no-worker", action="store_true", help="only the web server")
+        part = parser.add_mutually_exclusive_group()
+        part.add_argument("--no-worker", action="store_true", help="only the web server")
+        part.add_argument("--no-web", action="store_true", help="only the worker and its watchdog")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Start the children and wait.
 
         :raises CommandError: when the port is taken, or the files of the pages cannot be collected.
         """
-        if port_taken(options["host"], options["port"]):
-            raise CommandError(PORT_TAKEN % options["port"])
-        if not settings.DEBUG:
-            _collect_files()
-        count = processes(settings.CONCORD_WEB_PROCESSES)
-        web = Child("web server", web_command(options["host"], options["port"], count))
-        children, told, watch = [web], dispatch.note_restart, lambda: None
+        children: list[Child] = []
+        told, watch = dispatch.note_restart, lambda: None
+        if not options["no_web"]:
+            children.append(self._web(options["host"], options["port"]))
         if not options["no_worker"] and settings.CONCORD_DISPATCHER == "django_q":
             try:
                 dispatch.ring_on_schedule()
                 dispatch.ring_canary()
             except DatabaseError as error:
                 raise CommandError(f"The database cannot be used: {error}. New or updated? Run migrate.") from error
-            cluster = Child("cluster", [sys.executable, "manage.py", "qcluster"])
+            cluster = Child("cluster", [sys.executable, sys.argv[0], "qcluster"])
             children.append(cluster)
             watch = Watchdog(cluster)
             told = watch.told
-        self.stdout.write(f"http://{options['host']}:{options['port']}/  (Ctrl-C to stop)")
-        self.stdout.flush()
+        elif not children:
+            raise CommandError(f"No worker to start: CONCORD_DISPATCHER is {settings.CONCORD_DISPATCHER}.")
+        if not options["no_web"]:
+            self.stdout.write(f"http://{options['host']}:{options['port']}/  (Ctrl-C to stop)")
+            self.stdout.flush()
         code = Supervisor(children, told, watch, settings.CONCORD_HEARTBEAT_SECONDS).run()
         if left := write_log_back():
             log.warning("the database's log could not be written back: %s; %s", left, COPY_WITH_BACKUP)
         sys.exit(code)
+
+    def _web(self, host: str, port: int) -> Child:
+        if port_taken(host, port):
+            raise CommandError(PORT_TAKEN % port)
+        if not settings.DEBUG:
+            _collect_files()
+        return Child("web server", web_command(host, port, processes(settings.CONCORD_WEB_PROCESSES)))
 
 
 def _collect_files() -> None:

@@ -6,6 +6,7 @@ import os
 import socket
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import call_command
@@ -49,6 +50,27 @@ def test_without_debug_the_files_of_the_pages_are_collected_first_or_it_is_said_
     settings.STATIC_ROOT.write_text("")
     with pytest.raises(CommandError, match="cannot be collected in"):
         call_command("serve", port=free_port())
+
+
+@pytest.mark.django_db
+def test_a_host_for_workers_alone_serves_no_pages(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def supervised(children: list[str], *_: Any) -> Any:
+        raise RuntimeError(", ".join(children))
+
+    monkeypatch.setattr("evaluation.management.commands.serve.Supervisor", supervised)
+    monkeypatch.setattr("evaluation.management.commands.serve.Child", lambda name, command: name)
+    monkeypatch.setattr("evaluation.management.commands.serve.Watchdog", lambda cluster: Mock())
+    for parts, named in (
+        ({"no_web": True}, "cluster"),
+        ({"no_worker": True}, "web server"),
+        ({}, "web server, cluster"),
+    ):
+        settings.CONCORD_DISPATCHER = "django_q"
+        with pytest.raises(RuntimeError, match=f"^{named}$"):
+            call_command("serve", port=free_port(), **parts)
+    settings.CONCORD_DISPATCHER = "local"
+    with pytest.raises(CommandError, match="No worker to start"):
+        call_command("serve", no_web=True)
 
 
 def test_a_port_that_another_server_shares_among_its_processes_is_taken_and_a_second_server_says_so() -> None:

@@ -1,0 +1,3 @@
+"""The product's settings, by a name that a package of it has."""
+
+from config.settings import *  # noqa: F403
