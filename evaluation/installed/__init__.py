@@ -10,8 +10,8 @@ from pathlib import Path
 
 _BESIDE = str(Path(__file__).resolve().parent)
 if Path(_BESIDE, "config").is_dir() and _BESIDE not in sys.path:
-    sys.path.append(_BESIDE)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), _BESIDE]))  # for children
+    sys.path.insert(0, _BESIDE)  # before whatever else is called config
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_BESIDE, os.environ.get("PYTHONPATH")]))  # for children
 
 
 def main() -> None:

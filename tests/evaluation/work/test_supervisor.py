@@ -71,7 +71,7 @@ def test_a_process_below_a_child_that_ends_is_told_once() -> None:
     assert lost == 1
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)  # what notes them closes its connection
 def test_restarts_are_counted_by_host_and_part() -> None:
     dispatch.note_restart("web server", "ended with code -9")
     dispatch.note_restart("web server", "ended with code 1")
