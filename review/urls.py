@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path
 
 from review.queues.making import close, reopen
-from review.web.views import adjudication, answers, calibration, queues, reviewing, runs, search
+from review.web.views import adjudication, answers, calibration, new_queue, queues, reviewing, runs, search
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", runs.home, name="home"),
@@ -39,8 +39,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("calibration/<int:pk>/offer/", calibration.calibration_offer, name="calibration-offer"),
     path("calibration/<int:pk>/look/", calibration.calibration_look, name="calibration-look"),
     path("queues/", queues.queue_list, name="queue-list"),
-    path("queues/new/", queues.queue_new, name="queue-new"),
-    path("queues/new/preview/", queues.preview, name="queue-preview"),
+    path("queues/new/", new_queue.queue_new, name="queue-new"),
+    path("queues/new/preview/", new_queue.preview, name="queue-preview"),
     path("queues/<int:pk>/", queues.queue, name="queue"),
     path("queues/<int:pk>/people/", queues.queue_people, name="queue-people"),
     path("queues/<int:pk>/people/reassign/", queues.queue_reassign, name="queue-reassign"),

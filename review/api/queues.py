@@ -45,9 +45,10 @@ from review.queues.access import (
     queue_for_reading,
     queues_of,
 )
+from review.queues.criteria import criteria_of, metrics_of
 from review.queues.directing import Moved, extend_all, name_people, reassign, release_all, set_deadline
 from review.queues.draws import make_draw
-from review.queues.making import close, make_queue, metrics_of, reopen
+from review.queues.making import close, make_queue, reopen
 from review.queues.progress import own_progress, paces, queue_progress
 from review.queues.sharing import Sharing, picked
 from review.ratings.card import Card
@@ -294,7 +295,7 @@ class QueueViewSet(ViewSet):
 
 def _params(runs: list[Run], spec: QueueSpec, body: dict[str, Any]) -> dict[int, DrawParams]:
     """What each run's draw is told, as on the page: what is picked of it, what earlier ratings say of its strata."""
-    planned = designs(runs, metrics_of(runs, body["metrics"]), spec.size, GUESS)
+    planned = designs(runs, criteria_of(runs, spec, body["metrics"]), spec.size, GUESS)
     return told(planned, spec, picked(runs, body["answers"]))
 
 

@@ -225,7 +225,7 @@ class QueueBody(DesignBody):
     settings = ASKED
 
     runs = ListField(child=row_id(), min_length=1, max_length=50)
-    metrics = ListField(child=CharField(max_length=100), min_length=1, max_length=50)
+    metrics = ListField(child=CharField(max_length=100), default=list, max_length=50)
     reviewers = ListField(child=CharField(max_length=150), min_length=1, max_length=500)
     people_of_tags = DictField(
         child=ListField(child=CharField(max_length=150), min_length=1, max_length=500),

@@ -34,7 +34,7 @@ from review.models import (
 from review.ratings.card import CardMetric, Claim, Passage, card_metrics, claims_on_card, passages_of
 from review.ratings.reveals import JudgeSaid, said_of_item
 from review.ratings.settling import PASSED, RATED
-from review.ratings.submitting import metrics_of
+from review.ratings.submitting import asked_of
 
 RAISED = ("flag", "escalate")
 AT_ONCE = 200  # items looked at together
@@ -103,7 +103,13 @@ def cases_of(items: Sequence[ReviewItem]) -> list[Case]:
         asked[queue_id].add(metric_id)
     decided = adjudicated([item.answer_id for item in items])
     return [
-        _case(item, events[item.pk], ratings[item.pk], decided.get(item.answer_id, frozenset()), asked[item.queue_id])
+        _case(
+            item,
+            events[item.pk],
+            ratings[item.pk],
+            decided.get(item.answer_id, frozenset()),
+            item.asks or asked[item.queue_id],
+        )
         for item in items
     ]
 
@@ -222,7 +228,7 @@ def show_case(item: ReviewItem, user: User, language: str) -> CaseShown:
     """The case for a lead. Where the judge is shown, that is recorded."""
     to_rate = _still_rates(item, user)
     case = replace(case_of(item), ratings=()) if to_rate else case_of(item)
-    rows = metrics_of(item.queue)
+    rows = asked_of(item)
     decisions: dict[int, list[Override]] = {}
     for row in Override.objects.filter(answer=item.answer_id).select_related("by", "metric").order_by("seq"):
         decisions.setdefault(row.metric_id, []).append(row)

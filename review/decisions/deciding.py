@@ -22,8 +22,9 @@ from review.decisions.cases import RAISED, Why, case_of
 from review.decisions.overrides import checked_reason, insert_decision
 from review.evidence.answers import REMOVING, exposed
 from review.evidence.rating_input import check_value
-from review.models import EventRuling, ItemEvent, Override, QueueMetric, Rating, ReviewItem
+from review.models import EventRuling, ItemEvent, Override, Rating, ReviewItem
 from review.ratings.settling import RATED
+from review.ratings.submitting import asked_of
 
 LONGEST_TEXT = 20_000  # characters of a question or reference
 LONGEST_ANCHOR = 120  # as the rubric's own levels
@@ -180,7 +181,7 @@ def settle_case(item: ReviewItem, *, ruled: bool = False) -> None:
     if set(case.why) - ({Why.PASSED_ON} if ruled else set()):
         return
     rated = row.assignments.filter(state__in=RATED).count()
-    asked = set(QueueMetric.objects.filter(queue=row.queue_id).values_list("metric_id", flat=True))
+    asked = {one.metric_id for one in asked_of(row)}
     done = rated >= row.reviews_needed or asked <= case.adjudicated
     state = ReviewItem.State.DONE if done else ReviewItem.State.OPEN
     ReviewItem.objects.filter(pk=row.pk).update(state=state)

@@ -45,6 +45,7 @@ NOWHERE = Place()
 @dataclass(frozen=True, slots=True)
 class _OneDraw:
     queue_id: int
+    metric_id: int | None
     after_looking: bool
     members: dict[int, Drawn]
 
@@ -80,7 +81,7 @@ class Samples:
 
     def _draws_for(self, metric_id: int) -> list[_OneDraw]:
         queues = self.queues_of.get(metric_id, frozenset())
-        return [draw for draw in self.draws if draw.queue_id in queues]
+        return [draw for draw in self.draws if draw.queue_id in queues and draw.metric_id in {None, metric_id}]
 
     def _served(self, metric_id: int, rows: Iterable[ExpertRating]) -> frozenset[int]:
         return self.silent_for(metric_id) | {row.answer_id for row in rows}
@@ -97,11 +98,10 @@ def samples_of(answer_set_id: int, answers: Sequence[int]) -> Samples:
     blind = ReviewQueue.Mode.BLIND
     frame = FrameMember.objects.filter(answer__answer_set_id=answer_set_id, draw__queue__mode=blind)
     draws: dict[int, _OneDraw] = {}
-    columns = ("draw_id", "draw__queue_id", "draw__planned_after_looking", "answer_id")
-    for draw_id, queue_id, looked, answer_id, probability, stratum, sampled in frame.order_by("draw_id").values_list(
-        *columns, "probability", "stratum", "sampled"
-    ):
-        draw = draws.setdefault(draw_id, _OneDraw(queue_id or 0, looked, {}))
+    columns = ("draw_id", "draw__queue_id", "draw__metric_id", "draw__planned_after_looking", "answer_id")
+    rows = frame.order_by("draw_id").values_list(*columns, "probability", "stratum", "sampled")
+    for draw_id, queue_id, metric_id, looked, answer_id, probability, stratum, sampled in rows:
+        draw = draws.setdefault(draw_id, _OneDraw(queue_id or 0, metric_id, looked, {}))
         draw.members[answer_id] = Drawn(answer_id, stratum, probability, sampled)
     queues = {draw.queue_id for draw in draws.values()}
     return Samples(list(draws.values()), _queues_by_metric(queues), _silent(queues), list(answers))

@@ -139,7 +139,7 @@ def _number(text: str) -> float:
 
 # What names rows, by the setting behind whose flag it stands.
 _BESIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
-    "strategy": {"--metrics": {"help": "criteria; all that a judge scored, if not named"}},
+    "strategy": {"--metrics": {"help": "criteria; if not named, those that --coverage calls for"}},
     "share": {
         "--answers": {"type": int, "help": "for hand_picked: ids of the answers"},
         "--questions": {"help": "for hand_picked: ids of the questions"},

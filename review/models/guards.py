@@ -156,10 +156,10 @@ QUEUES = [
     ),
     _item(
         name="item_stays",
-        on="UPDATE OF queue_id, answer_id, run_id, occasion",
+        on="UPDATE OF queue_id, answer_id, run_id, occasion, asks",
         when="NEW.queue_id <> OLD.queue_id OR NEW.answer_id <> OLD.answer_id OR NEW.run_id <> OLD.run_id "
-        "OR NEW.occasion <> OLD.occasion",
-        says="an item keeps its queue, answer, run and occasion",
+        "OR NEW.occasion <> OLD.occasion OR NEW.asks <> OLD.asks",
+        says="an item keeps its queue, answer, run, occasion and what it asks",
     ),
     _item(
         name="overlap_of_item",

@@ -23,6 +23,7 @@ Text = str | Promise
 Limits = tuple[Any, Any]  # both ends included; of a text the number of characters
 MOST_REVIEWS = 10
 LONGEST_NAME = 200
+FEW = 3  # criteria an answer is asked by choice of the product
 
 
 class Mode(TextChoices):
@@ -38,6 +39,13 @@ class Reveal(TextChoices):
     ON_DIFFERENCE = "on_difference", _("where they differ")
     ALWAYS = "always", _("always")
     NEVER = "never", _("never")
+
+
+class Coverage(TextChoices):
+    """Which criteria are asked for where none are named, and of which answers."""
+
+    CORRECTED = "corrected_overall", _("every judged part of the overall score, in turn")
+    FEWEST = "fewest_keys", _("the two or three criteria that matter most")
 
 
 class Distribution(TextChoices):
@@ -130,6 +138,22 @@ class QueueSpec(BaseModel):
         limits=(0, 1_000_000),
         form=Asked("main", _("How many answers"), limits=(1, 100_000)),
         flag="answers to draw",
+    )
+    coverage: Coverage = setting(
+        Coverage.CORRECTED,
+        who="who wants fewer keys for each answer, or all of the named criteria of every answer (`fewest_keys`)",
+        form=Asked(
+            "main",
+            _("What for"),
+            _("Each answer is asked at most three of them, and none that does not apply to it."),
+            choices={
+                Coverage.CORRECTED: _("Corrected overall score: every judged part is rated, in turn"),
+                Coverage.FEWEST: _("Fewest keys: the two or three criteria that matter most"),
+            },
+        ),
+        flag="which criteria, and of which answers: every judged part in turn, or the few that matter most",
+        body="More than three criteria are asked in turn, or (fewest_keys) all of every answer. None named: every "
+        "judged part of the overall score, or the three that matter most.",
     )
     strategy: Strategy = setting(
         Strategy.STRATIFIED,
@@ -328,6 +352,14 @@ class QueueSpec(BaseModel):
     def ratings_each(self) -> float:
         """How many ratings an answer takes on average, hidden repeats among them."""
         return (1 + (self.reviews_needed - 1) * self.overlap_share) * (1 + self.repeat_share)
+
+    def in_turn(self, metrics: int) -> bool:
+        """Whether an answer is asked a few of so many metrics only, in turn."""
+        return self.coverage == Coverage.CORRECTED and metrics > FEW
+
+    def share_asked(self, metrics: int) -> float:
+        """Of the answers, those that are asked one of so many metrics."""
+        return FEW / metrics if self.in_turn(metrics) else 1.0
 
     @property
     def columns(self) -> dict[str, Any]:

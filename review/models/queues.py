@@ -114,7 +114,8 @@ class QueueMember(Row):
 
 class ReviewItem(Row):
     """An answer in a queue. ``run`` is the run whose judge is shown after the rating. ``shuffle_key`` is random:
-    a reviewer walks the ring of keys from an offset of their own, so that order tells nothing.
+    a reviewer walks the ring of keys from an offset of their own, so that order tells nothing. ``asks``: keys of the
+    metrics it is rated by where the queue asks for its metrics in turn; empty: by all of them.
 
     ``occasion`` is 1 for the first time an answer stands in the queue and higher for hidden repeats. ``reserved``:
     only people with a reservation are served it.
@@ -132,6 +133,7 @@ class ReviewItem(Row):
     occasion = models.PositiveIntegerField(default=FIRST_OCCASION)
     reviews_needed = models.PositiveIntegerField(default=1)
     reserved = models.BooleanField(default=False)
+    asks = models.JSONField(default=list)
     shuffle_key = models.PositiveBigIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
 
@@ -286,12 +288,14 @@ class EventRuling(AppendOnly):
 
 
 class Draw(AppendOnly, Authored):
-    """A sample for review. ``run`` is the run whose judge scores steer it; ``params`` and ``seed`` repeat it."""
+    """A sample for review. ``run`` is the run whose judge scores steer it; ``params`` and ``seed`` repeat it.
+    ``metric``: the only one it is a sample for, where a queue asks for its metrics in turn; else it is for them all."""
 
     queue = models.ForeignKey(
         ReviewQueue, verbose_name=_("review queue"), on_delete=PROTECT, null=True, related_name="draws"
     )
     run = models.ForeignKey(Run, verbose_name=_("run"), on_delete=PROTECT, related_name="draws")
+    metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, null=True, related_name="+")
     strategy = models.CharField(_("strategy"), max_length=20)
     params = models.JSONField(_("parameters"), default=dict)
     seed = models.PositiveBigIntegerField(_("seed"))

@@ -12,7 +12,7 @@ from django.utils.translation import gettext, ngettext
 from evaluation.models import Run
 from evaluation.wording import numbers
 from review.plans.design import FLOOR, Design, Errors, Expected, errors_of, strata_ahead
-from review.queues.making import reading_seconds, usual_seconds
+from review.queues.preview import reading_seconds, usual_seconds
 from review.reports.figure import stratum_in_words
 from review.reports.gathering import Gathered
 from review.statistics.correction.frame import LEAST_LABELS
@@ -168,9 +168,12 @@ class Goal:
         return self.half_width <= 0
 
 
-def goals(found: Design, staff: Staff, width: float | None = None, difference: float | None = None) -> tuple[Goal, ...]:
+def goals(
+    found: Design, staff: Staff, width: float | None = None, difference: float | None = None, share: float = 1.0
+) -> tuple[Goal, ...]:
     """What the usual widths take, and a width or difference that somebody asks for; each number of answers once, the
-    fewest first. Empty for metrics that are no part of the overall score, or where nothing is left to draw.
+    fewest first. Empty for metrics that are no part of the overall score, or where nothing is left to draw. ``share``:
+    of the answers drawn that are asked a criterion; what more answers would take than there are is left out.
 
     :raises ValueError: for a width or difference that is not positive.
     """
@@ -179,18 +182,20 @@ def goals(found: Design, staff: Staff, width: float | None = None, difference: f
         return ()
     asked = _asked(strata, certain, width, difference)
     usual = [labels_for_width(strata, one, certain=certain) for one in WANTED]
-    by_items = {plan.labels: (plan, False) for plan in usual} | {plan.labels: (plan, True) for plan in asked}
+    by_items = {math.ceil(plan.labels / share): (plan, False) for plan in usual}
+    by_items |= {math.ceil(plan.labels / share): (plan, True) for plan in asked}
     return tuple(
         Goal(items, staff.minutes_each(items), plan.half_width, plan.difference, mark)
         for items, (plan, mark) in sorted(by_items.items())
+        if items <= len(found.members)
     )
 
 
-def size_for(found: Design, width: float | None, difference: float | None) -> int | None:
+def size_for(found: Design, width: float | None, difference: float | None, share: float = 1.0) -> int | None:
     """The answers to draw for the stricter of what is asked; ``None`` where nothing is, or nothing can be planned."""
     strata, certain = strata_ahead(found)
     sizes = [plan.labels for plan in _asked(strata, certain, width, difference)] if strata else []
-    return max(sizes, default=None)
+    return math.ceil(max(sizes) / share) if sizes else None
 
 
 def _asked(strata: list[PlannedStratum], certain: int, width: float | None, difference: float | None) -> list[Plan]:

@@ -18,6 +18,7 @@ from review.statistics.correction.frame import Component
 from review.statistics.precision import PlannedStratum, deviation, expected_half_width, pilot_deviations
 from review.statistics.sampling.draw import CERTAIN
 from review.statistics.sampling.member import Drawn, DrawParams, Member, stratify
+from review.statistics.sampling.turns import LEAST_ASKED
 
 GUESS = 0.25  # without ratings: the judge is a quarter of the scale off, one level of five
 FLOOR = 0.02  # no stratum is given up because the pilot saw no difference in it
@@ -144,9 +145,10 @@ def design(basis: Gathered, metrics: Sequence[MetricDefinition], size: int, gues
     )
 
 
-def expected_interval(found: Design, drawn: Sequence[Drawn]) -> Expected | None:
+def expected_interval(found: Design, drawn: Sequence[Drawn], share: float = 1.0) -> Expected | None:
     """What a draw is expected to give together with the answers drawn earlier; ``None`` for a draw without
-    probabilities, and for metrics that are no part of the overall score."""
+    probabilities, and for metrics that are no part of the overall score. ``share``: of the answers drawn that each
+    criterion is asked of, the errors of all of them taken to go together, which is the worst case."""
     errors = found.errors
     if errors is None:
         return None
@@ -158,7 +160,8 @@ def expected_interval(found: Design, drawn: Sequence[Drawn]) -> Expected | None:
     deviations = _by_stratum(errors, found.members, new, sizes)
     strata = [PlannedStratum(name, size, deviations[name]) for name, size in sorted(sizes.items())]
     parts = tuple(PlannedPart(one.name, one.size, counts[one.name], one.deviation) for one in strata)
-    return Expected(expected_half_width(strata, counts), errors.guessed, parts)
+    rated = {name: count if share >= 1 else max(LEAST_ASKED, round(count * share)) for name, count in counts.items()}
+    return Expected(expected_half_width(strata, rated), errors.guessed, parts)
 
 
 def strata_ahead(found: Design) -> tuple[list[PlannedStratum], int]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 
@@ -14,12 +17,15 @@ from evaluation.core.errors import Refused
 from evaluation.core.registry import ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
+from evaluation.scoring.writing import counting
 from evaluation.work.lifecycle import RunConfig
 from review.evidence.answers import new_seed
 from review.evidence.scorers import MachineValue, machine_values
 from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue
+from review.models.queue_spec import FEW, QueueSpec
 from review.statistics.sampling.draw import CERTAIN, draw
-from review.statistics.sampling.member import DrawParams, Member, Strategy
+from review.statistics.sampling.member import Drawn, DrawParams, Member, Strategy
+from review.statistics.sampling.turns import in_turn, least_of_stratum
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,11 @@ class Frame:
 
     members: tuple[Member, ...]
     spread: Mapping[int, float]
+
+    @property
+    def keys(self) -> set[int]:
+        """The answers, by primary key."""
+        return {member.key for member in self.members}
 
 
 def make_draw(
@@ -65,24 +76,93 @@ def make_draw(
     asked = queue.metrics.values_list("metric", flat=True) if queue else ()
     metrics = [metric] if metric else steering_metrics(run, asked)
     frame = frame_of(run, metrics)
-    looked: set[int] = set()
-    if strategy != Strategy.HAND_PICKED:
-        looked = earlier_answers(run, metrics) & {member.key for member in frame.members}
+    looked = set() if strategy == Strategy.HAND_PICKED else earlier_answers(run, metrics) & frame.keys
     told = params or DrawParams()
     told = replace(told, certain=told.certain | looked, spread=told.spread or frame.spread)
     seed = new_seed() if seed is None else seed
     drawn = draw(frame.members, strategy, size, seed, told)
-    with transaction.atomic():
-        made = Draw.objects.create(
+    facts = {"queue": queue, "run": run, "strategy": strategy.value, "seed": seed, "created_by": by}
+    return _keep(drawn, params=_stored(told, size, metrics), planned_after_looking=bool(looked), **facts)
+
+
+def make_draws_in_turn(
+    run: Run, spec: QueueSpec, size: int, seed: int, queue: ReviewQueue, params: DrawParams | None, by: User | None
+) -> dict[int, list[int]]:
+    """One draw of answers of which each is asked a few of the queue's metrics, stored as a draw of its own for each
+    metric: answer -> the metrics (by primary key) it is asked now.
+
+    Where ratings of an earlier draw for a metric exist, its draw counts as planned after looking; what such a draw left
+    unrated is asked again.
+
+    :raises Refused: what :func:`review.statistics.sampling.draw.draw` refuses.
+    """
+    metrics = [row.metric for row in queue.metrics.select_related("metric").order_by("position", "pk")]
+    turns = draw_in_turn(run, metrics, spec.strategy, size, seed, params)
+    asks: dict[int, list[int]] = {}
+    for metric in metrics:
+        if metric.pk not in turns.samples:
+            continue  # it applies to no answer of the run
+        drawn, looked = turns.samples[metric.pk], set[int]()
+        if spec.strategy != Strategy.HAND_PICKED:
+            looked = earlier_answers(run, [metric]) & {one.key for one in drawn}
+        again = left_over(looked, [metric.pk]) if looked else set()
+        wanted = {key for key, asked in turns.asked.items() if metric.pk in asked} - looked | again
+        for answer in wanted:
+            asks.setdefault(answer, []).append(metric.pk)
+        _keep(
+            [Drawn(one.key, CERTAIN, 1.0, True) if one.key in looked else one for one in drawn],
             queue=queue,
             run=run,
-            strategy=strategy.value,
-            params=_stored(told, size, metrics),
+            metric=metric,
+            strategy=spec.strategy.value,
+            params=_stored(turns.told, size, [metric]),
             seed=seed,
-            frame_size=len(drawn),
             planned_after_looking=bool(looked),
             created_by=by,
         )
+    return asks
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """What a draw with criteria in turn gives: what each sampled answer is asked, each metric's sample over the frame,
+    how many answers of the frame a metric applies to (by primary key), and what the draw was told."""
+
+    drawn: Sequence[Drawn]
+    asked: Mapping[int, frozenset[int]]
+    samples: Mapping[int, Sequence[Drawn]]
+    applies_to: Mapping[int, int]
+    told: DrawParams
+
+
+def draw_in_turn(
+    run: Run,
+    metrics: Sequence[MetricDefinition],
+    strategy: Strategy,
+    size: int,
+    seed: int,
+    params: DrawParams | None = None,
+) -> Turns:
+    """Draw answers and share the metrics among them, keeping nothing. What earlier draws took is drawn anew here: it is
+    certain for the metrics it was rated by, not for the others."""
+    keys = tuple(metric.pk for metric in metrics)
+    frame = frame_of(run, steering_metrics(run, keys))
+    never = counting(run).filter(metric_id__in=keys, status=Status.NOT_APPLICABLE)
+    gone = set(never.values_list("answer_id", "metric_id"))
+    fitting = {answer: tuple(pk for pk in keys if (answer, pk) not in gone) or keys for answer in frame.keys}
+    told = params or DrawParams()
+    least = max(told.per_stratum, least_of_stratum(len(keys), FEW))
+    told = replace(told, certain=frozenset(), spread=told.spread or frame.spread, per_stratum=least)
+    drawn = draw(frame.members, strategy, size, seed, told)
+    asked, samples = in_turn(drawn, fitting, FEW, np.random.default_rng([seed, FEW]))
+    applies_to = Counter(pk for own in fitting.values() for pk in own)
+    return Turns(drawn, asked, samples, applies_to, told)
+
+
+def _keep(drawn: Sequence[Drawn], **facts: Any) -> Draw:
+    """Store a draw with all it could have taken."""
+    with transaction.atomic():
+        made = Draw.objects.create(frame_size=len(drawn), **facts)
         rows = (
             FrameMember(
                 draw=made,
@@ -131,7 +211,9 @@ def steering_metrics(run: Run, asked: Iterable[int] = ()) -> list[MetricDefiniti
 def earlier_answers(run: Run, metrics: Sequence[MetricDefinition]) -> set[int]:
     """The answers that earlier draws for these metrics sampled, if any of their ratings can have been seen."""
     earlier = Draw.objects.filter(
-        run__answer_set_id=run.answer_set_id, queue__metrics__metric__in=metrics, queue__mode=ReviewQueue.Mode.BLIND
+        Q(metric=None, queue__metrics__metric__in=metrics) | Q(metric__in=metrics),
+        run__answer_set_id=run.answer_set_id,
+        queue__mode=ReviewQueue.Mode.BLIND,
     )
     sampled = FrameMember.objects.filter(draw__in=earlier.values("pk"), sampled=True, probability__isnull=False)
     rated = Rating.objects.filter(
@@ -155,10 +237,14 @@ def left_over(certain: Collection[int], asked: Iterable[int]) -> set[int]:
     wanted = set(asked)
     rated = Rating.objects.filter(answer__in=certain, phase="initial", source="review")
     waiting = ReviewItem.objects.filter(answer__in=certain, queue__state=ReviewQueue.State.OPEN)
+    waits = waiting.values_list("answer", "queue__metrics__metric", "asks")
     done: set[int] = set()
-    for pairs in (rated.values_list("answer", "metric"), waiting.values_list("answer", "queue__metrics__metric")):
+    for pairs in (
+        set(rated.values_list("answer", "metric")),
+        {(answer, metric) for answer, metric, asks in waits if not asks or metric in asks},
+    ):
         found: dict[int, set[int]] = {}
-        for answer, metric in pairs.distinct():
+        for answer, metric in pairs:
             found.setdefault(answer, set()).add(metric)
         done |= {answer for answer, metrics in found.items() if wanted <= metrics}
     return set(certain) - done

@@ -1,32 +1,34 @@
-"""Making a review queue: draws over one or several runs, one shuffled list of items, and the people who rate them; and
-what a queue would be before it is made: how many answers, how much work for each reviewer.
+"""Making a review queue: draws over one or several runs, one shuffled list of items, and the people who rate them.
 
 Reviewers read a queue's name before rating, so it must not tell what the rating should not know."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef
 
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.criteria.services import rubric_of
-from evaluation.judges.shipping import definitions, shipped_rubric_row
+from evaluation.judges.shipping import shipped_rubric_row
 from evaluation.judging.rubric import is_criterion
-from evaluation.models import Answer, MetricDefinition, RoleGrant, RubricVersion, Run, Score, User
+from evaluation.models import Answer, MetricDefinition, RoleGrant, RubricVersion, Run, User
 from review.evidence.answers import kept_apart, new_seed, ring_offset, shuffle_keys
-from review.models import QueueMember, QueueMetric, Rating, ReviewItem, ReviewQueue
+from review.models import QueueMember, QueueMetric, ReviewItem, ReviewQueue
 from review.models.queue_spec import QueueSpec
-from review.queues.draws import answers_to_review, frame_of, left_over, make_draw, steering_metrics
+from review.queues.criteria import criteria_of
+from review.queues.draws import (
+    answers_to_review,
+    frame_of,
+    make_draw,
+    make_draws_in_turn,
+)
 from review.queues.sharing import Sharing, needs_of, repeat_window, reserve_items
-from review.statistics.sampling.draw import CERTAIN, draw
-from review.statistics.sampling.member import Drawn, DrawParams, Strategy, union_probability
+from review.statistics.sampling.member import DrawParams, Strategy
 
 _STRATEGIES = tuple(strategy.value.replace("_", " ") for strategy in Strategy if strategy is not Strategy.ALL)
 _SHORTEST = 3  # shorter names occur in ordinary words
@@ -72,14 +74,15 @@ def make_queue(
     runs: Run | Sequence[Run],
     spec: QueueSpec,
     *,
-    metrics: Sequence[str],
+    metrics: Sequence[str] = (),
     reviewers: Sequence[User],
     sharing: Sharing | None = None,
     params: ParamsByRun = None,
     by: User | None = None,
 ) -> ReviewQueue:
     """A queue on a draw from each run, in one random order. ``spec.size`` answers in all are shared among the runs by
-    their frames; one that two runs share is one item. ``sharing``: the people of tags or answers, where named.
+    their frames; one that two runs share is one item. Without ``metrics`` the spec's coverage says which; ``sharing``:
+    the people of tags or answers, where named.
 
     :raises Refused: ``no_run``, ``several_projects``, ``no_metrics``, ``no_reviewers``, ``not_in_project``,
         ``too_few_reviewers``, ``size_below_one``, ``nothing_picked``, ``queue_name_tells``; as draws.
@@ -93,9 +96,10 @@ def make_queue(
     name = _neutral_name(spec.name, chosen, hide_system=spec.hide_system)
     made_up = {"name": name, "seed": new_seed() if spec.seed is None else spec.seed}
     queue = ReviewQueue.objects.create(project_id=chosen[0].project_id, created_by=by, **(spec.columns | made_up))
-    _add_metrics(queue, chosen[0], metrics_of(chosen, metrics))
+    asked = criteria_of(chosen, spec, metrics)
+    _add_metrics(queue, chosen[0], asked)
     add_members(queue, people)
-    items = _add_items(queue, _drawn(queue, chosen, spec, params, by), sharing)
+    items = _add_items(queue, _drawn(queue, chosen, spec, params, by, in_turn=spec.in_turn(len(asked))), sharing)
     ratings = sum(item.reviews_needed for item in items)
     queue.repeat_gap, queue.repeat_until = repeat_window(queue.repeat_share, ratings, len(people))
     if queue.repeat_gap:
@@ -106,25 +110,9 @@ def make_queue(
     return queue
 
 
-def _params_of(run: Run, params: ParamsByRun) -> DrawParams | None:
+def params_of(run: Run, params: ParamsByRun) -> DrawParams | None:
     """What the draw from this run is told."""
     return params if params is None or isinstance(params, DrawParams) else params.get(run.pk)
-
-
-def metrics_of(runs: Sequence[Run], names: Sequence[str]) -> list[MetricDefinition]:
-    """The named metrics in the versions the runs were scored with, others in their newest version.
-
-    :raises Refused: ``no_metrics``.
-    :raises UnknownName: for a name that nothing defines.
-    """
-    if not names:
-        raise Refused("no_metrics")
-    scored = MetricDefinition.objects.filter(
-        Exists(Score.objects.filter(run__in=runs, metric=OuterRef("pk"))), name__in=names
-    )
-    known = {metric.name: metric for metric in scored.order_by("version")}
-    known |= definitions(name for name in names if name not in known)
-    return [known[name] for name in dict.fromkeys(names)]
 
 
 def add_members(queue: ReviewQueue, people: Iterable[User]) -> None:
@@ -177,31 +165,46 @@ def _rubric(metric: MetricDefinition) -> RubricVersion | None:
         return None
 
 
+class _Wanted(NamedTuple):
+    """An answer to review: the run whose judge will be shown, and the metrics it is asked; none: all."""
+
+    run: int
+    asks: list[int]
+
+
 def _drawn(
-    queue: ReviewQueue, runs: Sequence[Run], spec: QueueSpec, params: ParamsByRun, by: User | None
-) -> dict[int, int]:
-    """The answers to review, each with the run whose judge will be shown."""
-    wanted: dict[int, int] = {}
+    queue: ReviewQueue, runs: Sequence[Run], spec: QueueSpec, params: ParamsByRun, by: User | None, *, in_turn: bool
+) -> dict[int, _Wanted]:
+    """The answers to review."""
+    wanted: dict[int, _Wanted] = {}
     strategy, size = spec.strategy, spec.size
-    if not _takes_part(size, strategy):
+    if not takes_part(size, strategy):
         raise Refused("size_below_one", size=size)
     for run, share in zip(runs, shares(runs, size), strict=True):
-        if _takes_part(share, strategy):
-            # The queue's own seed for the first run, others derived from it, so that draws are independent.
-            seed = queue.seed if not queue.draws.exists() else ring_offset(queue.seed, -run.pk)
-            made = make_draw(run, strategy, share, seed, by, queue, params=_params_of(run, params))
-            wanted |= {answer: run.pk for answer in answers_to_review(made) if answer not in wanted}
+        if not takes_part(share, strategy):
+            continue
+        # The queue's own seed for the first run, others derived from it, so that draws are independent.
+        seed = queue.seed if not queue.draws.exists() else ring_offset(queue.seed, -run.pk)
+        told = params_of(run, params)
+        if in_turn:
+            asks = make_draws_in_turn(run, spec, share, seed, queue, told, by)
+        else:
+            made = make_draw(run, strategy, share, seed, by, queue, params=told)
+            asks = {answer: [] for answer in answers_to_review(made)}
+        for answer, metrics in asks.items():
+            first = wanted.setdefault(answer, _Wanted(run.pk, []))
+            first.asks.extend(metric for metric in metrics if metric not in first.asks)
     if not wanted:
         raise Refused("nothing_picked" if strategy == Strategy.HAND_PICKED else "empty_frame")
     return wanted
 
 
-def _takes_part(share: int, strategy: Strategy | str) -> bool:
+def takes_part(share: int, strategy: Strategy | str) -> bool:
     """Whether a run gives answers: with a share of the size below one, only where the size does not matter."""
     return share >= 1 or strategy in {Strategy.ALL, Strategy.HAND_PICKED}
 
 
-def _add_items(queue: ReviewQueue, wanted: Mapping[int, int], sharing: Sharing) -> list[ReviewItem]:
+def _add_items(queue: ReviewQueue, wanted: Mapping[int, _Wanted], sharing: Sharing) -> list[ReviewItem]:
     """The items in the order in which reviewers walk them."""
     shuffled = _shuffled(wanted, queue.seed)
     needs = needs_of(len(wanted), queue.reviews_needed, queue.overlap_share, queue.seed)
@@ -209,7 +212,8 @@ def _add_items(queue: ReviewQueue, wanted: Mapping[int, int], sharing: Sharing) 
         ReviewItem(
             queue=queue,
             answer_id=answer,
-            run_id=wanted[answer],
+            run_id=wanted[answer].run,
+            asks=wanted[answer].asks,
             shuffle_key=key,
             reviews_needed=len(sharing.named.get(answer, ())) or need,
             reserved=queue.distribution != ReviewQueue.Distribution.POOL,
@@ -220,9 +224,9 @@ def _add_items(queue: ReviewQueue, wanted: Mapping[int, int], sharing: Sharing) 
     return sorted(items, key=lambda item: item.shuffle_key)
 
 
-def _shuffled(wanted: Mapping[int, int], seed: int) -> list[tuple[int, int]]:
+def _shuffled(wanted: Mapping[int, _Wanted], seed: int) -> list[tuple[int, int]]:
     """The answers in a random order, answers to one question apart, each with its key."""
-    sets = Run.objects.filter(pk__in=set(wanted.values())).values("answer_set")
+    sets = Run.objects.filter(pk__in={one.run for one in wanted.values()}).values("answer_set")
     asked = dict(Answer.objects.filter(answer_set__in=sets).values_list("pk", "question__external_id"))
     keys, answers = shuffle_keys(seed, len(wanted)), sorted(wanted)
     shuffled = [answer for _, answer in sorted(zip(keys, answers, strict=True))]
@@ -263,89 +267,3 @@ def check_people(people: Sequence[User], project_id: int) -> None:
     known = set(granted) | {one.pk for one in people if one.is_superuser}
     if strangers := [one.get_username() for one in people if one.pk not in known]:
         raise Refused("not_in_project", people=strangers)
-
-
-SECONDS_PER_METRIC = 25.0  # a first guess, until the project has a pace of its own
-READING_SECONDS = 30.0
-RECENT = 500
-
-
-@dataclass(frozen=True, slots=True)
-class QueuePreview:
-    """``items`` answers of ``frame``, in ``strata``, that take so many ``ratings``; where chance decides how many they
-    are, the expected number. ``earlier`` of them were drawn before and are not rated by all metrics.
-    ``per_reviewer`` is how many each rates, repeats among them, and ``seconds_each`` what that takes.
-    ``measured`` tells whether the pace, in seconds an answer, is the project's own. ``by_run`` has what would be drawn
-    from each run, by its primary key."""
-
-    frame: int
-    items: int
-    earlier: int
-    strata: int
-    ratings: int
-    per_reviewer: int
-    seconds_each: float
-    measured: bool
-    pace: float
-    by_run: Mapping[int, tuple[Drawn, ...]]
-
-    @property
-    def drawn(self) -> tuple[Drawn, ...]:
-        """The draw of a single run; empty for several, whose strata are apart."""
-        return next(iter(self.by_run.values())) if len(self.by_run) == 1 else ()
-
-
-def queue_preview(
-    runs: Sequence[Run],
-    metrics: Sequence[MetricDefinition],
-    spec: QueueSpec,
-    *,
-    reviewers: int,
-    params: ParamsByRun = None,
-) -> QueuePreview:
-    """Draw without keeping anything, and count what would get an item: of answers that ``params`` call certain, because
-    they were drawn earlier, those that are left over.
-
-    :raises Refused: what :func:`review.statistics.sampling.draw.draw` refuses, ``nothing_picked`` and
-        ``too_few_for_repeats``.
-    """
-    asked = [metric.pk for metric in metrics]
-    chances: dict[int, list[float]] = {}
-    strata, by_run = 0, {}
-    for run, share in zip(runs, shares(runs, spec.size), strict=True):
-        members = frame_of(run, steering_metrics(run, asked))
-        told = replace(_params_of(run, params) or DrawParams(), spread=members.spread)
-        takes = members.members and _takes_part(share, spec.strategy)
-        drawn = draw(members.members, spec.strategy, share, 0, told) if takes else []
-        chances |= {member.key: [] for member in members.members if member.key not in chances}
-        for one in drawn:
-            if one.stratum != CERTAIN:
-                chances[one.key].append(float(one.sampled) if one.probability is None else one.probability)
-        strata += len({one.stratum for one in drawn} - {CERTAIN})
-        by_run[run.pk] = tuple(drawn)
-    earlier = left_over({one.key for drawn in by_run.values() for one in drawn if one.stratum == CERTAIN}, asked)
-    new = round(math.fsum(union_probability(found) or 0.0 for key, found in chances.items() if key not in earlier))
-    items = new + len(earlier)
-    if not items and spec.strategy == Strategy.HAND_PICKED:
-        raise Refused("nothing_picked")
-    ratings = sum(needs_of(items, spec.reviews_needed, spec.overlap_share, 0))
-    repeat_window(spec.repeat_share, ratings, reviewers)
-    each = math.ceil(ratings * (1 + spec.repeat_share) / max(reviewers, 1))
-    usual = usual_seconds(runs[0].project_id)
-    pace = usual or reading_seconds(len(metrics))
-    return QueuePreview(
-        len(chances), items, len(earlier), strata, ratings, each, each * pace, usual is not None, pace, by_run
-    )
-
-
-def reading_seconds(metrics: int) -> float:
-    """A first guess of the seconds it takes to rate an answer by so many metrics."""
-    return READING_SECONDS + SECONDS_PER_METRIC * max(metrics, 1)
-
-
-def usual_seconds(project_id: int) -> float | None:
-    """The median time of the project's recent ratings in seconds; ``None`` without any."""
-    looked = Rating.objects.filter(assignment__item__queue__project_id=project_id, active_ms__isnull=False)
-    newest = looked.values("assignment").annotate(ms=Max("active_ms")).order_by("-assignment")[:RECENT]
-    times = sorted(row["ms"] for row in newest)
-    return times[len(times) // 2] / 1000 if times else None

@@ -35,7 +35,7 @@ from review.models import Assignment, QueueMetric, ReviewItem, ReviewQueue
 from review.models.statements import EXPOSED, PASSAGES, SCORED_BY
 from review.ratings.reveals import JudgeSaid, judge_said
 from review.ratings.settling import RATED
-from review.ratings.submitting import given_in, metrics_of, suggestion_of
+from review.ratings.submitting import asked_of, given_in, suggestion_of
 
 CLAIM_METRIC = "claim_support"
 
@@ -201,7 +201,7 @@ def card(assignment: Assignment, language: str) -> Card:
         references=question.references,
         answer=answer.text,
         contexts=passages_of(answer) if answer.retrieves else None,
-        metrics=card_metrics(metrics_of(queue), language, assignment.item),
+        metrics=card_metrics(asked_of(assignment.item), language, assignment.item),
         draft=draft.payload if draft else {},
         given=given_in(assignment) if rated else {},
         final=given_in(assignment, "final") if rated else {},

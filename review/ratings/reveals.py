@@ -111,7 +111,8 @@ def said_of_item(item: ReviewItem) -> list[JudgeSaid]:
 
 
 def _said(item: ReviewItem) -> list[tuple[MetricDefinition, MachineValue | None]]:
-    metrics = [row.metric for row in item.queue.metrics.select_related("metric").order_by("position", "id")]
+    rows = item.queue.metrics.select_related("metric").order_by("position", "id")
+    metrics = [row.metric for row in rows if not item.asks or row.metric_id in item.asks]
     said = answer_values(item.run_id, item.answer_id, [metric.pk for metric in metrics])
     return [(metric, said.get(metric.pk)) for metric in metrics]
 

@@ -94,6 +94,7 @@ def plan_repeat(assignment: Assignment) -> None:
         run_id=item.run_id,
         occasion=occasion,
         reserved=True,
+        asks=item.asks,
         shuffle_key=repeat_key(queue.seed, item.pk),
     )
     Reservation.objects.create(item=again, reviewer_id=assignment.reviewer_id, after=member.served + queue.repeat_gap)

@@ -168,7 +168,7 @@ def submit(
     comment: str = "",
     suggestion: str = "",
 ) -> Submitted:
-    """Store the ``initial`` ratings of all metrics of the queue at once.
+    """Store the ``initial`` ratings of all metrics the item asks for at once.
 
     ``idempotency_key`` is the form's: the same key twice is one decision. ``comment`` is about the whole item and goes
     to every metric without one of its own; ``suggestion`` is the answer the expert would have given. A submit after
@@ -179,7 +179,7 @@ def submit(
         :meth:`review.evidence.rating_input.Given.check` and :func:`review.evidence.rating_input.with_figures` refuse.
     """
     check_sender(assignment, by, idempotency_key)
-    metrics = metrics_of(assignment.item.queue)
+    metrics = asked_of(assignment.item)
     values = with_figures(assignment.item, [row.metric for row in metrics], values)
     _check(metrics, values, comment)
     check_comment(suggestion)
@@ -225,6 +225,11 @@ def undo(assignment: Assignment, *, by: User) -> Assignment:
 def metrics_of(queue: ReviewQueue) -> list[QueueMetric]:
     """What the queue asks for, in its order; read once in a process, because it is settled with the queue."""
     return list(_metrics(queue.pk, queue.created_at))
+
+
+def asked_of(item: ReviewItem) -> list[QueueMetric]:
+    """What an item is rated by: all its queue asks for, or those whose turn it is."""
+    return [row for row in metrics_of(item.queue) if not item.asks or row.metric_id in item.asks]
 
 
 @lru_cache(maxsize=64)

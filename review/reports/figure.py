@@ -20,6 +20,7 @@ from django.utils.translation import ngettext
 from evaluation.wording.messages import category_name, explain_reason
 from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST
 from review.statistics.sampling.member import FAILED
+from review.statistics.sampling.turns import JOINED
 
 DIGITS = 12  # values are exact to here and stay readable: 0.762 instead of 0.7619999999999999
 
@@ -203,6 +204,8 @@ def stratum_in_words(name: str) -> str:
     }
     if name in known:
         return known[name]
+    if JOINED in name:
+        return "; ".join(map(stratum_in_words, name.split(JOINED)))
     categories, _space, scores = name.rpartition(" ")
     named = ", ".join(category_name(one) for one in categories.split("|") if one)
     reach = _("unscored") if scores == "unscored" else scores.replace("..", "–")

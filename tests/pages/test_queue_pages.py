@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.roles import Role
-from evaluation.models import MetricDefinition
 from review.evidence.rating_input import Given
 from review.models import Draw, Exposure, FrameMember, ReviewQueue
 from review.queues.sharing import fields_from
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
-from review.web.forms.queue import ON_FORM, matter_most
+from review.web.forms.queue import ON_FORM
 from tests.factories import make_answer_set, make_profile, make_queue, make_scored_run, make_user
 from tests.pages.world import World, make_world
 
@@ -34,6 +33,7 @@ def form(world: World, **fields: object) -> dict[str, object]:
     return {
         "run": world.run.pk, "name": "", "strategy": "uniform", "size": 4, "metrics": ["correctness"],
         "reviewers": [world.people["member"].pk, world.people["outsider"].pk], "reviews_needed": 1, "mode": "blind",
+        "coverage": "corrected_overall",
         "reveal": "on_difference", "reveal_threshold": 2, "guideline": "Be fair.", "overlap_percent": 100,
         "adjudicate_from": 3, "repeat_percent": 0, "distribution": "pool", "reveal_percent": 10,
     } | fields  # fmt: skip
@@ -44,7 +44,7 @@ def test_the_form_shows_five_fields_and_unfolds_the_rest(world: World) -> None:
     asked = page.split('id="queue-form"')[1].split("</section>")[0]
     shown = re.sub(r"<details.*?</details>", "", asked, flags=re.DOTALL)
     unfolds = set(re.findall(r' name="(\w+)"', asked)) - set(re.findall(r' name="(\w+)"', shown))
-    five = {"metrics", "strategy", "size", "reviewers", "reviews_needed"}
+    five = {"coverage", "strategy", "size", "reviewers", "reviews_needed"}
     assert set(re.findall(r' name="(\w+)"', shown)) - {"csrfmiddlewaretoken", "run"} == five
     assert {one.asked_as for one, _on_form in ON_FORM} <= five | unfolds
 
@@ -74,7 +74,7 @@ def test_a_name_that_tells_is_refused(world: World) -> None:
     assert response.status_code == 409
 
 
-@pytest.mark.parametrize("fields", [{"metrics": []}, {"reviewers": []}, {"size": 0}, {"strategy": "by whim"}])
+@pytest.mark.parametrize("fields", [{"coverage": "all"}, {"reviewers": []}, {"size": 0}, {"strategy": "by whim"}])
 def test_an_incomplete_form_says_what_is_missing(world: World, fields: dict[str, object]) -> None:
     response = world.client("lead").post(reverse("queue-new"), form(world, **fields))
     assert response.status_code == 400
@@ -236,7 +236,7 @@ def test_a_lead_finds_differences_on_home_and_queue_without_names_or_judge() -> 
     assert [one for one in queue.members.values_list("reviewer__username", flat=True) if one in page] == []
 
 
-def test_the_few_criteria_that_matter_most_and_apply_are_ticked() -> None:
+def test_what_the_queue_is_for_decides_the_criteria(world: World) -> None:
     weights = {
         "completeness": 0.1,
         "claim_support": 0.1,
@@ -245,15 +245,23 @@ def test_the_few_criteria_that_matter_most_and_apply_are_ticked() -> None:
         "faithfulness": 0.4,
     }
     parts = [{"metric": name, "weight": weight} for name, weight in weights.items()]
-    answers = make_answer_set()
     spec = {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": parts}
-    run = make_scored_run(answers, metrics=[*weights], profile=make_profile(answers.project, spec))
-    metrics = list(MetricDefinition.objects.filter(scores__run=run).distinct())
-    assert matter_most(run, metrics)[:2] == ["faithfulness", "correctness"]
-    assert len(matter_most(run, metrics)) == 3
-    nowhere = [metric for metric in metrics if metric.name != "correctness"]
-    assert "correctness" not in matter_most(run, nowhere)
-    assert matter_most(make_scored_run(answers, metrics=["correctness"], values=[None]), metrics) == []
+    profile = make_profile(world.project, spec)
+    run = make_scored_run(make_answer_set(world.question_set), [1], metrics=[*weights], profile=profile)
+    client = world.client("lead")
+    few, every = (
+        client.get(
+            reverse("queue-preview"), form(world, run=run.pk, metrics=[], size=6, strategy="all", coverage=coverage)
+        ).content.decode()
+        for coverage in ("fewest_keys", "corrected_overall")
+    )
+    assert "will be partly corrected" in few
+    assert "Each answer is asked: Faithfulness, Correctness" in few
+    assert "3 of 5 criteria, in turn" in every
+    page = client.get(f"{reverse('queue-new')}?run={run.pk}").content.decode()
+    assert "checked" in page.partition('value="corrected_overall"')[2].partition(">")[0]
+    client.post(reverse("queue-new"), form(world, run=run.pk, metrics=[], coverage="corrected_overall", strategy="all"))
+    assert {len(item.asks) for item in ReviewQueue.objects.latest("pk").items.all()} == {3}
 
 
 def test_the_preview_says_which_kind_of_score_will_come_of_it(world: World) -> None:

@@ -9,9 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from evaluation.core.registry import JUDGED
 from evaluation.judges.shipping import own_names
-from evaluation.models import MetricDefinition, Run
 from evaluation.wording import numbers
 from review.management.options import (
     add_queue_options,
@@ -27,8 +25,9 @@ from review.models import ReviewQueue
 from review.models.queue_spec import SETTINGS
 from review.plans.ahead import Goal, Staff, goals, size_for
 from review.plans.design import GUESS, Design, designs, expected_interval, told
-from review.queues.draws import steering_metrics
-from review.queues.making import QueuePreview, make_queue, metrics_of, queue_preview
+from review.queues.criteria import criteria_of
+from review.queues.making import make_queue
+from review.queues.preview import QueuePreview, queue_preview
 from review.queues.sharing import picked
 
 
@@ -57,11 +56,11 @@ class Command(BaseCommand):
         """Say what it asks of people and what it is expected to bring, and make it."""
         runs = [run_named(one) for one in options["run"]]
         with refusals():
-            metrics = metrics_of(runs, own_names(runs, options["metrics"]) or [m.name for m in _judged(runs[0])])
+            metrics = criteria_of(runs, spec_of(options), own_names(runs, options["metrics"]))
             people = reviewers_of(runs[0], options["reviewers"])
             planned = designs(runs, metrics, options["size"], options["guess"])
             if options["width"] or options["difference"]:
-                options["size"] = _size(planned[runs[0].pk], options)
+                options["size"] = _size(planned[runs[0].pk], options, spec_of(options).share_asked(len(metrics)))
                 planned = designs(runs, metrics, options["size"], options["guess"])
             spec, sharing = spec_of(options), sharing_of(options, people)
             params = told(planned, spec, picked(runs, options["answers"], options["questions"]))
@@ -70,9 +69,9 @@ class Command(BaseCommand):
             if not options["dry_run"]:
                 names = [metric.name for metric in metrics]
                 queue = make_queue(runs, spec, metrics=names, reviewers=people, sharing=sharing, params=params)
-        first = planned[runs[0].pk]
+        first, share = planned[runs[0].pk], spec.share_asked(len(metrics))
         staff = Staff(len(people), spec.ratings_each, found.pace)
-        self._say(queue, found, first, goals(first, staff, options["width"], options["difference"]), options)
+        self._say(queue, found, first, goals(first, staff, options["width"], options["difference"], share), options)
 
     def _say(
         self,
@@ -82,7 +81,9 @@ class Command(BaseCommand):
         takes: Sequence[Goal],
         options: dict[str, Any],
     ) -> None:
-        expected = expected_interval(planned, found.drawn)
+        turns = found.in_turn
+        share = spec_of(options).share_asked(turns.criteria if turns else 1)
+        expected = expected_interval(planned, found.drawn, share)
         half_width = expected.half_width if expected else None
         if options["format"] == "json":
             facts = {
@@ -96,6 +97,8 @@ class Command(BaseCommand):
                 "expected_half_width": half_width,
                 "guessed": planned.errors.guessed if planned.errors else None,
                 "neyman": planned.neyman,
+                "criteria_each": turns.each if turns else None,
+                "fewest_ratings": turns.labels if turns else None,
                 "goals": [asdict(one) for one in takes],
             }
             self.stdout.write(json.dumps(facts, ensure_ascii=False, allow_nan=False))
@@ -106,6 +109,9 @@ class Command(BaseCommand):
         self.stdout.write(_("%(items)d of %(frame)d answers from %(strata)d strata") % facts)
         work = {"each": found.per_reviewer, "time": numbers.about(found.seconds_each)}
         self.stdout.write(_("%(each)d ratings for each reviewer, about %(time)s") % work)
+        if turns:
+            text = _("%(each)d of %(criteria)d criteria for each answer, in turn; at least %(labels)d ratings by each")
+            self.stdout.write(text % {"each": turns.each, "criteria": turns.criteria, "labels": turns.labels})
         if half_width == 0:
             self.stdout.write(_("every answer would be rated: the corrected score is exact for this run"))
         elif half_width is not None:
@@ -123,12 +129,12 @@ class Command(BaseCommand):
             self.stdout.write(text % goal)
 
 
-def _size(planned: Design, options: dict[str, Any]) -> int:
+def _size(planned: Design, options: dict[str, Any], share: float) -> int:
     """The size that what is asked for takes.
 
     :raises CommandError: where that cannot be told.
     """
-    size = size_for(planned, options["width"], options["difference"])
+    size = size_for(planned, options["width"], options["difference"], share)
     if size is None:
         text = _("Nothing is left to draw, or the criteria are no part of an overall score. Give a --size.")
         raise CommandError(text, returncode=2)
@@ -141,8 +147,3 @@ def _positive(text: str) -> float:
     if not 0 < value <= 1:
         raise ArgumentTypeError(f"{text} is not above 0 and at most 1")
     return value
-
-
-def _judged(run: Run) -> list[MetricDefinition]:
-    """What a judge scored; the rules' metrics are rated only where somebody names them."""
-    return [metric for metric in steering_metrics(run) if metric.kind in JUDGED] or list(steering_metrics(run))

@@ -16,13 +16,12 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.registry import JUDGED
-from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition, Run, User
-from evaluation.profiles.spec import ProfileSpec
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_refusal
 from review.models.queue_spec import ASKED, Asked, Distribution, QueueSpec, Setting
 from review.plans.design import GUESS
+from review.queues.criteria import criteria_of, weights
 from review.queues.sharing import Sharing, fields_from, listed
 
 MOMENT = "%Y-%m-%dT%H:%M"  # what a browser's field for date and time reads and sends
@@ -49,23 +48,6 @@ def moment_of(text: str) -> datetime | None:
     except (ValueError, OverflowError):  # a day that is none, or one before or after all that are stored
         pass
     raise Refused("no_moment", text=text[:40])
-
-
-FEW = 3  # criteria an answer is rated by, unless the lead ticks more
-
-
-def weights(run: Run) -> dict[str, float]:
-    """The weight of each metric in the run's overall score."""
-    return {part.metric: part.weight for part in ProfileSpec.model_validate(run.profile_version.spec).parts}
-
-
-def matter_most(run: Run, metrics: Sequence[MetricDefinition]) -> list[str]:
-    """The few judged metrics with most weight that apply to any answer of the run."""
-    weight = weights(run)
-    scored = run.scores.filter(status=Status.SCORED, metric__kind__in=JUDGED)
-    applies = set(scored.values_list("metric", flat=True).distinct())
-    judged = [metric.name for metric in metrics if metric.pk in applies]
-    return sorted(judged, key=lambda name: -weight.get(name, 0.0))[:FEW]
 
 
 EITHER_OR = 2  # so many choices are radio buttons
@@ -112,7 +94,12 @@ class QueueForm(forms.Form):
         required=False,
         help_text=_("Ids of questions, separated by commas or lines."),
     )
-    metrics = forms.MultipleChoiceField(label=_("Criteria"), widget=forms.CheckboxSelectMultiple)
+    metrics = forms.MultipleChoiceField(
+        label=_("Criteria"),
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        help_text=_("Tick some to ask for these alone; otherwise the choice above decides."),
+    )
     reviewers = forms.MultipleChoiceField(label=_("Reviewers"), widget=forms.CheckboxSelectMultiple)
     width = forms.FloatField(
         label=_("Interval wanted, either way"),
@@ -171,7 +158,6 @@ class QueueForm(forms.Form):
             assert isinstance(field, forms.MultipleChoiceField)  # noqa: S101  -- tells the type checker
             field.choices = options
         self.fields["reviewers"].initial = [str(one.pk) for one in people if one.pk in experts]
-        self.fields["metrics"].initial = matter_most(run, metrics)
 
     def clean_deadline(self) -> datetime | None:
         """A moment that is still to come."""
@@ -237,18 +223,20 @@ class QueueForm(forms.Form):
         percent = self.cleaned_data["guess"]
         return GUESS if percent is None else percent / 100.0
 
-    @property
-    def unrated(self) -> list[tuple[str, str]]:
-        """Title and weight of the judged parts of the overall score that a valid form leaves out."""
-        left = set(self._metrics) - set(self.cleaned_data["metrics"])
+    def chosen_metrics(self, spec: QueueSpec) -> list[MetricDefinition]:
+        """The ticked criteria of a valid form, else those its settings call for.
+
+        :raises Refused: ``no_metrics``.
+        """
+        ticked = [self._metrics[name] for name in self.cleaned_data["metrics"]]
+        return ticked or criteria_of(self.chosen_runs, spec)
+
+    def unrated(self, asked: Sequence[MetricDefinition]) -> list[tuple[str, str]]:
+        """Title and weight of the judged parts of the overall score that are not ``asked``."""
+        left = set(self._metrics) - {metric.name for metric in asked}
         language = get_language() or "en"
         return [
             (self._metrics[name].title.get(language) or name, numbers.share(weight))
             for name, weight in weights(self.run).items()
-            if name in left and self._metrics[name].kind in JUDGED
+            if weight and name in left and self._metrics[name].kind in JUDGED
         ]
-
-    @property
-    def chosen_metrics(self) -> list[MetricDefinition]:
-        """The chosen criteria of a valid form."""
-        return [self._metrics[name] for name in self.cleaned_data["metrics"]]

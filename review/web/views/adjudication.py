@@ -20,7 +20,7 @@ from review.decisions.cases import open_cases, show_case
 from review.decisions.deciding import adjudicate, amend_question, amend_rubric, rule_on
 from review.models import ReviewItem
 from review.queues.access import case_item, cases_for_lead, event_for_lead
-from review.ratings.submitting import metrics_of
+from review.ratings.submitting import asked_of
 from review.web.forms.rating import Decided, in_words, read_references, read_verdicts
 from review.web.pages.adjudication import Entered, case_page, case_rows, rubric_lines
 
@@ -44,7 +44,7 @@ def case(request: HttpRequest, pk: int) -> HttpResponse:
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the values that were chosen; of two leads who decide at once one is told."""
     item = case_item(request.user, pk)
-    metrics = metrics_of(item.queue)
+    metrics = asked_of(item)
     verdicts = read_verdicts(request.POST, metrics)
     try:
         if not verdicts:
@@ -115,7 +115,7 @@ def question(request: HttpRequest, pk: int) -> HttpResponse:
 def rubric(request: HttpRequest, pk: int, metric: str) -> HttpResponse:
     """Better words for a metric's question and levels, as the next version of the rubric."""
     item = case_item(request.user, pk)
-    row = next((one for one in metrics_of(item.queue) if one.metric.name == metric), None)
+    row = next((one for one in asked_of(item) if one.metric.name == metric), None)
     if row is None or row.rubric_version is None:
         raise Http404
     pinned = row.rubric_version

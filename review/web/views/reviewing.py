@@ -37,7 +37,7 @@ from review.ratings.reveals import (
     standing_by_assignment,
     standing_ratings,
 )
-from review.ratings.submitting import escalate, flag, metrics_of, save_draft, skip, submit, undo
+from review.ratings.submitting import asked_of, escalate, flag, save_draft, skip, submit, undo
 from review.web.forms.rating import (
     draft_payload,
     held_fields,
@@ -108,7 +108,7 @@ def item(request: HttpRequest, pk: int) -> HttpResponse:
 def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the rating; on to the judge where it is to be shown, else to the next item."""
     assignment = own_assignment(request.user, pk)
-    metrics = metrics_of(assignment.item.queue)
+    metrics = asked_of(assignment.item)
     try:
         submitted = submit(
             assignment,
@@ -132,7 +132,7 @@ def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
 def save(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep the draft: 204, or 409 where the item was rated meanwhile."""
     assignment = own_assignment(request.user, pk)
-    return _kept(lambda: save_draft(assignment, draft_payload(request.POST, metrics_of(assignment.item.queue))))
+    return _kept(lambda: save_draft(assignment, draft_payload(request.POST, asked_of(assignment.item))))
 
 
 @signed_in_post
@@ -191,7 +191,7 @@ def _reveal(request: HttpRequest, assignment: Assignment, **held: Any) -> HttpRe
 def finalise_item(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep or change the rating, then on to the next item."""
     assignment = own_assignment(request.user, pk)
-    metrics = metrics_of(assignment.item.queue)
+    metrics = asked_of(assignment.item)
     changes = read_changes(request.POST, metrics, keep=request.POST.get("decision") != "change")
     try:
         finalise(assignment, changes, by=person(request), active_ms=read_active_ms(request.POST))
@@ -224,7 +224,7 @@ def rate_item_again(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("review-item", assignment.pk)
     if request.method != "POST":
         return _again(request, assignment)
-    metrics = metrics_of(assignment.item.queue)
+    metrics = asked_of(assignment.item)
     changes, key = read_changes(request.POST, metrics, keep=False), request.POST.get("form_key", "")
     looked = read_active_ms(request.POST)
     try:
@@ -291,7 +291,7 @@ def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> 
     if refused.code in {"already_rated", "not_held"}:
         messages.error(request, explain_refusal(refused))
         return _to_item(request, assignment.pk, refused=True)
-    metrics = metrics_of(assignment.item.queue)
+    metrics = asked_of(assignment.item)
     return _screen(
         request,
         assignment,

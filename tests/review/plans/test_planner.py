@@ -20,7 +20,7 @@ from review.models import ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.plans.ahead import ReviewPlan, Staff, goals, guess_note, next_review, plan_sentence
 from review.plans.design import design, errors_of, expected_interval
-from review.queues.making import queue_preview
+from review.queues.preview import queue_preview
 from review.reports.gathering import gather
 from tests.factories import make_user
 from tests.review.api.clients import Caller
@@ -181,6 +181,7 @@ def test_the_preview_of_a_queue_shows_the_interval_to_be_expected(run: Run) -> N
     client.force_login(lead)
     asked = {
         "run": run.pk,
+        "coverage": "corrected_overall",
         "strategy": "stratified",
         "size": 40,
         "metrics": ["correctness"],
@@ -222,6 +223,7 @@ def test_what_it_takes_stands_in_the_preview_and_a_guess_can_be_stated(run: Run)
     client.force_login(lead)
     asked = {
         "run": run.pk,
+        "coverage": "corrected_overall",
         "strategy": "stratified",
         "size": 40,
         "metrics": ["correctness"],

@@ -139,7 +139,6 @@ def test_making_a_queue_is_audited_with_whether_systems_are_hidden() -> None:
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
-        ({"metrics": []}, "no_metrics"),
         ({"reviewers": []}, "no_reviewers"),
         ({"reviews_needed": 2}, "too_few_reviewers"),
         ({"reviews_needed": 11}, "queue_rule"),

@@ -14,7 +14,8 @@ from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.plans.ahead import Staff
-from review.queues.making import QueuePreview, close, queue_preview
+from review.queues.making import close
+from review.queues.preview import QueuePreview, queue_preview
 from review.queues.sharing import picked
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit

@@ -1,0 +1,159 @@
+"""A queue that asks for its criteria in turn: what it keeps, what an item takes, and what is corrected from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from evaluation.core.errors import Refused
+from evaluation.models import MetricDefinition, Run, Score
+from review.evidence.rating_input import Given
+from review.evidence.sampling import samples_of
+from review.models import Draw, Rating, ReviewQueue
+from review.models.queue_spec import Coverage, QueueSpec
+from review.queues.criteria import criteria_of
+from review.queues.making import make_queue
+from review.queues.preview import queue_preview
+from review.ratings.card import card
+from review.ratings.leases import next_assignment
+from review.ratings.submitting import asked_of, submit
+from review.reports.estimates import three_ways
+from review.reports.gathering import gather
+from tests.factories import make_answer_set, make_profile, make_question_set, make_scored_run, make_user, question_spec
+
+pytestmark = pytest.mark.django_db
+PARTS = {"correctness": 0.4, "faithfulness": 0.3, "completeness": 0.2, "factual_accuracy": 0.1}
+COUNT = 60
+
+
+@pytest.fixture
+def run() -> Run:
+    """60 answers that the judge gives 2, 3 and 4 in turn, under a profile of four judged parts."""
+    answers = make_answer_set(make_question_set(specs=[question_spec(n) for n in range(1, COUNT + 1)]))
+    parts = [{"metric": name, "weight": weight} for name, weight in PARTS.items()]
+    spec = {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": parts}
+    return make_scored_run(answers, [2, 3, 4], metrics=[*PARTS], profile=make_profile(answers.project, spec))
+
+
+def queue_over(run: Run, **settings: object) -> ReviewQueue:
+    person = make_user("reviewer", run.project)
+    return make_queue(run, QueueSpec(seed=5, reveal="never", **settings), reviewers=[person])
+
+
+def rate_all(queue: ReviewQueue, below: float = 1.0) -> None:
+    """Everything by the queue's one person, one level below what the judge said."""
+    person = queue.members.get().reviewer
+    number = 0
+    while held := next_assignment(queue, person):
+        number += 1
+        said = dict(Score.objects.filter(answer=held.item.answer).values_list("metric__name", "value"))
+        given = {row.metric.name: _given(row.metric, said[row.metric.name] - below) for row in asked_of(held.item)}
+        submit(held, given, idempotency_key=f"k{number}", by=person)
+
+
+def _given(metric: MetricDefinition, value: float) -> Given:
+    scale = metric.read_scale()
+    return Given(value=min(max(value, scale.low), scale.high))
+
+
+def test_without_named_criteria_every_judged_part_is_covered_three_an_answer(run: Run) -> None:
+    queue = queue_over(run, size=40)
+    assert [row.metric.name for row in queue.metrics.all()] == sorted(PARTS, key=lambda name: (-PARTS[name], name))
+    items = list(queue.items.all())
+    assert {len(item.asks) for item in items} == {3}
+    # 40 answers x 3 of 4: each part is rated of 30
+    assert set(Counter(pk for item in items for pk in item.asks).values()) == {30}
+    draws = Draw.objects.filter(queue=queue)
+    assert {draw.metric.name for draw in draws if draw.metric} == set(PARTS)
+    for draw in draws:
+        taken = {item.answer_id for item in items if draw.metric_id in item.asks}
+        assert set(draw.frame.filter(sampled=True).values_list("answer", flat=True)) == taken
+        # drawn with about 40 / 60 by stratum, asked with 3 / 4
+        chances = draw.frame.values_list("probability", flat=True)
+        assert sum(chances) == pytest.approx(30)
+        places = samples_of(run.answer_set_id, [item.answer_id for item in items]).places(draw.metric_id or 0, [])
+        assert {answer for answer, place in places.items() if place.sampled} == taken
+
+
+def test_fewest_keys_are_the_three_of_most_weight_of_every_answer(run: Run) -> None:
+    queue = queue_over(run, size=40, coverage="fewest_keys")
+    assert {row.metric.name for row in queue.metrics.all()} == {"correctness", "faithfulness", "completeness"}
+    assert {tuple(item.asks) for item in queue.items.all()} == {()}
+    assert [draw.metric for draw in queue.draws.all()] == [None]
+
+
+def test_named_criteria_are_asked_of_every_answer_up_to_three_or_where_the_coverage_says(run: Run) -> None:
+    few = make_queue(run, QueueSpec(size=10), metrics=["correctness"], reviewers=[make_user("reviewer", run.project)])
+    spec = QueueSpec(size=40, coverage=Coverage.FEWEST)
+    many = make_queue(run, spec, metrics=[*PARTS], reviewers=[make_user("reviewer", run.project)])
+    assert {tuple(item.asks) for queue in (few, many) for item in queue.items.all()} == {()}
+
+
+def test_what_applies_to_no_answer_is_not_asked_and_nothing_judged_is_refused(run: Run) -> None:
+    gone = Score.objects.filter(run=run, metric__name="correctness")
+    other = make_scored_run(run.answer_set, metrics=["completeness"], values=[None], profile=run.profile_version)
+    assert "correctness" in [metric.name for metric in criteria_of([run], QueueSpec())]
+    assert gone.exists()
+    with pytest.raises(Refused, match="no_metrics"):
+        criteria_of([other], QueueSpec())
+
+
+def test_an_item_takes_what_it_asks_and_nothing_else(run: Run) -> None:
+    queue = queue_over(run, size=40)
+    person = queue.members.get().reviewer
+    held = next_assignment(queue, person)
+    assert held is not None
+    asked = [row.metric.name for row in asked_of(held.item)]
+    assert [one.name for one in card(held, "en").metrics] == asked
+    with pytest.raises(Refused, match="metrics_unknown"):
+        submit(held, {name: Given(value=1) for name in PARTS}, idempotency_key="k", by=person)
+    with pytest.raises(Refused, match="metrics_missing"):
+        submit(held, {asked[0]: Given(value=1)}, idempotency_key="k", by=person)
+    submit(held, {name: Given(value=1) for name in asked}, idempotency_key="k", by=person)
+    assert set(Rating.objects.values_list("metric__name", flat=True)) == set(asked)
+
+
+def test_the_overall_score_is_corrected_from_ratings_of_different_answers(run: Run) -> None:
+    rate_all(queue_over(run, size=40))
+    found = three_ways(gather(run)).estimates
+    scores = {name: one.corrected for name, one in found.items() if name in PARTS}
+    assert all(not figure.withheld for figure in scores.values()), scores
+    assert found["correctness"].corrected.extra["labels"] == 30
+    # The judge gives 2, 3 and 4 in equal numbers, 3 on average, and people are one below.
+    assert found["correctness"].corrected.value == pytest.approx(2.0)
+    overall, judge = found["overall"].corrected, found["overall"].judge_only
+    # .9 x 3/5 + .1 x 3/100, and with one level less .9 x 2/5 + .1 x 2/100
+    assert (judge.value, overall.value) == (pytest.approx(0.543), pytest.approx(0.362))
+    assert overall.partly_corrected == {}
+    assert overall.extra["labels"] == 40
+
+
+def test_after_a_look_what_was_rated_is_certain_for_its_own_criterion_alone(run: Run) -> None:
+    first = queue_over(run, size=40)
+    rate_all(first)
+    second = queue_over(run, size=20)
+    for draw in second.draws.all():
+        earlier = {item.answer_id for item in first.items.all() if draw.metric_id in item.asks}
+        certain = draw.frame.filter(stratum="certain")
+        assert set(certain.values_list("answer", flat=True)) == earlier
+        assert set(certain.values_list("probability", "sampled")) == {(1.0, True)}
+        assert draw.planned_after_looking
+        asked = {item.answer_id for item in second.items.all() if draw.metric_id in item.asks}
+        assert not asked & earlier  # nobody rates the same twice
+        rest = draw.frame.exclude(stratum="certain")
+        assert set(rest.filter(sampled=True).values_list("answer", flat=True)) == asked
+
+
+def test_the_preview_tells_what_an_answer_is_asked_and_how_many_it_takes(run: Run) -> None:
+    spec = QueueSpec(size=20)
+    metrics = criteria_of([run], spec)
+    found = queue_preview([run], metrics, spec, reviewers=1)
+    assert found.in_turn is not None
+    assert (found.in_turn.each, found.in_turn.criteria, spec.share_asked(4)) == (3, 4, 0.75)
+    assert found.in_turn.labels == 15  # 20 x 3 / 4
+    assert found.in_turn.enough(20) == 27  # 20 / (3 / 4), rounded up
+    assert found.pace == 30 + 25 * 3  # the guess for three criteria, not for four
+    assert queue_preview([run], metrics, QueueSpec(size=40), reviewers=1).in_turn.enough(40) == 40  # type: ignore[union-attr]
+    few = QueueSpec(size=20, coverage=Coverage.FEWEST)
+    assert queue_preview([run], criteria_of([run], few), few, reviewers=1).in_turn is None
