@@ -243,7 +243,11 @@ CONCORD_EXTRAS = [
     "review.extras.practice.hooks.EXTRA",
 ]
 # What the sweep does every minute beside ringing runs: functions of the human half.
-CONCORD_SWEEPS = ["review.queues.directing.remind_all", "review.calibration.looking.ring_waiting"]
+CONCORD_SWEEPS = [
+    "review.queues.directing.remind_all",
+    "review.calibration.looking.ring_waiting",
+    "review.calibration.searching.ring_waiting",
+]
 
 LOGGING = {
     "version": 1,

@@ -8,6 +8,7 @@ never formatted, and may hold no character that a reader does not see.
 from __future__ import annotations
 
 import difflib
+import json
 import unicodedata
 from collections.abc import Iterator
 
@@ -61,6 +62,12 @@ def _texts(rubric: Rubric) -> Iterator[str]:
         yield metric.question
         yield from (level.text for level in metric.levels)
         yield from (label.text for label in metric.labels)
+
+
+def plainly(value: object) -> str:
+    """A value as JSON in which every character is one that a reader sees, for a text that quotes what others wrote."""
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(json.dumps(c)[1:-1] if unicodedata.category(c) in _UNSEEN else c for c in text)
 
 
 class _Blocks(yaml.SafeDumper):

@@ -87,6 +87,18 @@ def read_verdict(metric: RubricMetric, verdict: Mapping[str, Any] | None) -> Res
     return Result.failed("scale", detail={"got": got, "reason": reason})
 
 
+def mapped(rubric: Rubric, results: Results) -> Results:
+    """The results read on the score maps of the rubric's version; what the judge gave stays beside them."""
+    found = dict(results)
+    for metric in rubric.metrics:
+        result = results.get(metric.name)
+        if metric.score_map and result is not None and result.value is not None:
+            said, counts = zip(*metric.score_map, strict=True)
+            value = round(float(np.interp(result.value, said, counts)), 6)
+            found[metric.name] = replace(result, value=value, detail={**result.detail, "before_map": result.value})
+    return found
+
+
 def capped(case: Case, results: Results) -> Results:
     """The results with every cap that flags found by rule put on them, as the profile says; the judge's own value stays
     beside it. A failed or inapplicable score stays what it is."""

@@ -43,7 +43,7 @@ def render(rubric: Rubric, ask: Ask) -> Rendered:
     data = "\n\n".join(f"BEGIN {name} {mark}\n{text}\nEND {name} {mark}" for name, text in blocks.items())
     system, closing = _words(rubric, ask.names, ask.step)
     messages = ({"role": "system", "content": system}, {"role": "user", "content": f"{data}\n\n{closing}"})
-    material = {"rubric": rubric.content_hash, "messages": [dict(m) for m in messages], "schema": ask.schema}
+    material = {"rubric": rubric.asked_hash, "messages": [dict(m) for m in messages], "schema": ask.schema}
     return Rendered(messages, ask.schema, material)
 
 
@@ -102,7 +102,7 @@ def _encoded(value: Any) -> str:
 
 def _mark(rubric: Rubric, blocks: Mapping[str, str]) -> str:
     """Hash of the content: the same request has the same mark, and no text can hold the mark of itself."""
-    digest = hashlib.sha256(rubric.content_hash.encode())
+    digest = hashlib.sha256(rubric.asked_hash.encode())
     for name, text in blocks.items():
         digest.update(f"\0{name}\0{text}".encode())
     return digest.hexdigest()[:24]

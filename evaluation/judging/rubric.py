@@ -105,7 +105,9 @@ class RubricMetric(FrozenModel):
 
     With ``levels`` a level from 1 to 5, say, is given; a ``scale`` beside them (``real 0..1``) makes them anchors of
     a range, any number of which may be given. With ``labels`` alone one of them is given; with ``labels`` and a
-    ``scale`` they are the verdicts on parts of the answer, from which the figure is computed.
+    ``scale`` they are the verdicts on parts of the answer, from which the figure is computed. ``score_map`` are
+    pairs of what the judge says and what then counts, both rising; between them one reads on a straight line, outside
+    of them the nearest counts.
     """
 
     name: Text
@@ -113,6 +115,7 @@ class RubricMetric(FrozenModel):
     scale: str = ""
     levels: tuple[Level, ...] = ()
     labels: tuple[Label, ...] = ()
+    score_map: tuple[tuple[float, float], ...] = ()
 
     @model_validator(mode="after")
     def _every_level_is_anchored(self) -> RubricMetric:
@@ -131,6 +134,17 @@ class RubricMetric(FrozenModel):
                 raise ValueError(
                     f"the levels of {self.name} do not rise from {scale.low:g} to {scale.high:g}: {values}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _map_rises_on_the_scale(self) -> RubricMetric:
+        said, counts = [one for one, _ in self.score_map], [one for _, one in self.score_map]
+        if self.score_map and self.labels:
+            raise ValueError(f"{self.name} has labels, which no score map reads")
+        if len(self.score_map) == 1 or said != sorted(set(said)) or counts != sorted(counts):
+            raise ValueError(f"the score map of {self.name} does not rise")
+        if self.score_map and not all(map(self.read_scale().holds_mean, (*said, *counts))):
+            raise ValueError(f"the score map of {self.name} leaves the scale {self.read_scale()}")
         return self
 
     @property
@@ -237,6 +251,8 @@ class Rubric(FrozenModel):
     ``instruction`` opens the judge's system message, ``closing`` follows the data and has the one slot
     ``{metrics}``, ``repair`` asks once more after a reply that could not be read. A family that asks several times
     has ``steps`` instead of a closing. ``criterion`` is there where the rubric was made from a custom criterion.
+    ``mapped_from`` is the content hash of the version whose words these are, where only score maps were added: judges
+    are asked alike, so that its replies serve both.
     """
 
     family: Text
@@ -248,6 +264,7 @@ class Rubric(FrozenModel):
     steps: tuple[RubricStep, ...] = ()
     metrics: Annotated[tuple[RubricMetric, ...], Field(min_length=1)]
     criterion: CriterionTerms | None = None
+    mapped_from: str = ""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Rubric:
@@ -276,6 +293,11 @@ class Rubric(FrozenModel):
         """SHA-256 of the content without defaults, so that a field added later changes no older hash; equal content
         is the same rubric, whatever file it came from."""
         return content_hash(self.model_dump(exclude_defaults=True))
+
+    @property
+    def asked_hash(self) -> str:
+        """The hash under which judges are asked."""
+        return self.mapped_from or self.content_hash
 
     def __hash__(self) -> int:
         """By content, so that what is made of a rubric can be kept for it."""

@@ -19,7 +19,7 @@ from evaluation.judges.shipping import define
 from evaluation.judging.baseline import unanswerable
 from evaluation.judging.calls import Case, Family, Heard, JudgeCall, JudgeReply, Rung, Talk
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.formulas import capped
+from evaluation.judging.formulas import capped, mapped
 from evaluation.judging.gates import applicability, ruled
 from evaluation.judging.prompt import hear, judge_call, request_hash
 from evaluation.judging.rubric import Rubric
@@ -76,10 +76,10 @@ class Conversation:
 
     @property
     def results(self) -> dict[str, Result]:
-        """A result for each metric of the family, with the profile's caps."""
+        """A result for each metric of the family, by the version's score maps and with the profile's caps."""
         if self._case is None or self._talk is None:
             return self._left_out
-        return {**self._left_out, **capped(self._case, self._talk.results)}
+        return {**self._left_out, **capped(self._case, mapped(self._case.rubric, self._talk.results))}
 
     def hear(self, heard: Heard) -> None:
         """Go on with what the reply to the present call holds."""

@@ -156,6 +156,12 @@ REFUSALS = {
     "rubric_other_family": _("This is the place of “%(family)s” in “%(language)s”. Keep both as they are in the text."),
     "answer_not_open": _("This answer is not among the examples and validation answers of the gold set."),
     "nothing_open": _("The gold set has no open answers with labels of this rubric."),
+    "examples_of_steps": _(
+        "“%(family)s” asks about the parts of an answer, and the labels are of whole answers: neither examples nor a "
+        "map of scores fit it. Have it rewritten instead."
+    ),
+    "map_of_map": _("%(rubric)s has a map of scores already. Retire it first."),
+    "search_in_hands": _("%(search)s is in the hands of another process. Wait for it."),
     "look_in_hands": _("%(look)s is under way. Wait for its answer."),
     "look_repeats": _("An answer is judged 1 to %(limit)s times."),
     "judge_away": _("The judge cannot be asked now (%(reason)s). What is done is kept; the same command goes on."),

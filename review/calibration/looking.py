@@ -5,11 +5,7 @@ taken again once its lease is over, and nothing that was heard is asked twice.""
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
@@ -29,11 +25,11 @@ from review.calibration.accepting import (
     open_look,
     versions_of,
 )
+from review.calibration.turns import TurnInHands, turn_at
 from review.models import GoldSet, Look, LookTurn, SealedVerdict
 from review.statistics.acceptance import Claim
 
 WORK = "review.calibration.looking.work_on"
-_RENEW_SECONDS = 5.0
 
 
 def accept(
@@ -99,53 +95,16 @@ def ring_waiting() -> None:
         ring_for(WORK, pk)
 
 
-@dataclass(slots=True)
-class _Turn:
-    """Somebody's turn at a look, until ``deadline`` (monotonic seconds)."""
-
-    look: Look
-    token: uuid.UUID
-    deadline: float
-    renewed: float
-
-    def more(self) -> bool:
-        """Whether to begin something further; keeps the lease meanwhile."""
-        now = time.monotonic()
-        if now - self.renewed > _RENEW_SECONDS:
-            self.renewed = now
-            if not LookTurn.objects.filter(look=self.look, token=self.token).update(until=_lease()):
-                return False  # it lapsed and somebody else has it
-        return now < self.deadline
-
-
-def _lease() -> object:
-    return Now() + timedelta(seconds=settings.CONCORD_LEASE_SECONDS)
-
-
-@contextmanager
-def _turn_at(look: Look, deadline: float) -> Iterator[_Turn | None]:
-    """The turn, or ``None`` while somebody else has it."""
-    LookTurn.objects.get_or_create(look=look)
-    token = uuid.uuid4()
-    free = LookTurn.objects.filter(Q(until=None) | Q(until__lt=Now()), look=look)
-    if not free.update(token=token, until=_lease(), reason=""):
-        yield None
-        return
-    try:
-        yield _Turn(look, token, deadline, time.monotonic())
-    finally:
-        LookTurn.objects.filter(look=look, token=token).update(token=None, until=None)
-
-
 def _worked(look: Look, deadline: float) -> Answered | None:
     """How the look ended; ``None`` where time ran out before, or somebody else is at it."""
-    with _turn_at(look, deadline) as turn:
+    LookTurn.objects.get_or_create(look=look)
+    with turn_at(LookTurn.objects.filter(look=look), deadline) as turn:
         if turn is None or not _ask(look, turn):
             return None
         return close_look(look, LookTurn.objects.get(look=look).model)
 
 
-def _ask(look: Look, turn: _Turn) -> bool:
+def _ask(look: Look, turn: TurnInHands) -> bool:
     """Have the hold-out judged by every version, as far as it is not yet; whether it is now."""
     items = hold_out_items(look.gold_set, look.candidate, look.since).values()
     held = {one.answer_id for several in items for one in several}

@@ -4,7 +4,7 @@ each version agrees on validation, and what that cost. Nothing here reads an ans
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -16,9 +16,11 @@ from django.db.models import Avg, Count, Q, Sum
 from evaluation.accounts.access import lock_project
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
-from evaluation.criteria.rubrics import Seat, Slot, Standings, rubrics_for, slot_of, standings
+from evaluation.criteria.rubrics import Slot, Standings, rubrics_for, slot_of, standings
 from evaluation.judges.shipping import profile_row
 from evaluation.judging.catalogue import families, family_named
+from evaluation.judging.drafting import plainly
+from evaluation.judging.rubric import Rubric
 from evaluation.models import (
     Answer,
     AnswerSet,
@@ -32,6 +34,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.profiles.spec import DEFAULT_PROFILE
+from evaluation.runs.budgets import check_budget
 from evaluation.runs.progress import CACHED, UNSENT
 from evaluation.scoring.aside import judged_aside, reach
 from evaluation.work.lifecycle import RunConfig, make_run, seal_of, sealed_of, start
@@ -251,19 +254,25 @@ class Disagreement:
 
 
 def disagreements(bench: Bench, version: RubricVersion, wanted: Wanted) -> list[Disagreement]:
-    """Where the judge and the label differ, the largest distance first."""
+    """Where the judge and the label differ, the largest distance first. What a version says of answers whose grades it
+    shows is left out: it knows them by heart."""
     ours, active = (bench.verdicts.get(one.pk, {}) for one in (version, bench.active))
     found = []
     for item in bench.items:
         key = item.answer_id, item.metric_id
         by = version if key in ours else bench.active
         given = ours.get(key) or active.get(key)
-        if given is None or given.value is None:
+        if given is None or given.value is None or shows_grade(by.rubric, item.answer):
             continue
         one = Disagreement(item, given, by, active.get(key))
         if _is_wanted(one, wanted):
             found.append(one)
     return sorted(found, key=lambda one: (-abs(one.apart), one.item.pk))
+
+
+def shows_grade(rubric: Rubric, answer: Answer) -> bool:
+    """Whether the version holds the answer as a graded example (:mod:`review.calibration.examples`)."""
+    return f'"answer": {plainly(answer.text)}, "experts"' in rubric.instruction
 
 
 def _is_wanted(one: Disagreement, wanted: Wanted) -> bool:
@@ -308,34 +317,43 @@ def validate(bench: Bench, version: RubricVersion, *, by: User | None) -> list[R
     if bench.judge.is_baseline or bench.judge.is_jury:
         raise Refused("rubric_of_baseline")
     lock_project(bench.gold_set.project_id)
-    questions: dict[int, set[str]] = {}
-    for one in bench.items:
-        questions.setdefault(one.answer.answer_set_id, set()).add(one.answer.question.external_id)
-    if not questions:
+    if not bench.items:
         raise Refused("nothing_open")
-    seats = [Seat(version, bench.stand.of(version))]
-    if version.pk != bench.active.pk:
-        seats.append(Seat(bench.active, Standing.ACTIVE))
-    runs = []
-    for answer_set in AnswerSet.objects.filter(pk__in=questions).order_by("pk"):
-        run = _run_over(bench, answer_set, sorted(questions[answer_set.pk]), seats, by)
-        start(run, by)
-        runs.append(run)
-    return runs
+    versions = list(dict.fromkeys([version, bench.active]))
+    return [run_over(bench, answers, bench.items, versions, by) for answers in answer_sets(bench.items)]
 
 
-def _run_over(
-    bench: Bench, answer_set: AnswerSet, questions: Sequence[str], seats: Sequence[Seat], by: User | None
+def answer_sets(items: Iterable[GoldItem]) -> list[AnswerSet]:
+    """Those that the labels are about. One query."""
+    return list(AnswerSet.objects.filter(pk__in={one.answer.answer_set_id for one in items}).order_by("pk"))
+
+
+def run_over(
+    bench: Bench,
+    answer_set: AnswerSet,
+    items: Iterable[GoldItem],
+    versions: Sequence[RubricVersion],
+    by: User | None,
+    budget: Decimal | None = None,
 ) -> Run:
+    """Start a run of these versions, the first of which counts, over the set's answers among the labels."""
+    questions = {one.answer.question.external_id for one in items if one.answer.answer_set_id == answer_set.pk}
     config = RunConfig(
-        evaluation_type=answer_set.evaluation_type, k=answer_set.k, question_ids=tuple(questions), max_concurrency=8
+        evaluation_type=answer_set.evaluation_type,
+        k=answer_set.k,
+        question_ids=tuple(sorted(questions)),
+        max_concurrency=8,
     )
-    return make_run(
+    check_budget(budget, [bench.judge], config)
+    run = make_run(
         answer_set,
         profile_row(bench.gold_set.project, DEFAULT_PROFILE),
         config,
-        judges=[(bench.judge, seat.rubric, place == 0) for place, seat in enumerate(seats)],
-        standings={(bench.judge.pk, seat.rubric.pk): seat.standing for seat in seats},
-        name=f"{bench.gold_set}: {seats[0].rubric}",
+        judges=[(bench.judge, version, place == 0) for place, version in enumerate(versions)],
+        standings={(bench.judge.pk, version.pk): bench.stand.of(version) for version in versions},
+        name=f"{bench.gold_set}: {versions[0]}",
         by=by,
+        budget=budget,
     )
+    start(run, by)
+    return run

@@ -27,6 +27,7 @@ from review.models.queues import (
     ReviewQueue,
 )
 from review.models.ratings import Exposure, KeptFigures, Override, Rating, RatingPart, SuggestedAnswer
+from review.models.searches import Search, SearchCall, SearchReply, SearchResult, SearchRun, SearchTurn, SearchVersion
 
 __all__ = [
     "Assignment",
@@ -62,5 +63,12 @@ __all__ = [
     "ReviewItem",
     "ReviewQueue",
     "SealedVerdict",
+    "Search",
+    "SearchCall",
+    "SearchReply",
+    "SearchResult",
+    "SearchRun",
+    "SearchTurn",
+    "SearchVersion",
     "SuggestedAnswer",
 ]

@@ -85,15 +85,23 @@ class Look(AppendOnly, Authored):
         return f"{self.lineage} #{self.number}"
 
 
-class LookTurn(Row):
-    """In whose hands a look is, so that no two ask at once: ``token`` is the worker's until the lease ``until`` ends.
-    ``reason`` says why it stands still, where it was given back with work left; ``model`` is what answered under the
-    judge's name, several names where that changed meanwhile."""
+class Turn(Row):
+    """In whose hands something is, so that no two ask at once: ``token`` is the worker's until the lease ``until``
+    ends. ``reason`` says why it stands still, where it was given back with work left."""
 
-    look = models.OneToOneField(Look, on_delete=PROTECT, related_name="turn")
     token = models.UUIDField(null=True)
     until = models.DateTimeField(null=True)
     reason = models.CharField(max_length=100, blank=True, default="")
+
+    class Meta:
+        abstract = True
+
+
+class LookTurn(Turn):
+    """In whose hands a look is. ``model`` is what answered under the judge's name, several names where that changed
+    meanwhile."""
+
+    look = models.OneToOneField(Look, on_delete=PROTECT, related_name="turn")
     model = models.CharField(max_length=400, blank=True, default="")
 
     def __str__(self) -> str:

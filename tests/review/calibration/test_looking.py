@@ -15,6 +15,7 @@ from evaluation.models import Standing
 from evaluation.network.outcomes import Outcome
 from review.calibration import looking
 from review.calibration.looking import ask_for_look, ring_waiting, work_on
+from review.calibration.turns import TurnInHands
 from review.models import Licence, Look, LookResult, LookTurn, SealedVerdict
 from review.statistics.acceptance import Claim
 from tests.evaluation.api.clients import Caller
@@ -74,11 +75,11 @@ def test_time_runs_out_and_the_next_turn_goes_on(
     assert (SealedVerdict.objects.count(), rung) == (0, [look.pk, look.pk])
     asks = [0]
 
-    def more(turn: looking._Turn) -> bool:
+    def more(turn: TurnInHands) -> bool:
         asks[0] += 1
         return asks[0] % 5 != 0
 
-    monkeypatch.setattr(looking._Turn, "more", more)
+    monkeypatch.setattr(TurnInHands, "more", more)
     turns = 0
     while not LookResult.objects.exists():
         turns += 1

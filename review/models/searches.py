@@ -1,0 +1,111 @@
+"""Searches: machines that propose versions of judge prompts, judged on the open labels of a gold set."""
+
+from django.db import models
+from django.db.models import PROTECT, Q
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.models import JudgeVersion, RubricVersion, Run
+from evaluation.models.work import ReplyRow
+from evaluation.storage.append_only import AppendOnly, Authored
+from review.models.gold import GoldSet, Turn
+
+
+class Search(AppendOnly, Authored):
+    """A search for a better version of a rubric family for a judge, by one strategy. ``active`` is the version that was
+    in force when it began, with which all others are compared; ``budget`` in US dollars, unlimited where empty."""
+
+    class Strategy(models.TextChoices):
+        EXAMPLES = "examples", _("graded examples in the prompt")
+        REWRITE = "rewrite", _("rewritten by a model")
+        MAP = "map", _("a map of its scores")
+
+    gold_set = models.ForeignKey(GoldSet, on_delete=PROTECT, related_name="searches")
+    judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, related_name="+")
+    family = models.CharField(_("family"), max_length=100)
+    active = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
+    strategy = models.CharField(_("strategy"), max_length=12, choices=Strategy.choices)
+    rounds = models.PositiveIntegerField(_("rounds"), default=1)
+    budget = models.DecimalField(_("budget"), max_digits=12, decimal_places=4, null=True)
+
+    class Meta:
+        verbose_name = _("search for a better prompt")
+        verbose_name_plural = _("searches for better prompts")
+        constraints = [
+            models.CheckConstraint(condition=Q(rounds__gte=1, rounds__lte=10), name="rounds_of_search"),
+            models.CheckConstraint(condition=Q(budget=None) | Q(budget__gt=0), name="budget_of_search_is_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.family}: {self.get_strategy_display()} #{self.pk}"
+
+
+class SearchTurn(Turn):
+    """In whose hands a search is."""
+
+    search = models.OneToOneField(Search, on_delete=PROTECT, related_name="turn")
+
+
+class SearchVersion(AppendOnly):
+    """A version that a search made, in the how-manieth ``phase``, and how (``kind``)."""
+
+    search = models.ForeignKey(Search, on_delete=PROTECT, related_name="versions")
+    phase = models.PositiveIntegerField()
+    kind = models.CharField(max_length=12)
+    version = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["search", "phase", "version"], name="one_version_per_phase_of_search")
+        ]
+
+
+class SearchRun(AppendOnly):
+    """A run in which a phase of a search is judged, one for each answer set; phase 0 is that of the active version."""
+
+    search = models.ForeignKey(Search, on_delete=PROTECT, related_name="runs")
+    phase = models.PositiveIntegerField()
+    run = models.OneToOneField(Run, on_delete=PROTECT, related_name="+")
+
+    class Meta:
+        ordering = ["id"]
+
+
+class SearchCall(AppendOnly):
+    """A call to the model that rewrites in a phase of a search, inserted before it is made."""
+
+    search = models.ForeignKey(Search, on_delete=PROTECT, related_name="calls")
+    phase = models.PositiveIntegerField()
+
+
+class SearchReply(ReplyRow):
+    """What such a call gave."""
+
+    attempt = models.OneToOneField(SearchCall, on_delete=PROTECT, related_name="reply")
+
+    class Meta:
+        verbose_name_plural = "replies to searches"
+
+
+class SearchResult(AppendOnly):
+    """How a search ended. ``figures`` are what validation told of every version; ``version`` is the one offered."""
+
+    class Outcome(models.TextChoices):
+        OFFERED = "offered", _("offered as a candidate")
+        NOTHING_BETTER = "nothing_better", _("nothing better found")
+        COMPRESSES = "compresses", _("the map only pulls scores together")
+        TOO_FEW = "too_few", _("too few labels")
+        BUDGET = "budget", _("the budget is used up")
+
+    search = models.OneToOneField(Search, on_delete=PROTECT, related_name="result")
+    outcome = models.CharField(max_length=16, choices=Outcome.choices)
+    version = models.ForeignKey(RubricVersion, on_delete=PROTECT, null=True, related_name="+")
+    figures = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(outcome="offered", version__isnull=False) | ~Q(outcome="offered") & Q(version__isnull=True),
+                name="search_offers_a_version",
+            )
+        ]
