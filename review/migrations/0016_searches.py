@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('evaluation', '0025_imported_judges_that_count'),
-        ('review', '0014_turns_at_looks_and_licences'),
+        ('review', '0015_criteria_in_turn'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
