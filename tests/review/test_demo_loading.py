@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from evaluation.models import User
+from evaluation.models import Run, User
 from review.comparisons.summaries import attention
 from review.extras.pairs.figures import pair_figures
 from review.extras.pairs.hooks import NAME
 from review.management.demo.loading import demo_project, load_demo, set_people
-from review.models import PairSet, Preference
+from review.models import Exposure, PairSet, Preference, ReviewQueue
+from review.reports.estimates import three_scores
+from review.reports.gathering import gather
 
 pytestmark = pytest.mark.django_db
 
@@ -37,3 +39,18 @@ def test_the_comparison_is_rated_in_part_judged_whole_and_loaded_once(settings: 
     waiting = {name: attention(User.objects.get(username=name)).others for name in people}
     left = {name: {(one.name, one.count) for one in found} for name, found in waiting.items()}
     assert left == {"reviewer1": {(NAME, 4)}, "reviewer2": {(NAME, 3)}, "lead": set()}
+
+
+def test_nobody_is_handed_an_answer_whose_judge_they_have_seen(settings: Any) -> None:
+    settings.CONCORD_DISPATCHER = "local"
+    project = demo_project()
+    set_people(project)
+    load_demo(project)
+    queue = ReviewQueue.objects.get(project=project, example=False)
+    assert queue.items.count() == 24
+    assert queue.draws.filter(planned_after_looking=True).count() == 1  # of the system that the examples are about
+    seen = Exposure.objects.filter(user__in=queue.members.values("reviewer"), scope="answer")
+    assert seen.exists()
+    assert not queue.items.filter(answer__in=seen.values("object_id")).exists()
+    judged = gather(Run.objects.get(pk=queue.draws.latest("pk").run_id))
+    assert three_scores(judged).reviewed_answers == 26  # the examples still tell something

@@ -95,9 +95,9 @@ def load_demo(project: Project) -> list[Run]:
     runs = [_judged(project, questions, system, file, lead) for system, file in SYSTEMS.items()]
     if not ReviewQueue.objects.filter(project=project).exists():
         with transaction.atomic():
+            _example_queue(runs[-1], lead)  # first, so that nobody is handed again what they have seen the judge of
             spec = QueueSpec(name="Demo review · 데모 검토", size=WAITING, seed=SEED, guideline=GUIDELINE)
             make_queue(runs, spec, metrics=METRICS, reviewers=_reviewers(), by=lead)
-            _example_queue(runs[-1], lead)
     for extra in extras():
         if extra.demo:
             extra.demo(runs[0], runs[-1], _reviewers(), lead)
