@@ -161,6 +161,7 @@ REFUSALS = {
         "map of scores fit it. Have it rewritten instead."
     ),
     "map_of_map": _("%(rubric)s has a map of scores already. Retire it first."),
+    "search_rounds": _("A rubric is rewritten in 1 to %(limit)s rounds."),
     "search_in_hands": _("%(search)s is in the hands of another process. Wait for it."),
     "look_in_hands": _("%(look)s is under way. Wait for its answer."),
     "look_repeats": _("An answer is judged 1 to %(limit)s times."),

@@ -8,6 +8,7 @@ where it was, and nothing that was heard is paid for twice. Its budget is over a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from decimal import Decimal
@@ -29,6 +30,7 @@ from evaluation.work.dispatch import ring_for
 from evaluation.work.lifecycle import RunConfig, cancel, resume
 from review.calibration.accepting import Verdicts, compared_on
 from review.calibration.examples import PICKS, with_examples
+from review.calibration.rewriting import rewrite, spent_on_calls
 from review.calibration.turns import turn_at
 from review.calibration.workbench import Bench, answer_sets, bench_of, run_over
 from review.models import GoldItem, GoldSet, Search, SearchResult, SearchRun, SearchTurn, SearchVersion
@@ -40,6 +42,7 @@ from review.statistics.score_maps import MapProof, fitted, proved
 
 WORK = "review.calibration.searching.work_on"
 Strategy, Outcome = Search.Strategy, SearchResult.Outcome
+MOST_ROUNDS = 10
 ENDED = (Run.State.COMPLETED, Run.State.INCOMPLETE, Run.State.CANCELLED)
 OUT_OF_MONEY = ("budget", "budget_untold")
 
@@ -57,12 +60,15 @@ def open_search(
 ) -> Search:
     """The row of a search, or the same one that has not ended.
 
-    :raises Refused: ``rubric_of_baseline`` for a judge that reads no rubric; ``gold_old_version``; ``nothing_open``
-        where no answer is labelled and open; ``examples_of_steps``; ``map_of_map``; see :func:`check_budget`.
+    :raises Refused: ``rubric_of_baseline`` for a judge that reads no rubric; ``search_rounds``; ``gold_old_version``;
+        ``nothing_open`` where no answer is labelled and open; ``examples_of_steps``; ``map_of_map``;
+        see :func:`check_budget`.
     """
     lock_project(gold_set.project_id)
     if judge.is_baseline or judge.is_jury:
         raise Refused("rubric_of_baseline")
+    if not 1 <= rounds <= MOST_ROUNDS:
+        raise Refused("search_rounds", limit=MOST_ROUNDS)
     if GoldSet.objects.filter(project=gold_set.project_id, name=gold_set.name, version__gt=gold_set.version).exists():
         raise Refused("gold_old_version", gold=str(gold_set))
     asked: dict[str, Any] = {"gold_set": gold_set, "judge_version": judge, "family": family, "strategy": strategy}
@@ -129,7 +135,7 @@ def step(search: Search) -> Run | None:
 
 def spent_by(search: Search) -> Decimal:
     """US dollars for the runs and calls of a search, what is out at the mean of what is known."""
-    return sum((spent(one.run)[0] for one in search.runs.select_related("run")), Decimal(0))
+    return sum((spent(one.run)[0] for one in search.runs.select_related("run")), spent_on_calls(search))
 
 
 class OutOfMoney(Exception):
@@ -145,7 +151,7 @@ class _Going:
 
     def on(self) -> Run | None:
         """The run to be worked off, or the end."""
-        strategies = {Strategy.EXAMPLES: self._examples, Strategy.MAP: self._map}
+        strategies = {Strategy.EXAMPLES: self._examples, Strategy.REWRITE: self._rewrite, Strategy.MAP: self._map}
         try:
             if run := self._judged(0, [self.search.active], self.bench.items):
                 return run
@@ -157,6 +163,22 @@ class _Going:
         validation = [one for one in self.bench.items if one.split == Split.VALIDATION]
         versions = self._made(1) or self._make(1, {kind: with_examples(self.bench, kind) for kind in PICKS})
         return self._judged(1, versions, validation) or self._end()
+
+    def _rewrite(self) -> Run | None:
+        """Round after round, the best version so far is written anew; a round that gives none ends it."""
+        for phase in range(1, self.search.rounds + 1):
+            versions = self._made(phase)
+            if not versions:
+                self._left()
+                best = self._best() or self.search.active
+                run = self.search.runs.select_related("run").earliest("pk").run
+                rubric = rewrite(self.search, phase, self.bench, best, run)
+                versions = self._make(phase, {f"round {phase}": rubric})
+            if not versions:
+                break
+            if run_now := self._judged(phase, versions, self.bench.items):
+                return run_now
+        return self._end()
 
     def _map(self) -> Run | None:
         versions = self._made(1)
@@ -239,7 +261,6 @@ class _Going:
                 cancel(run, self.search.created_by)
                 raise OutOfMoney
             return run
-        self.bench.__dict__.pop("verdicts", None)
         return None
 
     def _left(self) -> Decimal | None:
@@ -257,15 +278,8 @@ class _Going:
         candidate. ``told`` are figures that were come by otherwise."""
         figures = told or []
         if told is None:
-            rows = self.search.versions.select_related("version")
-            means = {}
-            for one in rows:
-                compared = [self._compared(one, metric) for metric in self.bench.metrics.values()]
-                figures += [row for row in compared if row]
-                if compared and all(compared):
-                    means[one.version] = sum(row["share"] for row in compared if row) / len(compared)
-            best = max(means, key=lambda version: means[version], default=None)
-            if best is not None and means[best] > 0:
+            figures = [row for rows in self._figures().values() for row in rows]
+            if (best := self._best()) is not None:
                 outcome, offered = Outcome.OFFERED, best
         with transaction.atomic():
             lock_project(self.bench.gold_set.project_id)
@@ -276,6 +290,21 @@ class _Going:
             SearchResult.objects.create(search=self.search, outcome=outcome, version=offered, figures=figures)
             audit.record(self.search.created_by, "search.ended", self.search, outcome=str(outcome))
         return None
+
+    def _figures(self) -> dict[RubricVersion, list[dict[str, Any]]]:
+        """What validation tells of each version that was judged there."""
+        found = {}
+        for one in self.search.versions.select_related("version"):
+            rows = [self._compared(one, metric) for metric in self.bench.metrics.values()]
+            if rows and all(rows):
+                found[one.version] = [row for row in rows if row]
+        return found
+
+    def _best(self) -> RubricVersion | None:
+        """The version with the largest gain, the mean over metrics; ``None`` where none gains."""
+        gains = {one: math.fsum(row["share"] for row in rows) / len(rows) for one, rows in self._figures().items()}
+        best = max(gains, key=lambda one: gains[one], default=None)
+        return best if best is not None and gains[best] > 0 else None
 
     def _compared(self, made: SearchVersion, metric: MetricDefinition) -> dict[str, Any] | None:
         """How much nearer a version comes to a metric's validation labels than the active one; ``None`` where it lacks

@@ -27,7 +27,8 @@ from review.models import Search, SearchResult
 
 
 class Command(BaseCommand):
-    """``calibrate FAMILY --judge J --gold SET --strategy examples|map``: exit 0 at its end, 1 where it stands still."""
+    """``calibrate FAMILY --judge J --gold SET --strategy examples|rewrite|map``: exit 0 at its end, 1 where it stands
+    still."""
 
     help = "Make versions of a judge prompt, judge them on examples and validation, and offer the best as a candidate."
 
@@ -37,6 +38,9 @@ class Command(BaseCommand):
         parser.add_argument("--judge", default="", help="name of a judge; the project's own, else the baseline")
         parser.add_argument("--gold", required=True, metavar="NAME", help="gold set; its newest version is worked on")
         parser.add_argument("--strategy", required=True, choices=[*Search.Strategy])
+        parser.add_argument(
+            "--rounds", type=int, default=3, help="for rewrite: how often the best version is rewritten"
+        )
         parser.add_argument("--budget", type=dollars, metavar="USD", help="what all its calls may cost")
         parser.add_argument("--project", default="", help="needed where there are several projects")
         add_format(parser)
@@ -47,7 +51,8 @@ class Command(BaseCommand):
             project = project_named(options["project"])
             judge, gold_set = judge_row(project, options["judge"]), gold_set_named(project.pk, options["gold"])
             family, strategy, budget = options["family"], options["strategy"], options["budget"]
-            search = open_search(gold_set, judge, family, strategy, by=None, budget=budget)
+            rounds = options["rounds"]
+            search = open_search(gold_set, judge, family, strategy, by=None, rounds=rounds, budget=budget)
             while (run := step(search)) is not None:
                 self._work(run)
         self._tell(search, options["format"])

@@ -26,7 +26,7 @@ from review.calibration.examples import PICKS, graded, with_examples
 from review.calibration.searching import ask_for_search, open_search, ring_waiting, step, work_on
 from review.calibration.workbench import Wanted, bench_of, disagreements
 from review.gold.freezing import freeze
-from review.models import GoldSet, Search, SearchResult, SearchRun, SearchTurn
+from review.models import GoldSet, Search, SearchReply, SearchResult, SearchRun, SearchTurn
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import Action, completion, fitting
 from tests.judge_server.received import Received
@@ -189,6 +189,69 @@ def test_a_map_that_only_compresses_is_refused(gold: GoldSet, judge: JudgeVersio
     assert not RubricVersion.objects.exclude(project=None).exists()
 
 
+def writing(instruction: str) -> Action:
+    """A judge two levels off unless its instruction says *SKILLED*, whose model rewrites instructions to this text."""
+    judge = judging(lambda right, number, prompt: 0 if "SKILLED" in prompt else (2 if number % 2 else -2))
+
+    async def act(request: Received, http: web.Request) -> web.StreamResponse:
+        if "cases" not in request.block:
+            return await judge(request, http)
+        questions = dict.fromkeys(NAMES, "Is it?")
+        said = {"critique": "too strict", "instruction": instruction, "questions": questions}
+        return web.json_response(completion(request, json.dumps(said), as_asked=True))
+
+    return act
+
+
+NAMES = ("correctness", "faithfulness", "completeness")
+
+
+def test_a_model_rewrites_after_disagreements_of_examples_alone(
+    gold: GoldSet, judge: JudgeVersion, server: JudgeServer
+) -> None:
+    server.behave(writing("SKILLED"))
+    told = calibrate("rewrite", "--rounds", "2")
+    assert told["outcome"] == "offered"
+    version = SearchResult.objects.get().version
+    assert version is not None
+    assert (version.rubric.instruction, version.rubric.metric("correctness").question) == ("SKILLED", "Is it?")
+    assert judged_by(version) == part(gold, "examples", "validation")
+    asked = [one.block["cases"] for one in server.requests if "cases" in one.block]
+    seen = {case["answer"] for cases in asked for case in cases}
+    assert len(asked[0]) == 8
+    assert seen <= set(gold.items.filter(split="examples").values_list("answer__text", flat=True))
+    assert {abs(case["judge"]["value"] - sum(case["experts"]) / 2) >= 1 for case in asked[0]} == {True}
+    # the second round begins with the better version, whose disagreements are the half levels of experts who differ
+    assert max(abs(case["judge"]["value"] - sum(case["experts"]) / 2) for case in asked[1]) == 0.5
+    assert SearchReply.objects.count() == len(asked) == 2
+
+
+@pytest.mark.parametrize("text", ["hidden \u200b words", "x" * 50_000])
+def test_a_rewriting_that_is_no_draft_ends_the_search(
+    gold: GoldSet, judge: JudgeVersion, server: JudgeServer, text: str
+) -> None:
+    server.behave(writing(text))
+    assert calibrate("rewrite")["outcome"] == "nothing_better"
+    assert not RubricVersion.objects.exclude(project=None).exists()
+
+
+def test_a_reply_that_was_heard_before_a_crash_is_not_asked_for_again(
+    gold: GoldSet, judge: JudgeVersion, server: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.behave(writing("SKILLED"))
+    with monkeypatch.context() as patched:
+
+        def crash(*args: Any, **kwargs: Any) -> None:
+            raise KeyboardInterrupt
+
+        patched.setattr(searching, "draft", crash)
+        with pytest.raises(KeyboardInterrupt):
+            calibrate("rewrite", "--rounds", "1")
+    assert SearchReply.objects.count() == 1
+    assert calibrate("rewrite", "--rounds", "1")["outcome"] == "offered"
+    assert (SearchReply.objects.count(), Search.objects.count()) == (1, 1)
+
+
 def test_the_same_command_goes_on_and_pays_nothing_twice(
     gold: GoldSet, judge: JudgeVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,6 +302,9 @@ def test_one_at_a_time(gold: GoldSet, judge: JudgeVersion) -> None:
 def test_what_makes_no_sense_is_refused_before_anything_is_made(gold: GoldSet, judge: JudgeVersion) -> None:
     with pytest.raises(Refused, match="budget_unpriced"):
         open_search(gold, judge, FAMILY, "examples", by=None, budget=Decimal(1))
+    for rounds in (0, 11):
+        with pytest.raises(Refused, match="search_rounds"):
+            open_search(gold, judge, FAMILY, "rewrite", by=None, rounds=rounds)
     with pytest.raises(Refused, match="nothing_open"):
         open_search(gold, judge, "answer_relevancy", "map", by=None)
     assert not Search.objects.exists()
