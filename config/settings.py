@@ -244,6 +244,7 @@ CONCORD_EXTRAS = [
 ]
 # What the sweep does every minute beside ringing runs: functions of the human half.
 CONCORD_SWEEPS = [
+    "evaluation.accounts.audit.seal_settled",
     "review.queues.directing.remind_all",
     "review.calibration.looking.ring_waiting",
     "review.calibration.searching.ring_waiting",

@@ -11,18 +11,23 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.core.exceptions import PermissionDenied
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import URLPattern, path
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
 
-from evaluation.accounts import access
+from evaluation.accounts import access, audit
 from evaluation.accounts.logging_in import new_token
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
 from evaluation.judges.shipping import BASELINE, judge_names
 from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
+from evaluation.wording.messages import explain_reason
 
 LONGEST_TOKEN = timedelta(days=365)
 
@@ -206,3 +211,17 @@ class AuditEventAdmin(ReadOnlyAdmin):
     search_fields = ("object_id",)
     list_select_related = ("actor",)
     ordering = ("-id",)
+    change_list_template = "admin/audit_log.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        """The check of the log beside Django's own addresses."""
+        own = path("verify/", self.admin_site.admin_view(require_POST(self.verify_view)), name="audit-verify")
+        return [own, *super().get_urls()]
+
+    def verify_view(self, request: HttpRequest) -> HttpResponse:
+        """What ``verify_audit`` finds, and the head to keep elsewhere."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        found = [(explain_reason(one.code), one.about) for one in audit.flaws()]
+        page = {"title": gettext("Audit log"), "flaws": found, "head": audit.head(), "waiting": audit.unsealed_rows()}
+        return render(request, "admin/audit_verified.html", self.admin_site.each_context(request) | page)

@@ -50,6 +50,8 @@ class Score(AppendOnly):
     origin the highest counts. ``author`` is the label of an imported judge.
     """
 
+    in_seals = True
+
     run = models.ForeignKey(Run, on_delete=PROTECT, related_name="scores")
     answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="scores")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="scores")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from django.apps import apps
 from django.conf import settings
@@ -30,8 +30,12 @@ class Row(models.Model):
 class AppendOnly(Row):
     """A row that is inserted and never changed or deleted; triggers in the database refuse both.
 
-    ``evaluation/storage/append_only.py`` installs the triggers for every subclass.
+    ``evaluation/storage/append_only.py`` installs the triggers for every subclass. Of tables that are ``in_seals`` the
+    audit log holds digests, of all columns but the ``erasable`` ones, which hold what people wrote.
     """
+
+    in_seals: ClassVar[bool] = False
+    erasable: ClassVar[tuple[str, ...]] = ()
 
     class Meta:
         abstract = True

@@ -128,6 +128,15 @@ SENTENCES = {
     "no_parts": _("No part of the overall score applies."),
     "missing_parts": _("Parts of the overall score are missing."),
     "failed_part": _("A part of the overall score has failed."),
+    # The audit log
+    "event_changed": _("An event of the audit log was changed:"),
+    "event_missing": _("Events of the audit log are missing before this one:"),
+    "head_missing": _("The event that was kept elsewhere is gone, or another: the end of the audit log was cut off."),
+    "rows_differ": _("Rows are not as they were when they were sealed (table and numbers):"),
+    "trigger_missing": _("A trigger is missing:"),
+    "trigger_changed": _("A trigger does something else than it should, or is switched off:"),
+    "trigger_unknown": _("There is a trigger that is not ours:"),
+    "triggers_unchecked": _("Triggers can be checked only as the owner of the tables:"),
     # Figures
     "not_finished": _("The run has not finished."),
     "no_values": _("There is no value to average."),

@@ -17,6 +17,9 @@ class Rating(AppendOnly):
     ``active_ms`` is the time spent looking, in milliseconds. ``probability`` is that of an imported sample.
     """
 
+    in_seals = True
+    erasable = ("comment",)
+
     answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="ratings")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="ratings")
     assignment = models.ForeignKey(Assignment, on_delete=PROTECT, null=True, related_name="ratings")
@@ -76,6 +79,9 @@ class RatingPart(AppendOnly):
     ``context`` is the position of the passage, from 0; ``added`` marks a part the expert found missing.
     """
 
+    in_seals = True
+    erasable = ("text",)
+
     rating = models.ForeignKey(Rating, on_delete=PROTECT, related_name="rated_parts")
     position = models.PositiveIntegerField()
     kind = models.CharField(max_length=20)
@@ -104,6 +110,9 @@ class SuggestedAnswer(AppendOnly):
 
 class Override(AppendOnly):
     """A decision above the ratings: an override, an adjudication, or the revert of the newest one before it."""
+
+    in_seals = True
+    erasable = ("reason",)
 
     class Kind(models.TextChoices):
         OVERRIDE = "override", _("override")

@@ -6,6 +6,8 @@ from typing import Any
 from django.core.checks import WARNING, Tags, run_checks
 from django.core.management.base import BaseCommand, CommandParser
 
+from evaluation.accounts import audit
+from evaluation.wording.messages import explain_reason
 from evaluation.work.database import limit_waits
 from evaluation.work.health import Finding, Weight, examine
 
@@ -18,6 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Which host's cluster to look for."""
         parser.add_argument("--host", default="", help="only count heartbeats of this host")
+        parser.add_argument("--audit", action="store_true", help="check the audit log too, as verify_audit does")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print what is found, or that all is well; what is only good to know makes nothing unhealthy."""
@@ -26,6 +29,8 @@ class Command(BaseCommand):
         if not any(finding.serious for finding in found):
             checked = run_checks(tags=[Tags.database], databases=["default"])
             found += [Finding("check", f"{one.msg}. {one.hint}") for one in checked if one.level == WARNING]
+            if options["audit"]:
+                found += [Finding("audit", f"{explain_reason(one.code)} {one.about}") for one in audit.flaws()]
         for finding in found:
             self.stdout.write(f"{'note: ' if finding.weight is Weight.NOTE else ''}{finding.text}")
         if any(finding.weight is not Weight.NOTE for finding in found):
