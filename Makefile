@@ -7,7 +7,7 @@ INTERCHANGE := var/interchange/packages
 MUTATION := var/mutation
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup setup-dev demo test test-browser lint test-faults test-endurance test-crowd bench screenshots crosscheck interchange simulate mutate lock messages
+.PHONY: help setup setup-dev demo test test-browser lint test-faults test-endurance test-crowd bench screenshots crosscheck interchange simulate mutate lock sbom messages
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -92,6 +92,9 @@ mutate: setup-dev $(MUTATION)/.ready  ## break 600 places of the pure packages, 
 lock: setup-dev                ## requirements.lock: what an installation gets, with hashes
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --no-annotate \
 	  --python-version 3.11 --extra ko --extra semantic --extra arrow --extra otel pyproject.toml -o requirements.lock
+
+sbom: setup-dev                ## var/sbom.json: what requirements.lock installs, as CycloneDX
+	$(BIN)/uvx --quiet --from cyclonedx-bom cyclonedx-py requirements requirements.lock --pyproject pyproject.toml -o var/sbom.json
 
 messages: setup-dev            ## collect and compile the Korean catalogue (needs gettext)
 	$(BIN)/python -m tests.catalogues
