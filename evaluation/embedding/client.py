@@ -17,7 +17,6 @@ import numpy as np
 from evaluation.core.canonical import content_hash
 from evaluation.embedding.similarity import Embedded, Vector
 from evaluation.judging.wire import read_error
-from evaluation.network.origins import AllowList
 from evaluation.network.outcomes import MOST_TOKENS, Outcome, excerpt, read_count, read_json, storable
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, GuardedTransport, TransportFault
@@ -98,17 +97,18 @@ class EndpointEmbedder:
         deadlines: Deadlines | None = None,
         dimensions: int | None = None,
     ) -> None:
-        allowed = AllowList(allowed_origins)
-        origin = allowed.check(base_url)
-        self._url = base_url.rstrip("/") + "/embeddings"
-        self._model, self._dimensions = model, dimensions
-        self._deadlines = deadlines or Deadlines()
-        self._transport = GuardedTransport(origin, allowed, key, self._deadlines, MOST_BYTES)
-        self._loop = asyncio.new_event_loop()
-        self.space = content_hash(["endpoint", str(origin), base_url, model, dimensions])
-        self.provenance: Mapping[str, Any] = {"kind": "endpoint", "model": model, "origin": str(origin)} | (
-            {"dimensions": dimensions} if dimensions else {}
+        self._base_url = base_url
+        self._transport = GuardedTransport(
+            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, most_bytes=MOST_BYTES
         )
+        self._model, self._dimensions = model, dimensions
+        self._loop = asyncio.new_event_loop()
+        self.space = content_hash(["endpoint", str(self._transport.origin), base_url, model, dimensions])
+        self.provenance: Mapping[str, Any] = {
+            "kind": "endpoint",
+            "model": model,
+            "origin": str(self._transport.origin),
+        } | ({"dimensions": dimensions} if dimensions else {})
 
     def refuses(self, text: str) -> str:
         """Nothing: which languages a remote model knows is for whoever configured it to say."""
@@ -123,10 +123,7 @@ class EndpointEmbedder:
     async def _send(self, texts: Sequence[str]) -> Embedded:
         body = json.dumps(request_body(self._model, texts, self._dimensions), ensure_ascii=False).encode()
         try:
-            async with asyncio.timeout(self._deadlines.total):
-                response = await self._transport.post(self._url, body)
-        except TimeoutError:
-            return Embedded(Outcome.TIMEOUT, detail=f"no complete answer in {self._deadlines.total:g} s")
+            response = await self._llm.post("/embeddings", body)
         except TransportFault as fault:
             return Embedded(fault.outcome, detail=str(fault)[:200])
         if response.status == _OK:
@@ -138,6 +135,7 @@ class EndpointEmbedder:
         )
 
     def __enter__(self) -> Self:
+        self._llm = self._transport.llm(self._base_url)
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,8 +10,6 @@ from typing import Self
 
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.wire import encoded, read_completion, read_error
-from evaluation.network.origins import AllowList
-from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, GuardedTransport, TransportFault
 
@@ -37,25 +34,20 @@ class OpenAIJudge:
         deadlines: Deadlines | None = None,
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        allowed = AllowList(allowed_origins)
-        origin = allowed.check(base_url)
-        self._deadlines = deadlines or Deadlines()
-        self._transport = GuardedTransport(origin, allowed, key, self._deadlines, most_bytes)
-        self._url = base_url.rstrip("/") + "/chat/completions"
+        self._base_url = base_url
+        self._transport = GuardedTransport(
+            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, most_bytes=most_bytes
+        )
 
     async def call(self, request: JudgeCall) -> JudgeReply:
         """One request, within the total deadline. Cancelling it closes its connection."""
         started = time.monotonic()
-        try:
-            async with asyncio.timeout(self._deadlines.total):
-                reply = await self._send(request)
-        except TimeoutError:
-            reply = JudgeReply(Outcome.TIMEOUT, detail=f"no complete answer in {self._deadlines.total:g} s")
+        reply = await self._send(request)
         return replace(reply, elapsed_seconds=time.monotonic() - started, ended_at=time.time())
 
     async def _send(self, request: JudgeCall) -> JudgeReply:
         try:
-            response = await self._transport.post(self._url, encoded(request))
+            response = await self._llm.post("/chat/completions", encoded(request))
         except TransportFault as fault:
             return JudgeReply(fault.outcome, detail=str(fault)[:200])
         if response.status == _OK:
@@ -64,6 +56,7 @@ class OpenAIJudge:
         return replace(read_error(response.status, response.body), retry_after=waiting)
 
     async def __aenter__(self) -> Self:
+        self._llm = self._transport.llm(self._base_url)
         return self
 
     async def __aexit__(self, *error: object) -> None:

@@ -2,22 +2,27 @@
 deadlines, a cap on the body.
 
 It sends only the headers named here and by the caller, so that neither cookies nor anything from the environment leaves
-the machine, and it follows nothing. Why no SDK stands above it: docs/decisions/0003.
+the machine, and it follows nothing.
 """
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from evaluation.network.origins import AllowList, Origin, origin_of
+from evaluation.network.origins import AllowList, origin_of
 from evaluation.network.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from evaluation.network.llm import LLMClient
 
 _KEEPALIVE_SECONDS = 30.0
 
@@ -78,58 +83,48 @@ class HttpResponse:
 
 
 class Exchange:
-    """A response whose body is still to come. ``headers`` are looked up without regard to case."""
+    """A response whose body is still to come in ``chunks``, which raise :class:`TransportFault` for a body that is
+    compressed, above the cap or breaks off. ``headers`` are looked up without regard to case. To be closed by
+    ``aclose``; before the body's end that closes the connection."""
 
-    def __init__(self, response: aiohttp.ClientResponse, most_bytes: int) -> None:
-        self.status, self.headers = response.status, response.headers
-        self._response, self._most_bytes = response, most_bytes
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """The body in pieces as they come.
-
-        :raises TransportFault: for a compressed body, and for one above the cap.
-        """
-        if self.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise TransportFault(Outcome.WRONG_CONTENT, "compressed although identity was asked for")
-        read = 0
-        if (self._response.content_length or 0) <= self._most_bytes:
-            while chunk := await self._response.content.readany():
-                read += len(chunk)
-                if read > self._most_bytes:
-                    break
-                yield chunk
-            else:
-                return
-        raise TransportFault(Outcome.TOO_LARGE, f"more than {self._most_bytes} bytes")
+    def __init__(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        chunks: AsyncIterator[bytes],
+        aclose: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.status, self.headers, self.chunks, self.aclose = status, headers, chunks, aclose
 
     async def whole(self) -> HttpResponse:
         """The response with its whole body.
 
-        :raises TransportFault: see :meth:`chunks`.
+        :raises TransportFault: as ``chunks``.
         """
-        body = bytearray()
-        async for chunk in self.chunks():
-            body += chunk
-        return HttpResponse(self.status, self.headers, bytes(body))
+        return HttpResponse(self.status, self.headers, b"".join([chunk async for chunk in self.chunks]))
 
 
 class GuardedTransport:
-    """Requests to one origin. Every fault is raised as :class:`TransportFault`.
+    """Requests to the origin of ``base_url``. Every fault is raised as :class:`TransportFault`.
 
     ``key`` is sent as the bearer token; ``headers`` go beside those every request has, or in their place.
+
+    :raises Refused: ``origin_invalid``, ``origin_not_allowed``, ``origin_never_allowed`` when it may not be called.
     """
 
     def __init__(
         self,
-        origin: Origin,
-        allowed: AllowList,
-        key: str,
-        deadlines: Deadlines,
+        base_url: str,
+        *,
+        key: str = "",
+        allowed_origins: Iterable[str],
+        deadlines: Deadlines | None = None,
         most_bytes: int,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        self._origin = origin
-        self._allowed = allowed
+        self._allowed = AllowList(allowed_origins)
+        self.origin = self._allowed.check(base_url)
+        self.deadlines = deadlines or Deadlines()
         self._most_bytes = most_bytes
         self._headers = {
             "Accept": "application/json",
@@ -141,52 +136,53 @@ class GuardedTransport:
             self._headers["Authorization"] = f"Bearer {key}"
         for name, value in (headers or {}).items():
             self._headers = {k: v for k, v in self._headers.items() if k.lower() != name.lower()} | {name: value}
-        self._timeout = aiohttp.ClientTimeout(sock_connect=deadlines.connect, sock_read=deadlines.read)
+        self._timeout = aiohttp.ClientTimeout(sock_connect=self.deadlines.connect, sock_read=self.deadlines.read)
         self._session: aiohttp.ClientSession | None = None
         self._known: set[str] = set()  # addresses found to be of the origin
 
-    async def post(self, url: str, body: bytes) -> HttpResponse:
-        """Send a JSON body; see :meth:`request`."""
-        return await self.request("POST", url, body)
+    def llm(self, base_url: str) -> LLMClient:
+        """The client of endpoints that speak OpenAI's format, above this transport."""
+        from evaluation.network.llm import LLMClient
 
-    async def request(self, method: str, url: str, body: bytes = b"", content_type: str = "") -> HttpResponse:
-        """Send a body, JSON unless told otherwise; the response, read whole, whatever its status.
+        return LLMClient(base_url, self)
 
-        :raises TransportFault: for no connection, a deadline, a body above the cap, a foreign or refused target.
-        """
-        async with self.exchange(method, url, body, content_type) as response:
-            return await response.whole()
+    async def open(self, method: str, url: str, body: bytes = b"", content_type: str = "") -> Exchange:
+        """Send a body, JSON unless told otherwise; the response as soon as its head is there, whatever its status.
 
-    @asynccontextmanager
-    async def exchange(
-        self, method: str, url: str, body: bytes = b"", content_type: str = ""
-    ) -> AsyncIterator[Exchange]:
-        """Send a body, JSON unless told otherwise; the response as soon as its head is there. Leaving the context
-        before the body's end closes the connection.
-
-        :raises TransportFault: see :meth:`request`; inside the context too.
+        :raises TransportFault: for no connection, a deadline, a foreign or refused target.
         """
         if url not in self._known:
-            if origin_of(url.partition("?")[0]) != self._origin:
+            if origin_of(url.partition("?")[0]) != self.origin:
                 raise TransportFault(Outcome.BLOCKED, "not the origin that was agreed on")
             self._known.add(url)
         if self._session is None:
             self._session = self._opened()
-        headers = {**self._headers, "Content-Type": content_type} if content_type else self._headers
-        try:
-            async with self._session.request(
-                method, url, data=body, headers=headers, allow_redirects=False, timeout=self._timeout
-            ) as response:
-                yield Exchange(response, self._most_bytes)
-        except TimeoutError as error:
-            raise TransportFault(Outcome.TIMEOUT, "no answer in time") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise TransportFault(_outcome_of(error), type(error).__name__) from error
+        sent = {**self._headers, "Content-Type": content_type} if content_type else self._headers
+        with _faults():
+            response = await self._session.request(
+                method, url, data=body, headers=sent, allow_redirects=False, timeout=self._timeout
+            )
+        return Exchange(response.status, response.headers, self._chunks(response), partial(_released, response))
+
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise TransportFault(Outcome.WRONG_CONTENT, "compressed although identity was asked for")
+        read = 0
+        if (response.content_length or 0) <= self._most_bytes:
+            with _faults():
+                while chunk := await response.content.readany():
+                    read += len(chunk)
+                    if read > self._most_bytes:
+                        break
+                    yield chunk
+                else:
+                    return
+        raise TransportFault(Outcome.TOO_LARGE, f"more than {self._most_bytes} bytes")
 
     def _opened(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
             resolver=CheckedResolver(self._allowed),
-            ssl=ssl.create_default_context() if self._origin.scheme == "https" else True,
+            ssl=ssl.create_default_context() if self.origin.scheme == "https" else True,
             limit=0,  # the caller bounds concurrency; waiting here would eat the deadline
             keepalive_timeout=_KEEPALIVE_SECONDS,
         )
@@ -199,6 +195,20 @@ class GuardedTransport:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+async def _released(response: aiohttp.ClientResponse) -> None:
+    response.release()
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError as error:
+        raise TransportFault(Outcome.TIMEOUT, "no answer in time") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise TransportFault(_outcome_of(error), type(error).__name__) from error
 
 
 def _outcome_of(error: BaseException) -> Outcome:

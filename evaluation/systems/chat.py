@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from evaluation.network.outcomes import Outcome
+from evaluation.network.transport import Exchange
 from evaluation.systems.http import VARIABLE, HttpSettings, HttpSystem
 from evaluation.systems.mapping import Find, ReplyMapping
 from evaluation.systems.protocol import (
@@ -95,6 +97,10 @@ class ChatSystem(HttpSystem):
         body["messages"] = [*told, *turns(call.question.history), asked]
         return body | ({"stream": True, "stream_options": {"include_usage": True}} if self._chat.stream else {})
 
+    async def sent(self, call: SystemCall) -> Exchange:
+        """Send the request by the client that judges have."""
+        return await self._llm.stream("/chat/completions", json.dumps(self.body(call)).encode())
+
     def told(self, find: Find, call: SystemCall) -> Told:
         """The message; one that was cut off, filtered or refused is none.
 
@@ -107,6 +113,10 @@ class ChatSystem(HttpSystem):
         if isinstance(refusal, str) and refusal.strip():
             raise AskFailed("model_refused", detail=refusal, outcome=Outcome.REFUSED)
         return super().told(find, call)
+
+    async def __aenter__(self) -> Self:
+        self._llm = self._transport.llm(self._chat.base_url)
+        return self
 
 
 CHAT = Connector("chat", ChatSettings, ChatSystem)

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
 
@@ -13,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from evaluation.core.errors import Refused
-from evaluation.network.origins import AllowList, origin_of
+from evaluation.network.origins import origin_of
 from evaluation.network.outcomes import Outcome, excerpt, outcome_of_status, read_json
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, Exchange, GuardedTransport, HttpResponse
@@ -132,13 +133,17 @@ class HttpSystem(SystemClient):
     def __init__(self, settings: HttpSettings, around: Surroundings) -> None:
         self._settings = settings
         self.deadline = settings.timeout_seconds
-        allowed = AllowList(around.origins)
         deadlines = Deadlines(read=settings.timeout_seconds, total=settings.timeout_seconds)
         headers = resolved(settings.headers, around.variables)
         if settings.stream:
             headers = {"Accept": "text/event-stream", **headers}
-        origin = allowed.check(settings.address.partition("?")[0])
-        self._transport = GuardedTransport(origin, allowed, "", deadlines, settings.most_bytes, headers)
+        self._transport = GuardedTransport(
+            settings.address.partition("?")[0],
+            allowed_origins=around.origins,
+            deadlines=deadlines,
+            most_bytes=settings.most_bytes,
+            headers=headers,
+        )
 
     def describe(self, call: SystemCall) -> Mapping[str, Any]:
         """Method, address, headers with the names of their variables, and body."""
@@ -151,15 +156,19 @@ class HttpSystem(SystemClient):
 
     async def ask(self, call: SystemCall) -> SystemReply:
         """Send the request and read the reply."""
-        method = self._settings.method
-        body = b"" if method == "GET" else json.dumps(self.body(call)).encode()
         started = time.monotonic()
-        async with self._transport.exchange(method, self._address(call), body) as response:
+        async with aclosing(await self.sent(call)) as response:
             if response.status not in _OK:
                 return self._refused(await response.whole())
             if self._settings.stream:
                 return await self._streamed(response, call, started)
             return self._read(await response.whole(), call)
+
+    async def sent(self, call: SystemCall) -> Exchange:
+        """Send the request; the response as soon as its head is there."""
+        method = self._settings.method
+        body = b"" if method == "GET" else json.dumps(self.body(call)).encode()
+        return await self._transport.open(method, self._address(call), body)
 
     def told(self, find: Any, call: SystemCall) -> Told:
         """The answer in the reply; ``find`` gives the value of an expression.
@@ -185,7 +194,7 @@ class HttpSystem(SystemClient):
             whole = await response.whole()
             detail = f"no stream of events, but {kind[:80] or 'nothing'}"
             return failed(Outcome.WRONG_CONTENT, detail=detail, raw=excerpt(whole.body), http_status=whole.status)
-        streamed: Streamed = await read_events(response.chunks(), self._settings.delta, self._settings.end, started)
+        streamed: Streamed = await read_events(response.chunks, self._settings.delta, self._settings.end, started)
         seen: dict[str, Any] = {"raw": streamed.raw, "http_status": response.status}
         if streamed.error is not None:
             return failed(Outcome.WRONG_CONTENT, "system_error", streamed.error, **seen)

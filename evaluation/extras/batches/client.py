@@ -7,17 +7,15 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
-from uuid import uuid4
 
 import orjson
 
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.wire import read_completion, read_error, request_body
-from evaluation.network.origins import AllowList
 from evaluation.network.outcomes import Outcome, excerpt, storable
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, GuardedTransport, HttpResponse, TransportFault
@@ -72,13 +70,6 @@ def creation(file_id: str, mark: str) -> bytes:
     return orjson.dumps(
         {"input_file_id": file_id, "endpoint": _PATH, "completion_window": "24h", "metadata": {MARK: mark}}
     )
-
-
-def as_form(lines: bytes, boundary: str) -> bytes:
-    """The form that uploads a file of requests; the boundary is a word that stands nowhere in it."""
-    edge = f"--{boundary}\r\nContent-Disposition: form-data; name="
-    head = f'{edge}"purpose"\r\n\r\nbatch\r\n{edge}"file"; filename="requests.jsonl"\r\n'
-    return head.encode() + b"Content-Type: application/jsonl\r\n\r\n" + lines + f"\r\n--{boundary}--\r\n".encode()
 
 
 def read_id(body: bytes) -> str:
@@ -199,28 +190,25 @@ class BatchClient:
     def __init__(
         self, *, base_url: str, key: str = "", allowed_origins: Iterable[str], deadlines: Deadlines | None = None
     ) -> None:
-        allowed = AllowList(allowed_origins)
-        origin = allowed.check(base_url)
-        self._deadlines = deadlines or Deadlines()
-        self._transport = GuardedTransport(origin, allowed, key, self._deadlines, MOST_BYTES)
-        self._base = base_url.rstrip("/")
+        self._base_url = base_url
+        self._transport = GuardedTransport(
+            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, most_bytes=MOST_BYTES
+        )
         self._loop = asyncio.new_event_loop()
 
     def upload(self, lines: bytes) -> str:
         """Hand over a file of requests; its id."""
-        boundary = uuid4().hex
-        form = f"multipart/form-data; boundary={boundary}"
-        return _found(read_id(self._ask("POST", "/files", as_form(lines, boundary), form)))
+        return _found(read_id(self._ask(self._llm.upload("requests.jsonl", lines, "batch"))))
 
     def create(self, file_id: str, mark: str) -> Told:
         """Create a batch of an uploaded file, marked so that it can be found again."""
-        return _found(read_batch(self._ask("POST", "/batches", creation(file_id, mark))))
+        return _found(read_batch(self._ask(self._llm.post("/batches", creation(file_id, mark)))))
 
     def find(self, mark: str) -> Told | None:
         """The batch with the mark; ``None`` where the server's list does not have it."""
         after = ""
         for _ in range(MOST_PAGES):
-            page = read_page(self._ask("GET", f"/batches?limit={PAGE}{after}"))
+            page = read_page(self._ask(self._llm.get(f"/batches?limit={PAGE}{after}")))
             if page is None:
                 raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, detail="no list of batches"))
             batches, more = page
@@ -233,20 +221,20 @@ class BatchClient:
 
     def look(self, provider_id: str) -> Told:
         """How far a batch is."""
-        return _found(read_batch(self._ask("GET", f"/batches/{provider_id}")))
+        return _found(read_batch(self._ask(self._llm.get(f"/batches/{provider_id}"))))
 
     def cancel(self, provider_id: str) -> Told:
         """Ask for a batch to be ended; what has been done by then is still to be had."""
-        return _found(read_batch(self._ask("POST", f"/batches/{provider_id}/cancel")))
+        return _found(read_batch(self._ask(self._llm.post(f"/batches/{provider_id}/cancel", b""))))
 
     def replies(self, file_id: str) -> Lines:
         """The replies in a file."""
-        return read_lines(self._ask("GET", f"/files/{file_id}/content"))
+        return read_lines(self._ask(self._llm.get(f"/files/{file_id}/content")))
 
-    def _ask(self, method: str, path: str, body: bytes = b"", content_type: str = "") -> bytes:
+    def _ask(self, asked: Coroutine[Any, Any, HttpResponse]) -> bytes:
         started = time.monotonic()
         try:
-            response = self._loop.run_until_complete(self._sent(method, self._base + path, body, content_type))
+            response = self._loop.run_until_complete(asked)
         except TransportFault as fault:
             raise BatchFault(JudgeReply(fault.outcome, detail=str(fault)[:200])) from fault
         if response.status in {200, 201}:
@@ -255,14 +243,8 @@ class BatchClient:
         reply = read_error(response.status, response.body)
         raise BatchFault(replace(reply, retry_after=waiting, elapsed_seconds=time.monotonic() - started))
 
-    async def _sent(self, method: str, url: str, body: bytes, content_type: str) -> HttpResponse:
-        try:
-            async with asyncio.timeout(self._deadlines.total):
-                return await self._transport.request(method, url, body, content_type)
-        except TimeoutError as error:
-            raise TransportFault(Outcome.TIMEOUT, f"no complete answer in {self._deadlines.total:g} s") from error
-
     def __enter__(self) -> Self:
+        self._llm = self._transport.llm(self._base_url)
         return self
 
     def __exit__(self, *details: Any) -> None:

@@ -5,23 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Status
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.client import OpenAIJudge
-from evaluation.network.outcomes import Outcome
-from evaluation.network.transport import Deadlines
+from evaluation.network.outcomes import Outcome, outcome_of_status
+from evaluation.network.transport import Deadlines, GuardedTransport, HttpResponse
 from tests.evaluation.judging.samples import ALL, EN, call, heard, read_reply
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.certificate import self_signed
+from tests.judge_server.received import Received
 
 QUICK = Deadlines(connect=1.0, read=0.3, total=0.6)
 KEY = "sk-secret-0123456789"
@@ -64,7 +69,8 @@ def test_only_the_named_headers_are_sent_whatever_the_environment_holds(
 ) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         monkeypatch.setenv(name, "from-the-environment")
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Leak: from-the-environment")
+    custom = "X-Leak: from-the-environment\nAuthorization: from-the-environment\nContent-Encoding: gzip"
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", custom)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
@@ -81,6 +87,53 @@ def test_cookies_of_an_endpoint_are_not_sent_back(judge_server: JudgeServer) -> 
     raw = b"HTTP/1.1 429 Slow\r\nSet-Cookie: a=b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
     assert ask(judge_server, actions.raw(raw), times=2).outcome is Outcome.OK
     assert "Cookie" not in judge_server.requests[1].headers
+
+
+@pytest.mark.parametrize("code", [200, 202, 307, 400, 418, 500, 600, 999])
+@pytest.mark.parametrize("charset", ["utf-16", "hex", "idna", "undefined", "nonsense", "\xff"])
+@pytest.mark.parametrize(
+    "body", [b"\xff\x00{", b'{"error": [[]]}', b'{"error": {"code": {}, "message": 1}}', b"[" * 9_000]
+)
+def test_no_answer_to_the_package_is_more_than_a_reply(
+    judge_server: JudgeServer, code: int, charset: str, body: bytes
+) -> None:
+    head = f"HTTP/1.1 {code} So\r\nContent-Type: application/json; charset={charset}\r\nLocation: :\r\n"
+    coded = "Content-Encoding: identity\r\nContent-Encoding: gzip\r\nSet-Cookie: a\r\n"
+    length = f"Content-Length: {len(body)}\r\n\r\n"
+    reply = ask(judge_server, actions.raw((head + coded + length).encode("latin-1") + body))
+    assert reply.outcome is (Outcome.WRONG_CONTENT if code == 200 else outcome_of_status(code))
+    assert judge_server.calls == 1
+
+
+def test_the_body_arrives_as_it_was_written_and_the_reply_as_it_was_sent(judge_server: JudgeServer) -> None:
+    async def sent() -> HttpResponse:
+        url, origins = judge_server.base_url, [judge_server.origin]
+        async with aclosing(GuardedTransport(url, allowed_origins=origins, most_bytes=1_000)) as transport:
+            return await transport.llm(url).post("/chat/completions", body)
+
+    body = '{ "model":"m",  "messages":[] , "x": "\\u00e9é" }'.encode()
+    taken: list[bytes] = []
+
+    async def act(_: Received, http: web.Request) -> web.StreamResponse:
+        taken.append(await http.read())
+        return web.Response(body=b"\xff\r\n\x00 ", content_type="text/plain")
+
+    judge_server.enqueue(act)
+    assert asyncio.run(sent()).body == b"\xff\r\n\x00 "
+    assert taken == [body]
+
+
+def test_the_package_is_imported_when_a_client_is_opened() -> None:
+    """It takes most of a second: no command, page or check waits for it that makes no call."""
+    program = (
+        "import os, sys, django; os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings'); django.setup();"
+        "from django.core.management import call_command; call_command('check');"
+        "from evaluation.judging.client import OpenAIJudge; from evaluation.runs import draining;"
+        "judge = OpenAIJudge(base_url='http://127.0.0.1:9/v1', allowed_origins=['http://127.0.0.1:9']);"
+        "print([name for name in ('openai', 'httpx2') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def in_a_minute() -> str:

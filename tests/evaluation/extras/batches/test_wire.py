@@ -12,7 +12,6 @@ from evaluation.extras.batches import client as batch_client
 from evaluation.extras.batches.client import (
     BatchClient,
     BatchFault,
-    as_form,
     read_batch,
     read_id,
     read_lines,
@@ -96,11 +95,6 @@ def test_counts_and_dates_that_are_none_are_left_out() -> None:
 def test_a_page_without_a_list_is_none() -> None:
     assert read_page(b'{"data": {}}') is None
     assert read_page(b'{"data": []}') == ([], False)
-
-
-def test_the_form_holds_the_file_untouched() -> None:
-    content = '{"a": "\r\n한국어"}\n'.encode()
-    assert b"\r\n\r\n" + content + b"\r\n--edge--\r\n" in as_form(content, "edge")
 
 
 @pytest.fixture
