@@ -7,6 +7,9 @@ from evaluation.api.errors import unknown
 from evaluation.work.plugins import extras
 
 
+admin.autodiscover()  # here and not when apps get ready, so that commands load no page of it
+
+
 def addresses() -> list[URLPattern | URLResolver]:
     """Those of both halves and of the extras that this installation has."""
     return [

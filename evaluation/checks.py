@@ -1,4 +1,7 @@
-"""System checks of our own; the database ones run with ``check --database default`` and before migrations."""
+"""System checks of our own; the database ones run with ``check --database default`` and before migrations.
+
+Every process loads this file: what a check needs beside tables it imports when it is run.
+"""
 
 import stat
 from collections.abc import Sequence
@@ -11,7 +14,6 @@ from django.core.checks import Warning as Advice
 from django.db.utils import DatabaseError
 
 from evaluation.core.errors import InvalidFile
-from evaluation.judges.clients import may_hold_key, price_table
 from evaluation.models import Endpoint
 from evaluation.storage import append_only, guards
 
@@ -52,6 +54,8 @@ def guards_are_installed(*, databases: Sequence[str] | None = None, **_: Any) ->
 def keys_are_in_variables_for_keys(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
     """Endpoints entered before names were limited are listed until they name another variable; meanwhile they are not
     called."""
+    from evaluation.judges.clients import may_hold_key
+
     if not databases:
         return []
     try:
@@ -100,6 +104,8 @@ def _others_may_read(path: Path) -> bool:
 @register()
 def the_table_of_prices_can_be_read(**_: Any) -> Sequence[CheckMessage]:
     """The file that ``CONCORD_PRICES`` names is one."""
+    from evaluation.judges.clients import price_table
+
     try:
         price_table()
     except OSError as error:

@@ -208,3 +208,17 @@ def test_the_lock_file_holds_every_dependency_in_a_version_that_is_asked_for() -
     assert missing == []
     hashed = sum("--hash=sha256:" in line for line in lines)
     assert hashed >= sum(map(len, locked.values()))
+
+
+def test_a_command_loads_no_page_and_no_client_before_it_needs_them(tmp_path: Path) -> None:
+    code = "import django, sys; django.setup(); print([one for one in sys.modules if one.split('.')[-1] == 'admin'])"
+    unwanted = "print([one for one in ('aiohttp', 'openpyxl', 'scipy', 'rich') if one in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; {unwanted}"],
+        cwd=ROOT,
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings", "CONCORD_VAR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["['django.contrib.admin']", "[]"]
