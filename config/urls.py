@@ -6,7 +6,6 @@ from django.urls import URLPattern, URLResolver, include, path
 from evaluation.api.errors import unknown
 from evaluation.work.plugins import extras
 
-
 admin.autodiscover()  # here and not when apps get ready, so that commands load no page of it
 
 
