@@ -108,6 +108,7 @@ class EndpointForm(forms.ModelForm):
             "requests_per_minute",
             "tokens_per_minute",
             "embedding_model",
+            "azure_api_version",
             "batches",
         )
 
@@ -172,6 +173,7 @@ class EndpointAdmin(RoleAdmin):
         "requests_per_minute",
         "tokens_per_minute",
         "embedding_model",
+        "azure_api_version",
         "batches",
     )
     readonly_fields = ("has_stored_key",)

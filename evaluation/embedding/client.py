@@ -95,11 +95,12 @@ class EndpointEmbedder:
         key: str = "",
         allowed_origins: Iterable[str],
         deadlines: Deadlines | None = None,
+        azure: str = "",
         dimensions: int | None = None,
     ) -> None:
         self._base_url = base_url
         self._transport = GuardedTransport(
-            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, most_bytes=MOST_BYTES
+            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, azure=azure, most_bytes=MOST_BYTES
         )
         self._model, self._dimensions = model, dimensions
         self._loop = asyncio.new_event_loop()
@@ -123,7 +124,7 @@ class EndpointEmbedder:
     async def _send(self, texts: Sequence[str]) -> Embedded:
         body = json.dumps(request_body(self._model, texts, self._dimensions), ensure_ascii=False).encode()
         try:
-            response = await self._llm.post("/embeddings", body)
+            response = await self._llm.post("/embeddings", body, self._model)
         except TransportFault as fault:
             return Embedded(fault.outcome, detail=str(fault)[:200])
         if response.status == _OK:

@@ -145,6 +145,7 @@ def _reach(endpoint: Endpoint) -> dict[str, Any]:
         "key": key_of(endpoint),
         "allowed_origins": tuple(settings.CONCORD_JUDGE_ORIGINS),
         "deadlines": Deadlines(total=settings.CONCORD_CALL_SECONDS),
+        "azure": endpoint.azure_api_version,
     }
 
 

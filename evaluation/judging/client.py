@@ -32,11 +32,12 @@ class OpenAIJudge:
         key: str = "",
         allowed_origins: Iterable[str],
         deadlines: Deadlines | None = None,
+        azure: str = "",
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self._base_url = base_url
         self._transport = GuardedTransport(
-            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, most_bytes=most_bytes
+            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, azure=azure, most_bytes=most_bytes
         )
 
     async def call(self, request: JudgeCall) -> JudgeReply:
@@ -47,7 +48,7 @@ class OpenAIJudge:
 
     async def _send(self, request: JudgeCall) -> JudgeReply:
         try:
-            response = await self._llm.post("/chat/completions", encoded(request))
+            response = await self._llm.post("/chat/completions", encoded(request), request.model)
         except TransportFault as fault:
             return JudgeReply(fault.outcome, detail=str(fault)[:200])
         if response.status == _OK:

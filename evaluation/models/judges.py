@@ -6,7 +6,7 @@ A judge is an endpoint, a model and parameters.
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from django.core.validators import MinValueValidator
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import PROTECT, Exists, Max, OuterRef, Q, QuerySet
 from django.utils.translation import gettext_lazy as _
@@ -35,6 +35,17 @@ class Endpoint(Row, Authored):
         default="",
         help_text=_("The model this server embeds texts with; empty where it shall not."),
     )
+    azure_api_version = models.CharField(
+        _("version of Azure's API"),
+        max_length=40,
+        blank=True,
+        default="",
+        validators=[RegexValidator(r"^\d{4}-\d{2}-\d{2}(-preview)?\Z")],
+        help_text=_(
+            "For a resource of Azure OpenAI, such as 2024-10-21: the base URL is the resource's, and a model is named"
+            " as its deployment. Empty for every other server."
+        ),
+    )
     max_concurrency = models.PositiveIntegerField(_("concurrent calls"), default=32)
     requests_per_minute = models.PositiveIntegerField(
         _("requests per minute"),
@@ -61,7 +72,12 @@ class Endpoint(Row, Authored):
         verbose_name = _("endpoint")
         verbose_name_plural = _("endpoints")
         constraints = [
-            models.CheckConstraint(condition=Q(max_concurrency__gte=1, max_concurrency__lte=1000), name="sane_limit")
+            models.CheckConstraint(condition=Q(max_concurrency__gte=1, max_concurrency__lte=1000), name="sane_limit"),
+            models.CheckConstraint(
+                condition=Q(azure_api_version="") | Q(batches=False),
+                name="no_batches_at_azure",
+                violation_error_message=_("Batches are not sent to Azure."),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any, cast
+from urllib.parse import quote
 
 import httpx2
-from openai import APIStatusError, AsyncOpenAI, AsyncStream
+from openai import APIStatusError, AsyncAzureOpenAI, AsyncOpenAI, AsyncStream
 
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import Exchange, GuardedTransport, HttpResponse, TransportFault
@@ -57,13 +58,26 @@ class LLMClient:
 
     def __init__(self, base_url: str, transport: GuardedTransport) -> None:
         http = httpx2.AsyncClient(transport=_Guarded(transport), trust_env=False, follow_redirects=False)
-        self._openai = AsyncOpenAI(
-            base_url=base_url, api_key=_KEY, organization="", project="", timeout=None, max_retries=0, http_client=http
+        ours: dict[str, Any] = {
+            "api_key": _KEY,
+            "organization": "",
+            "project": "",
+            "timeout": None,
+            "max_retries": 0,
+            "http_client": http,
+        }
+        self._azure = bool(transport.azure)
+        self._openai = (
+            AsyncAzureOpenAI(azure_endpoint=base_url, api_version=transport.azure, **ours)
+            if transport.azure
+            else AsyncOpenAI(base_url=base_url, **ours)
         )
         self._total = transport.deadlines.total
 
-    async def post(self, path: str, body: bytes) -> HttpResponse:
-        """Send a JSON body as it is."""
+    async def post(self, path: str, body: bytes, model: str = "") -> HttpResponse:
+        """Send a JSON body as it is; at Azure to the deployment that bears the model's name."""
+        if self._azure and model:
+            path = f"/deployments/{quote(model, safe='')}{path}"
         return await self._whole(self._openai.post(path, content=body, cast_to=httpx2.Response))
 
     async def get(self, path: str) -> HttpResponse:

@@ -107,7 +107,8 @@ class Exchange:
 class GuardedTransport:
     """Requests to the origin of ``base_url``. Every fault is raised as :class:`TransportFault`.
 
-    ``key`` is sent as the bearer token; ``headers`` go beside those every request has, or in their place.
+    ``key`` is sent as the bearer token, at Azure as ``api-key``; ``headers`` go beside those every request has, or in
+    their place. ``azure`` is the version of Azure's API, where the base URL is that of a resource of Azure OpenAI.
 
     :raises Refused: ``origin_invalid``, ``origin_not_allowed``, ``origin_never_allowed`` when it may not be called.
     """
@@ -121,7 +122,9 @@ class GuardedTransport:
         deadlines: Deadlines | None = None,
         most_bytes: int,
         headers: Mapping[str, str] | None = None,
+        azure: str = "",
     ) -> None:
+        self.azure = azure
         self._allowed = AllowList(allowed_origins)
         self.origin = self._allowed.check(base_url)
         self.deadlines = deadlines or Deadlines()
@@ -133,7 +136,7 @@ class GuardedTransport:
             "User-Agent": "concord",
         }
         if key:
-            self._headers["Authorization"] = f"Bearer {key}"
+            self._headers |= {"api-key": key} if azure else {"Authorization": f"Bearer {key}"}
         for name, value in (headers or {}).items():
             self._headers = {k: v for k, v in self._headers.items() if k.lower() != name.lower()} | {name: value}
         self._timeout = aiohttp.ClientTimeout(sock_connect=self.deadlines.connect, sock_read=self.deadlines.read)

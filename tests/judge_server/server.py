@@ -162,6 +162,8 @@ class JudgeServer:
         app = web.Application(client_max_size=_LARGEST_REQUEST)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/embeddings", self._embeddings)
+        app.router.add_post("/openai/deployments/{model}/chat/completions", self._chat)
+        app.router.add_post("/openai/deployments/{model}/embeddings", self._embeddings)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/control/stats", self._stats)
         self.batches.routes(app)

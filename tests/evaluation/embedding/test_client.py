@@ -38,6 +38,13 @@ def test_a_good_call_gives_a_vector_for_each_text(judge_server: JudgeServer) -> 
     assert request.headers["Authorization"] == f"Bearer {KEY}"
 
 
+def test_azure_embeds_by_the_deployment_of_the_model(judge_server: JudgeServer) -> None:
+    assert asked(judge_server, base_url=judge_server.origin, azure="2024-10-21").outcome is Outcome.OK
+    (request,) = judge_server.requests
+    assert request.path == "/openai/deployments/e5/embeddings"
+    assert request.headers["api-key"] == KEY
+
+
 @pytest.mark.parametrize(
     ("fault", "outcome"),
     [

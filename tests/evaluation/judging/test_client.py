@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -81,6 +82,26 @@ def test_only_the_named_headers_are_sent_whatever_the_environment_holds(
     assert "Authorization" not in without_key
     assert set(without_key) == {"Host", "Accept", "Accept-Encoding", "Content-Type", "Content-Length", "User-Agent"}
     assert "from-the-environment" not in str([with_key, without_key])
+
+
+def test_azure_is_asked_for_the_deployment_with_its_own_header(judge_server: JudgeServer) -> None:
+    asked: list[tuple[str, str | None, str | None]] = []
+
+    async def act(request: Received, http: web.Request) -> web.StreamResponse:
+        asked.append((http.raw_path, http.headers.get("api-key"), http.headers.get("Authorization")))
+        return await actions.fitting()(request, http)
+
+    async def with_key(key: str, model: str) -> Outcome:
+        judge_server.enqueue(act)
+        async with judge(judge_server, base_url=judge_server.origin, azure="2024-10-21", key=key) as client:
+            return (await client.call(replace(call(), model=model))).outcome
+
+    assert asyncio.run(with_key(KEY, "mini")) is Outcome.OK
+    assert asyncio.run(with_key("", "a/b?c")) is Outcome.OK
+    assert asked == [
+        ("/openai/deployments/mini/chat/completions?api-version=2024-10-21", KEY, None),
+        ("/openai/deployments/a%2Fb%3Fc/chat/completions?api-version=2024-10-21", None, None),
+    ]
 
 
 def test_cookies_of_an_endpoint_are_not_sent_back(judge_server: JudgeServer) -> None:

@@ -11,8 +11,9 @@ from django.test import Client
 
 from evaluation.core.roles import Role
 from evaluation.extras.batches import ledger
+from evaluation.judges.clients import client_of
 from evaluation.judges.shipping import save_judge
-from evaluation.models import Endpoint, JudgeBatch, Run
+from evaluation.models import Endpoint, JudgeBatch, JudgeVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.monitoring import exposition
 from evaluation.work.lifecycle import start
@@ -117,6 +118,21 @@ def test_an_administrator_says_of_an_endpoint_that_it_takes_batches(judge: Judge
     assert reply.status_code == 302
     endpoint.refresh_from_db()
     assert endpoint.batches
+
+
+def test_an_endpoint_at_azure_takes_no_batches(judge: JudgeServer) -> None:
+    endpoint = Endpoint.objects.create(name="e", base_url=judge.base_url)
+    client = Client()
+    client.force_login(make_user(Role.ADMIN))
+    fields = {"name": "e", "base_url": judge.base_url, "max_concurrency": 3, "azure_api_version": "2024-10-21"}
+    address = f"/admin/evaluation/endpoint/{endpoint.pk}/change/"
+    assert "Batches are not sent to Azure." in client.post(address, fields | {"batches": "on"}).content.decode()
+    assert client.post(address, fields | {"azure_api_version": "v1"}).status_code == 200
+    assert client.post(address, fields).status_code == 302
+    endpoint.refresh_from_db()
+    assert (endpoint.azure_api_version, endpoint.batches) == ("2024-10-21", False)
+    judge_version = JudgeVersion(endpoint=endpoint, model="m")
+    assert client_of(judge_version)._transport.azure == "2024-10-21"  # type: ignore[attr-defined]
 
 
 def test_rest_refuses_batches_where_none_are_taken(judge: JudgeServer) -> None:
