@@ -107,6 +107,7 @@ def test_a_lead_gets_from_nothing_to_a_reviewed_run(
         look(found, "8-run")
         press(found, "a[href*='/queues/new/'], a[href*='queue'][href*='run=']")
         look(found, "9-queue")
+        found.page.locator("details:has(input[name=metrics]) > summary").click()
         for box in found.page.locator("input[name=metrics]").all():
             box.set_checked(box.get_attribute("value") in {"correctness", "completeness"})
         found.page.wait_for_timeout(600)

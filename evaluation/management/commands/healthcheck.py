@@ -30,7 +30,7 @@ class Command(BaseCommand):
             checked = run_checks(tags=[Tags.database], databases=["default"])
             found += [Finding("check", f"{one.msg}. {one.hint}") for one in checked if one.level == WARNING]
             if options["audit"]:
-                found += [Finding("audit", f"{explain_reason(one.code)} {one.about}") for one in audit.flaws()]
+                found += [Finding("audit", f"{explain_reason(one.code)} ({one.about})") for one in audit.flaws()]
         for finding in found:
             self.stdout.write(f"{'note: ' if finding.weight is Weight.NOTE else ''}{finding.text}")
         if any(finding.weight is not Weight.NOTE for finding in found):

@@ -37,7 +37,7 @@ class Command(BaseCommand):
             as_json(self, {"flaws": flaws, "sealed": sealed, "unsealed": waiting, "head": head})
         else:
             for one in found:
-                self.stdout.write(f"{explain_reason(one.code)} {one.about}")
+                self.stdout.write(f"{explain_reason(one.code)} ({one.about})")
             self.stdout.write(
                 f"{sealed} rows sealed now, {waiting} not sealed yet" if sealed else f"{waiting} rows not sealed yet"
             )
