@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.decorators import login_required
 from django.urls import URLPattern, URLResolver, path
 
 from evaluation.questions.uploads import QUESTIONS
@@ -12,6 +13,10 @@ from evaluation.work import lifecycle
 urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", views.SignIn.as_view(), name="login"),
     path("logout/", views.SignOut.as_view(), name="logout"),
+    path("account/", login_required(views.Account.as_view()), name="account"),
+    path("account/tokens/", views.make_token, name="token-make"),
+    path("account/tokens/<int:pk>/revoke/", views.revoke_token, name="token-revoke"),
+    path("password/<uidb64>/<token>/", views.ChoosePassword.as_view(), name="password-choose"),
     path("language/", views.choose_language, name="language"),
     path("favicon.ico", views.favicon, name="favicon"),
     path("question-sets/", views.question_set_list, name="question-set-list"),

@@ -28,12 +28,19 @@ OVERRIDES = "       login     gone     no     gone   gone     no        ok   ok 
 SEES_RUBRIC = "     login     gone     ok     gone   gone     ok        ok   ok  "
 EVALUATES_RUBRIC = "login     gone     no     gone   gone     ok        ok   ok  "
 LEADS_RUBRIC = "    login     gone     no     gone   gone     no        ok   ok  "
+OWNS_TOKEN = "      login     gone     gone   gone   gone     gone      ok   gone"  # the one that the lead made
 
 PAGES = {
     ("GET", "home"): LOGGED_IN,
     ("GET", "login"): ANYBODY,
     ("POST", "login"): ANYBODY,
     ("POST", "logout"): ANYBODY,
+    ("GET", "account"): LOGGED_IN,
+    ("POST", "account"): LOGGED_IN,
+    ("POST", "token-make"): LOGGED_IN,
+    ("POST", "token-revoke"): OWNS_TOKEN,
+    ("GET", "password-choose"): ANYBODY,
+    ("POST", "password-choose"): ANYBODY,
     ("POST", "language"): ANYBODY,
     ("GET", "favicon"): ANYBODY,
     ("GET", "question-set-list"): LOGGED_IN,

@@ -46,6 +46,8 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "criterion": lambda w: w.criterion.pk,
     "pairs": lambda w: w.pair_set.pk,
     "profile": lambda w: w.run.profile_version_id,
+    "token": lambda w: w.token_of("lead").pk,
+    "password-choose": lambda _: ("MQ", "a-b"),
 }
 QUERIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "evaluation-run": lambda w: {"answers": w.run.answer_set_id},

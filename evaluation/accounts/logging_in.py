@@ -2,9 +2,10 @@
 (``storage/statements.py`` says why). Sessions are Django's, in the database.
 
 Failed attempts are kept in the database, so that every web process counts, names and addresses as keyed hashes only,
-for a day. Ten failures of one name from one address within fifteen minutes, or fifty of one name from anywhere, and
-the name has to wait until the oldest of them is that old. A right password does not help meanwhile; it is not even
-looked at.
+for a day. Within fifteen minutes: ten failures of one name from one address, or fifty from anywhere, and the name has
+to wait until the oldest of them is that old; failures of thirty names from one address, and that address has to. A
+right password does not help meanwhile; it is not even looked at. A browser in which the name has logged in before is
+counted by itself, so that nobody is kept out by what others try (OWASP's device cookies).
 """
 
 import hashlib
@@ -14,13 +15,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.tokens import default_token_generator
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import reverse
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
+from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
 
+from evaluation.accounts import audit
 from evaluation.models import ApiToken, FailedLogin, User
 from evaluation.storage.statements import Statement
 
@@ -50,6 +57,14 @@ class SessionStore(db.SessionStore):
 
 
 PREFIX = "concord_"
+LONGEST_TOKEN = timedelta(days=365)
+
+
+def password_link(person: User) -> str:
+    """The path at which the person chooses a password, without host: good once, for ``PASSWORD_RESET_TIMEOUT``
+    seconds, until the next log-in."""
+    uid = urlsafe_base64_encode(force_bytes(person.pk))
+    return reverse("password-choose", args=[uid, default_token_generator.make_token(person)])
 
 
 def new_token() -> tuple[str, str]:
@@ -60,31 +75,63 @@ def new_token() -> tuple[str, str]:
 
 WINDOW = timedelta(minutes=15)
 KEPT = timedelta(days=1)
-FROM_ONE_ADDRESS = 10
+FROM_ONE_PLACE = 10
 FROM_ANYWHERE = 50
+NAMES_FROM_ONE_ADDRESS = 30
+#: The cookie of a browser in which somebody has logged in: the name's hash and a random mark, signed.
+KNOWN = "known_browser"
+KNOWN_FOR = timedelta(days=180)
 _SALT = "evaluation.accounts.logging_in"
+_BROWSER = "browser "
 
 
-def wait_until(name: str, address: str) -> datetime | None:
-    """When the name may be tried again from the address; ``None`` for now. One query."""
-    rows = FailedLogin.objects.filter(name=_hashed(name), created_at__gt=timezone.now() - WINDOW).order_by(
-        "-created_at"
+def place_of(name: str, request: HttpRequest | None) -> str:
+    """Where an attempt for a name comes from: a browser in which that name has logged in before, else an address."""
+    seconds = int(KNOWN_FOR.total_seconds())
+    said = "" if request is None else request.get_signed_cookie(KNOWN, default="", salt=_SALT, max_age=seconds)
+    whose, _, mark = str(said).partition(" ")
+    return f"{_BROWSER}{mark}" if mark and constant_time_compare(whose, _hashed(name)) else address_of(request)
+
+
+def remember_browser(response: HttpResponseBase, person: User, request: HttpRequest) -> None:
+    """Let the browser in which a person has logged in be known, so that others' failures do not keep them out."""
+    response.set_signed_cookie(
+        KNOWN,
+        f"{_hashed(person.username)} {secrets.token_urlsafe(16)}",
+        salt=_SALT,
+        max_age=KNOWN_FOR,
+        samesite="Lax",
+        secure=request.is_secure(),
+        httponly=True,
     )
-    failures = list(rows.values_list("created_at", "address")[:FROM_ANYWHERE])
-    here = [at for at, whence in failures if whence == _hashed(address)]
-    counted = ((here, FROM_ONE_ADDRESS), ([at for at, _ in failures], FROM_ANYWHERE))
+
+
+def wait_until(name: str, place: str) -> datetime | None:
+    """When the name may be tried again from a place; ``None`` for now."""
+    recent = FailedLogin.objects.filter(created_at__gt=timezone.now() - WINDOW).order_by("-created_at")
+    failures = list(recent.filter(name=_hashed(name)).values_list("created_at", "address")[:FROM_ANYWHERE])
+    here = [at for at, whence in failures if whence == _hashed(place)]
+    counted = [(here, FROM_ONE_PLACE)]
+    if not place.startswith(_BROWSER):
+        tried: dict[str, datetime] = {}
+        for whose, at in recent.filter(address=_hashed(place)).values_list("name", "created_at"):
+            tried.setdefault(whose, at)
+        counted += [([at for at, _ in failures], FROM_ANYWHERE), (list(tried.values()), NAMES_FROM_ONE_ADDRESS)]
     return max((at[limit - 1] + WINDOW for at, limit in counted if len(at) >= limit), default=None)
 
 
-def failed(name: str, address: str) -> None:
+def failed(name: str, place: str) -> None:
     """Remember a failed attempt, and forget those of yesterday."""
     FailedLogin.objects.filter(created_at__lt=timezone.now() - KEPT).delete()
-    FailedLogin.objects.create(name=_hashed(name), address=_hashed(address))
+    row = FailedLogin.objects.create(name=_hashed(name), address=_hashed(place))
+    person = User.objects.filter(username=name).values_list("pk", flat=True).first()
+    audit.record(None, "login.failed", row, person=person)
 
 
-def succeeded(name: str, address: str) -> None:
-    """Forget the failures of a name from the address it logged in from."""
-    FailedLogin.objects.filter(name=_hashed(name), address=_hashed(address)).delete()
+def succeeded(person: User, name: str, place: str) -> None:
+    """Forget the failures of a name from the place it logged in from."""
+    FailedLogin.objects.filter(name=_hashed(name), address=_hashed(place)).delete()
+    audit.record(person, "login.succeeded", person)
 
 
 def _hashed(text: str) -> str:
@@ -106,20 +153,24 @@ class LimitedBackend(ModelBackend):
         """
         if username is None or password is None:
             return None
-        address = address_of(request)
-        if wait_until(username, address):
+        place = place_of(username, request)
+        if wait_until(username, place):
             raise PermissionDenied
         user = super().authenticate(request, username=username, password=password, **kwargs)
         if user is None:
-            failed(username, address)
+            failed(username, place)
         else:
-            succeeded(username, address)
+            succeeded(user, username, place)
         return user
 
     def get_user(self, user_id: int) -> User | None:
         """The person of a session, who may still log in."""
         row = USER.first(user=user_id)
         return row[0] if row and self.user_can_authenticate(row[0]) else None
+
+    def user_can_authenticate(self, user: Any) -> bool:
+        """Whoever is active, but for service users, who work by tokens."""
+        return super().user_can_authenticate(user) and not user.is_service
 
 
 def address_of(request: HttpRequest | None) -> str:
@@ -129,5 +180,5 @@ def address_of(request: HttpRequest | None) -> str:
 
 def minutes_to_wait(username: str, request: HttpRequest | None) -> int:
     """How many minutes until the name may be tried again from here; 0 for now."""
-    until = wait_until(username, address_of(request))
+    until = wait_until(username, place_of(username, request))
     return 0 if until is None else max(1, math.ceil((until - timezone.now()).total_seconds() / 60))

@@ -5,16 +5,15 @@ anybody a superuser nor touch one: that would be a way to every other project.
 """
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, Q, QuerySet
+from django.db.models import ForeignKey, Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -22,30 +21,12 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access, audit
-from evaluation.accounts.logging_in import new_token
+from evaluation.accounts.logging_in import LONGEST_TOKEN, new_token, password_link
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
 from evaluation.judges.shipping import BASELINE, judge_names
 from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
 from evaluation.wording.messages import explain_reason
-
-LONGEST_TOKEN = timedelta(days=365)
-
-
-class NewUserForm(AdminUserCreationForm):
-    """A new person with a password."""
-
-    class Meta:
-        model = User
-        fields = ("username",)
-
-
-class UserForm(UserChangeForm):
-    """A person."""
-
-    class Meta:
-        model = User
-        fields = "__all__"
 
 
 class AdministratorsOnly(RoleAdmin):
@@ -55,19 +36,20 @@ class AdministratorsOnly(RoleAdmin):
 
 
 @admin.register(User)
-class PersonAdmin(AdministratorsOnly, UserAdmin):
-    """People. Groups and single permissions do not exist here: rights come from roles."""
+class PersonAdmin(AdministratorsOnly):
+    """People. Groups and single permissions do not exist here: rights come from roles. Passwords neither: each person
+    chooses the own one, by a link that an administrator hands on."""
 
     path = ""
-    form = UserForm
-    add_form = NewUserForm
     list_display = ("username", "first_name", "last_name", "email", "is_active", "is_superuser", "last_login")
     list_filter = ("is_active", "is_superuser")
-    filter_horizontal = ()
+    search_fields = ("username", "first_name", "last_name", "email")
+    ordering = ("username",)
+    change_form_template = "admin/person.html"
     fieldsets = (
-        (None, {"fields": ("username", "password")}),
+        (None, {"fields": ("username",)}),
         (_("Person"), {"fields": ("first_name", "last_name", "email", "language", "time_zone")}),
-        (_("Standing"), {"fields": ("is_active", "is_superuser", "last_login", "date_joined")}),
+        (_("Standing"), {"fields": ("is_active", "is_service", "is_superuser", "last_login", "date_joined")}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -92,6 +74,36 @@ class PersonAdmin(AdministratorsOnly, UserAdmin):
         mine = access.projects_with(request.user, Action.ADMINISTER).values("pk")
         elsewhere = RoleGrant.objects.filter(user_id=obj.pk).exclude(project__in=mine).exists()
         return not (elsewhere or obj.is_superuser)  # type: ignore[attr-defined]
+
+    def get_urls(self) -> list[URLPattern]:
+        """The making of a link beside Django's own addresses."""
+        own = path("<int:pk>/link/", self.admin_site.admin_view(require_POST(self.link_view)), name="person-link")
+        return [own, *super().get_urls()]
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """A new person has no password until they choose one."""
+        if not change:
+            obj.set_unusable_password()
+        super().save_model(request, obj, form, change)
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
+        """The invitation of a new person; a service user needs none."""
+        if obj.is_service:
+            return super().response_add(request, obj, post_url_continue)
+        return self._link(request, obj)
+
+    def link_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """A link by which the person chooses a new password."""
+        person = get_object_or_404(self.get_queryset(request), pk=pk)
+        if person.is_service or not person.is_active or not self.has_change_permission(request, person):
+            raise PermissionDenied
+        return self._link(request, person)
+
+    def _link(self, request: HttpRequest, person: User) -> HttpResponse:
+        self.note(request, "password.link_made", person)
+        address = request.build_absolute_uri(password_link(person))
+        context = {"person": person, "link": address, "hours": settings.PASSWORD_RESET_TIMEOUT // 3600}
+        return render(request, "admin/link_shown_once.html", self.admin_site.each_context(request) | context)
 
 
 @admin.register(RoleGrant)
@@ -129,6 +141,7 @@ class TokenForm(forms.ModelForm):
     class Meta:
         model = ApiToken
         fields = ("name", "user", "project", "scope", "expires_at")
+        help_texts: ClassVar = {"user": _("Yourself or a service user: nobody works in another person's name.")}
 
     def clean_expires_at(self) -> Any:
         """In the future, and at most a year away."""
@@ -158,14 +171,25 @@ class ApiTokenAdmin(AdministratorsOnly):
         """Everything but the end."""
         return ("name", "user", "project", "scope", "expires_at") if obj else ()
 
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> forms.ModelChoiceField | None:
+        """A token is for who makes it, or for a service user of the projects one administers."""
+        if db_field.name == "user":
+            mine = access.projects_with(request.user, Action.ADMINISTER).values("pk")
+            services = Q(is_service=True, grants__project__in=mine)
+            kwargs["queryset"] = User.objects.filter(Q(pk=request.user.pk) | services, is_active=True).distinct()
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Ninety days, reading only."""
-        return {"scope": "read", "expires_at": timezone.now() + timedelta(days=90)}
+        """Ninety days, reading only, for oneself."""
+        return {"user": request.user.pk, "scope": "read", "expires_at": timezone.now() + timedelta(days=90)}
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """A new token gets its text, which is kept nowhere."""
         if not change:
             obj.shown_once, obj.sha256 = new_token()
+            obj.made_by = request.user
         super().save_model(request, obj, form, change)
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:

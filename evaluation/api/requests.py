@@ -54,8 +54,9 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed(REFUSED)
         if token.scope == "read" and request.method not in {"GET", "HEAD", "OPTIONS"}:
             raise PermissionDenied("this token may only read")
-        # Read by evaluation.accounts.access: a token reaches its own project only, whatever else its owner may do.
-        token.user.token_project_id = token.project_id
+        user = token.user
+        user.token_id, user.token_project_id = token.pk, token.project_id
+        user.is_themselves = token.made_by_id == user.pk
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

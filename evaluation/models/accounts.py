@@ -31,8 +31,16 @@ class User(AbstractUser):
     #: Keys of the review screen that differ from the usual ones: action -> place (review/ratings/card.py).
     keymap = models.JSONField(_("keys"), default=dict, blank=True, editable=False)
     keys_off = models.BooleanField(_("single-key shortcuts switched off"), default=False, editable=False)
-    #: Set for one request by a REST token: the only project it reaches (``evaluation/accounts/access.py``).
+    is_service = models.BooleanField(
+        _("service user"),
+        default=False,
+        help_text=_("A program, not a person: it works by tokens alone, cannot log in, and never rates blind."),
+    )
+    #: Set for one request by a REST token: which, the only project it reaches (``evaluation/accounts/access.py``), and
+    #: whether it is surely this person who asks, because the token is of their own making.
+    token_id: int | None = None
     token_project_id: int | None = None
+    is_themselves: bool = True
 
     class Meta:
         verbose_name = _("user")
@@ -47,13 +55,17 @@ class User(AbstractUser):
 
 
 class FailedLogin(Row):
-    """A failed attempt to log in, by keyed hashes of the name and of where it came from; kept for a day."""
+    """A failed attempt to log in, by keyed hashes of the name and of where it came from (an address, or a browser that
+    is known for the name); kept for a day."""
 
     name = models.CharField(max_length=64)
     address = models.CharField(max_length=64)
 
     class Meta:
-        indexes = [models.Index(fields=["name", "created_at"], name="failed_logins_of_name")]
+        indexes = [
+            models.Index(fields=["name", "created_at"], name="failed_logins_of_name"),
+            models.Index(fields=["address", "created_at"], name="failed_logins_from_address"),
+        ]
 
 
 class TakenExport(Row):
@@ -111,9 +123,15 @@ class RoleGrant(Row):
 
 
 class ApiToken(Row):
-    """A REST token. Only its SHA-256 is kept; ``scope`` is ``read`` or ``write``; it always expires."""
+    """A REST token. Only its SHA-256 is kept; ``scope`` is ``read`` or ``write``; it always expires.
+
+    ``made_by`` knew its text; ``None`` for some tokens of before that was kept.
+    """
 
     user = models.ForeignKey(User, verbose_name=_("user"), on_delete=PROTECT, related_name="tokens")
+    made_by = models.ForeignKey(
+        User, verbose_name=_("made by"), on_delete=PROTECT, null=True, editable=False, related_name="+"
+    )
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="tokens")
     name = models.CharField(_("name"), max_length=100)
     sha256 = models.CharField(_("SHA-256"), max_length=64, unique=True, editable=False)

@@ -1,8 +1,9 @@
-"""The forms of the log-in page, of a question set's upload and of a custom criterion."""
+"""The forms of the log-in page, of the own tokens, of a question set's upload and of a custom criterion."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -11,17 +12,20 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.core.files.uploadedfile import UploadedFile
 from django.template.defaultfilters import filesizeformat
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts.logging_in import minutes_to_wait
+from evaluation.accounts import access, audit
+from evaluation.accounts.logging_in import LONGEST_TOKEN, minutes_to_wait, new_token
 from evaluation.core.errors import InvalidFile, Problem, Refused
+from evaluation.core.roles import Action
 from evaluation.criteria.services import name_is_free
 from evaluation.files.shaping import CHOSEN, MAP_BYTES, QUESTIONS, field_names
 from evaluation.files.tree import Columns
 from evaluation.judging.criteria.spec import CriterionSpec, read_criterion
 from evaluation.judging.rubric import Offline, Slot
-from evaluation.models import CriterionVersion, Project
+from evaluation.models import ApiToken, CriterionVersion, Project, User
 from evaluation.questions.uploads import Preview
 from evaluation.runs.answer_uploads import AnswersPreview
 from evaluation.wording.messages import explain, explain_refusal
@@ -48,6 +52,35 @@ class LogInForm(AuthenticationForm):
     def throttled(self) -> bool:
         """Whether the form was refused because of too many attempts."""
         return self.has_error(NON_FIELD_ERRORS, THROTTLED)
+
+
+class OwnTokenForm(forms.Form):
+    """A new token of one's own: where, what for, how long."""
+
+    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("What it is for, such as the program's name."))
+    project = forms.ModelChoiceField(Project.objects.none(), label=_("Project"), empty_label=None)
+    scope = forms.ChoiceField(label=_("What it may do"), choices=[("read", _("Read")), ("write", _("Write"))])
+    days = forms.IntegerField(label=_("Days until it ends"), min_value=1, max_value=LONGEST_TOKEN.days, initial=90)
+
+    def __init__(self, person: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.person = person
+        self.fields["project"].queryset = access.projects_with(person, Action.RATE)  # type: ignore[attr-defined]
+
+    def made(self) -> tuple[str, ApiToken]:
+        """The new token, and its text, which is kept nowhere."""
+        asked, (text, digest) = self.cleaned_data, new_token()
+        token = ApiToken.objects.create(
+            user=self.person,
+            made_by=self.person,
+            sha256=digest,
+            name=asked["name"],
+            project=asked["project"],
+            scope=asked["scope"],
+            expires_at=timezone.now() + timedelta(days=asked["days"]),
+        )
+        audit.record(self.person, "token.made", token)
+        return text, token
 
 
 class FileForm(forms.Form):

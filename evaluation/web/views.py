@@ -1,31 +1,34 @@
-"""Logging in and out, the language, the icon, question sets with their upload, and the buttons of a run."""
+"""Logging in and out, the own account, the language, the icon, question sets with their upload, and a run's buttons."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView, PasswordResetConfirmView
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Exists, OuterRef
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, HttpResponseRedirect
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.templatetags.static import static
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
-from evaluation.accounts import access
+from evaluation.accounts import access, audit
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
+from evaluation.accounts.logging_in import remember_browser
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
-from evaluation.models import ImportBatch, QuestionSet, Run, User
+from evaluation.models import ApiToken, ImportBatch, QuestionSet, Run, User
 from evaluation.questions.uploads import QUESTIONS, Preview, confirm_upload, preview, read_columns_as, store_upload
 from evaluation.runs.answer_uploads import ANSWERS, AnswersPreview, preview_answers
 from evaluation.runs.making import resume_run
-from evaluation.web.forms import ColumnsForm, LogInForm, ResumeForm, UploadForm
+from evaluation.web.forms import ColumnsForm, LogInForm, OwnTokenForm, ResumeForm, UploadForm
 from evaluation.web.pages import PreviewPage, SetListPage, SetPage, UploadPage
 from evaluation.wording.messages import explain, explain_refusal
 from evaluation.work import lifecycle
@@ -40,6 +43,12 @@ class SignIn(LoginView):
     authentication_form = LogInForm
     redirect_authenticated_user = True
 
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Logged in; the browser is known from now on."""
+        response = super().form_valid(form)
+        remember_browser(response, form.get_user(), self.request)
+        return response
+
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         """The page again; 429 while too many attempts have failed."""
         response = super().form_invalid(form)
@@ -50,6 +59,68 @@ class SignIn(LoginView):
 
 class SignOut(LogoutView):
     """Ends the session; POST only, so that no link of another site can do it."""
+
+
+class ChoosePassword(PasswordResetConfirmView):
+    """Where the link of an invitation leads: a password is chosen, and the person is logged in."""
+
+    template_name = "evaluation/choose_password.html"
+    success_url = reverse_lazy("home")
+    post_reset_login = True
+
+    def form_valid(self, form: "SetPasswordForm[User]") -> HttpResponse:
+        """The password is theirs from now on."""
+        response = super().form_valid(form)
+        audit.record(form.user, "password.chosen", form.user)
+        remember_browser(response, form.user, self.request)
+        return response
+
+
+class Account(PasswordChangeView):
+    """The own password and the own tokens."""
+
+    template_name = "evaluation/account.html"
+    success_url = reverse_lazy("account")
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """The form of the password, the tokens, and a form for a new one."""
+        me = person(self.request)
+        return super().get_context_data(**own_tokens(me, OwnTokenForm(me)), **kwargs)
+
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
+        """The new password; all other sessions of the person end."""
+        response = super().form_valid(form)
+        audit.record(form.user, "password.changed", form.user)
+        messages.success(self.request, gettext("Your password is changed. You are logged out everywhere else."))
+        return response
+
+
+def own_tokens(person: User, form: OwnTokenForm) -> dict[str, Any]:
+    """The person's tokens that still work, the newest first, and the form for another."""
+    tokens = ApiToken.objects.filter(user=person, revoked_at=None, expires_at__gt=timezone.now())
+    return {"tokens": tokens.select_related("project").order_by("-pk"), "token_form": form}
+
+
+@signed_in_post
+def make_token(request: HttpRequest) -> HttpResponse:
+    """A token of one's own; its text is shown this once and kept nowhere."""
+    me = person(request)
+    form = OwnTokenForm(me, request.POST)
+    if not form.is_valid():
+        return render(request, Account.template_name, {"form": PasswordChangeForm(me), **own_tokens(me, form)})
+    text, token = form.made()
+    return render(request, "evaluation/token.html", {"token": token, "text": text})
+
+
+@signed_in_post
+def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
+    """End one of one's own tokens."""
+    token = get_object_or_404(ApiToken, pk=pk, user=person(request), revoked_at=None)
+    token.revoked_at = timezone.now()
+    token.save(update_fields=["revoked_at"])
+    audit.record(person(request), "token.revoked", token)
+    messages.success(request, gettext("The token no longer works."))
+    return redirect("account")
 
 
 @require_POST

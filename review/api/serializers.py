@@ -171,6 +171,7 @@ class OverrideShown(Serializer[Any]):
     label = CharField(allow_null=True)
     reason = CharField()
     by = CharField(source="by.username")
+    token = IntegerField(source="token_id", allow_null=True)
     created_at = DateTimeField()
 
 
@@ -200,6 +201,7 @@ class RatingShown(ModelSerializer[Rating]):
         fields = (
             *("id", "answer", "question_id", "metric", "metric_version", "reviewer", "author", "source", "phase"),
             *("blind", "seq", "value", "label", "cannot_judge", "reason_code", "comment", "rubric", "active_ms"),
+            "token",
             "rated_parts",
             "created_at",
         )

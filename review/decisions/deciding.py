@@ -134,6 +134,7 @@ def adjudicate(
         if seen is not None and seen != (rows[-1].seq if rows else 0):
             raise Refused("changed_meanwhile")
         made = Override(kind=Override.Kind.ADJUDICATION, value=value, label=label, reason=text, by=by)
+        made.token_id = by.token_id
         made.judge_seen = exposed(by, answer.pk)
         insert_decision(answer, metric, rows, made)
         for item in items:

@@ -45,7 +45,7 @@ def override(
     check_value(metric.name, metric.read_scale(), value, label)
     with transaction.atomic():
         rows = _rows(answer, metric, by)
-        made = Override(kind=Kind.OVERRIDE, value=value, label=label, reason=text, by=by)
+        made = Override(kind=Kind.OVERRIDE, value=value, label=label, reason=text, by=by, token_id=by.token_id)
         return insert_decision(answer, metric, rows, made)
 
 
@@ -60,7 +60,9 @@ def revert(answer: Answer, metric: MetricDefinition, *, reason: str, by: User) -
         rows = _rows(answer, metric, by)
         if standing(rows) is None:
             raise Refused("nothing_to_revert")
-        return insert_decision(answer, metric, rows, Override(kind=Kind.REVERT, reason=text, by=by))
+        return insert_decision(
+            answer, metric, rows, Override(kind=Kind.REVERT, reason=text, by=by, token_id=by.token_id)
+        )
 
 
 def metric_of(answer: Answer, name: str) -> MetricDefinition:
@@ -203,6 +205,7 @@ def override_many(
                         label=label,
                         reason=text,
                         by=by,
+                        token_id=by.token_id,
                     )
                     for answer in found.answers
                 ],

@@ -190,6 +190,11 @@ _EXPOSED = (
     "JOIN evaluation_answer o ON o.answer_set_id = r.answer_set_id WHERE o.id = NEW.answer_id))))"
 )
 
+_LENT = (
+    "EXISTS (SELECT 1 FROM evaluation_apitoken t WHERE t.id = NEW.token_id "
+    "AND (t.made_by_id IS NULL OR t.made_by_id <> NEW.reviewer_id))"
+)
+
 _rating = partial(Guard, table="review_rating")
 RATINGS = [
     _rating(
@@ -222,8 +227,8 @@ RATINGS = [
         name="rating_is_blind",
         on="INSERT",
         when="NEW.assignment_id IS NOT NULL AND NEW.blind",
-        broken=f"{_ASSISTED} OR {_EXPOSED}",
-        says="a rating is not blind in assisted mode or after its rater saw the judge",
+        broken=f"{_ASSISTED} OR {_EXPOSED} OR {_LENT}",
+        says="a rating is not blind in assisted mode, after its rater saw the judge, or by a token another made",
     ),
 ]
 

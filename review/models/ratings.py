@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.models import Answer, MetricDefinition, RubricVersion, User
+from evaluation.models import Answer, ApiToken, MetricDefinition, RubricVersion, User
 from evaluation.storage.append_only import AppendOnly, Row
 from review.models.queues import Assignment
 
@@ -14,7 +14,8 @@ class Rating(AppendOnly):
 
     ``initial`` ratings come before the judge was seen; ``final`` ones after a reveal. ``seq`` orders several rows
     of one phase: the last before the reveal counts. Imported ratings have an ``author`` instead of an assignment.
-    ``active_ms`` is the time spent looking, in milliseconds. ``probability`` is that of an imported sample.
+    ``active_ms`` is the time spent looking, in milliseconds. ``probability`` is that of an imported sample. ``token``
+    wrote it, where it came by REST; one that somebody else made for the reviewer never writes a blind rating.
     """
 
     in_seals = True
@@ -40,6 +41,7 @@ class Rating(AppendOnly):
     sampling = models.CharField(max_length=10, blank=True)
     active_ms = models.PositiveIntegerField(null=True)
     idempotency_key = models.CharField(max_length=100, unique=True)
+    token = models.ForeignKey(ApiToken, on_delete=PROTECT, null=True, related_name="+")
 
     class Meta:
         verbose_name = _("rating")
@@ -128,6 +130,7 @@ class Override(AppendOnly):
     judge_seen = models.BooleanField(_("judge seen"), default=True)
     reason = models.TextField(_("reason"))
     by = models.ForeignKey(User, verbose_name=_("by"), on_delete=PROTECT, related_name="overrides")
+    token = models.ForeignKey(ApiToken, verbose_name=_("API token"), on_delete=PROTECT, null=True, related_name="+")
 
     class Meta:
         verbose_name = _("override")

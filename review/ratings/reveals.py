@@ -136,7 +136,8 @@ def finalise(
         raise Refused("metrics_unknown", metrics=unknown)
     changes = checked_changes(assignment, known, changes)
     final = [
-        final_row(assignment, rating, changes.get(rating.metric.name, Change()), active_ms) for rating in first.values()
+        final_row(assignment, rating, changes.get(rating.metric.name, Change()), active_ms, by)
+        for rating in first.values()
     ]
     changed = tuple(name for name, change in changes.items() if differs(known[name], change))
     with transaction.atomic():
@@ -199,7 +200,7 @@ def _finalised_before(assignment: Assignment, wanted: Sequence[Rating], changed:
     return Finalised(assignment, changed, repeated=True)
 
 
-def final_row(assignment: Assignment, first: Rating, change: Change, active_ms: int | None) -> Rating:
+def final_row(assignment: Assignment, first: Rating, change: Change, active_ms: int | None, by: User) -> Rating:
     """The final row of a metric: kept where the change holds no new value."""
     return Rating(
         answer_id=first.answer_id,
@@ -217,6 +218,7 @@ def final_row(assignment: Assignment, first: Rating, change: Change, active_ms: 
         rubric_version_id=first.rubric_version_id,
         active_ms=active_ms,
         idempotency_key=f"final {assignment.pk} {first.metric_id}",
+        token_id=by.token_id,
     )
 
 
@@ -306,10 +308,12 @@ def rate_again(
     check_sender(assignment, by, idempotency_key)
     with transaction.atomic():
         locked(assignment.item_id)  # neither an undo nor a lead's decision comes between looking and storing
-        return _rate_again(assignment, changes, idempotency_key, active_ms)
+        return _rate_again(assignment, changes, idempotency_key, active_ms, by)
 
 
-def _rate_again(assignment: Assignment, changes: Mapping[str, Change], key: str, active_ms: int | None) -> Finalised:
+def _rate_again(
+    assignment: Assignment, changes: Mapping[str, Change], key: str, active_ms: int | None, by: User
+) -> Finalised:
     if not Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.FINISHED).exists():
         raise Refused("not_finished")
     if not ReviewQueue.objects.filter(pk=assignment.item.queue_id, state=ReviewQueue.State.OPEN).exists():
@@ -322,7 +326,7 @@ def _rate_again(assignment: Assignment, changes: Mapping[str, Change], key: str,
     closed = adjudicated_metrics(assignment)
     if any(standing[name].metric_id in closed for name in wanted):
         raise Refused("adjudicated_already")
-    rows = [final_row(assignment, standing[name], change, active_ms) for name, change in wanted.items()]
+    rows = [final_row(assignment, standing[name], change, active_ms, by) for name, change in wanted.items()]
     for row in rows:
         now = standing[row.metric.name]
         row.seq = now.seq + 1 if now.phase == "final" else 1

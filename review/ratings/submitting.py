@@ -187,7 +187,7 @@ def submit(
     due = not again and is_due(assignment, metrics, values)
     try:
         with transaction.atomic():
-            done = _submit(assignment, metrics, values, idempotency_key, active_ms, comment, due=due)
+            done = _submit(assignment, metrics, values, idempotency_key, active_ms, comment, by=by, due=due)
             if again and not done.repeated:
                 plan_repeat(assignment)
             if not done.repeated:
@@ -264,6 +264,7 @@ def _submit(
     active_ms: int | None,
     comment: str,
     *,
+    by: User,
     due: bool,
 ) -> Submitted:
     queue, item = assignment.item.queue, assignment.item
@@ -282,7 +283,7 @@ def _submit(
         raise Refused("queue_closed")
     if key_used:
         raise Refused("bad_key", limit=KEY_LIMIT)
-    blind = queue.mode == ReviewQueue.Mode.BLIND and not judge_seen
+    blind = queue.mode == ReviewQueue.Mode.BLIND and not judge_seen and by.is_themselves
     made = [
         Rating(
             answer_id=item.answer_id,
@@ -301,6 +302,7 @@ def _submit(
             rubric_version_id=row.rubric_version_id,
             active_ms=active_ms,
             idempotency_key=keys[row.metric.name],
+            token_id=by.token_id,
         )
         for row in metrics
         for given in [values[row.metric.name]]

@@ -82,6 +82,7 @@ def reviewer(run: Run, number: int) -> tuple[User, dict[str, str]]:
     RoleGrant.objects.create(user=user, project=run.project, role="reviewer")
     ApiToken.objects.create(
         user=user,
+        made_by=user,
         project=run.project,
         name="bench",
         scope="write",

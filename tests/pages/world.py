@@ -5,12 +5,24 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.test import Client
+from django.utils import timezone
 
 from evaluation.core.roles import Role
 from evaluation.criteria.services import draft
-from evaluation.models import Answer, CriterionVersion, ImportBatch, Project, QuestionSet, Run, SystemVersion, User
+from evaluation.models import (
+    Answer,
+    ApiToken,
+    CriterionVersion,
+    ImportBatch,
+    Project,
+    QuestionSet,
+    Run,
+    SystemVersion,
+    User,
+)
 from evaluation.runs.answer_uploads import store_answers
 from review.models import Assignment, Draw, GoldSet, ItemEvent, Look, Pair, PairMember, PairSet, ReviewQueue
 from review.ratings.leases import next_assignment
@@ -41,6 +53,12 @@ class World:
         if person != "anonymous":
             client.force_login(self.people[person])
         return client
+
+    def token_of(self, person: str) -> ApiToken:
+        """A token that the person made for themselves."""
+        ends = timezone.now() + timedelta(days=1)
+        own = {"user": self.people[person], "made_by": self.people[person], "project": self.project, "name": "own"}
+        return ApiToken.objects.get_or_create(**own, sha256=person, scope="read", defaults={"expires_at": ends})[0]
 
     @property
     def raised(self) -> ItemEvent:

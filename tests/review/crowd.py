@@ -37,6 +37,7 @@ def main(people: int, items: dict[int, int]) -> None:
         RoleGrant.objects.create(user=user, project=run.project, role="reviewer")
         ApiToken.objects.create(
             user=user,
+            made_by=user,
             project=run.project,
             name="crowd",
             scope="write",

@@ -10,16 +10,18 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluation.accounts.logging_in import failed, wait_until
-from evaluation.models import FailedLogin
+from evaluation.models import AuditEvent, FailedLogin
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
 RIGHT = "a good password"
 
 
-def attempt(name: str, password: str, address: str = "10.0.0.1", path: str = "login") -> int:
+def attempt(
+    name: str, password: str, address: str = "10.0.0.1", path: str = "login", browser: Client | None = None
+) -> int:
     where = {"REMOTE_ADDR": address}
-    return Client().post(reverse(path), {"username": name, "password": password}, **where).status_code  # type: ignore[arg-type]
+    return (browser or Client()).post(reverse(path), {"username": name, "password": password}, **where).status_code  # type: ignore[arg-type]
 
 
 def test_twenty_bad_log_ins_are_throttled_and_then_the_right_password_is_too() -> None:
@@ -79,3 +81,53 @@ def test_names_and_addresses_are_kept_as_hashes_and_for_a_day_only() -> None:
     FailedLogin.objects.update(created_at=timezone.now() - timedelta(hours=25))
     failed("lee", "10.0.0.1")
     assert FailedLogin.objects.count() == 1
+
+
+def test_names_tried_one_after_the_other_from_one_address_have_to_wait() -> None:
+    make_user(username="kim")
+    seen = [attempt(f"name-{number}", "wrong") for number in range(32)]
+    assert seen == [200] * 29 + [429] * 3  # the thirtieth name is the last that is looked at
+    assert attempt("kim", RIGHT) == 429
+    assert attempt("kim", RIGHT, "10.0.0.2") == 302
+
+
+def test_a_browser_that_is_known_is_not_held_up_by_what_others_try() -> None:
+    make_user(username="kim"), make_user(username="lee")
+    mine = Client()
+    assert attempt("kim", RIGHT, browser=mine) == 302
+    mine.post(reverse("logout"))
+    for number in range(50):
+        failed("kim", f"10.0.1.{number}")
+    for number in range(30):
+        failed(f"name-{number}", "10.0.0.1")
+    assert attempt("kim", RIGHT) == 429  # somewhere else, or without the cookie
+    assert attempt("lee", RIGHT, browser=mine) == 429  # it is known for one name alone
+    assert attempt("kim", RIGHT, browser=mine) == 302
+
+
+def test_a_known_browser_has_ten_attempts_as_well() -> None:
+    make_user(username="kim")
+    mine = Client()
+    attempt("kim", RIGHT, browser=mine)
+    mine.post(reverse("logout"))
+    assert [attempt("kim", "wrong", browser=mine) for _ in range(11)] == [200] * 9 + [429] * 2
+
+
+def test_a_cookie_that_was_made_up_is_worth_nothing() -> None:
+    make_user(username="kim")
+    for number in range(50):
+        failed("kim", f"10.0.1.{number}")
+    mine = Client()
+    mine.cookies["known_browser"] = "kim mark:1abc:forged"
+    assert attempt("kim", RIGHT, browser=mine) == 429
+
+
+def test_log_ins_and_failures_stand_in_the_audit_log_without_names() -> None:
+    kim = make_user(username="kim")
+    attempt("kim", "wrong"), attempt("nobody", "wrong"), attempt("kim", RIGHT)
+    rows = AuditEvent.objects.order_by("pk").values_list("verb", "actor", "detail")
+    assert [row for row in rows if row[0].startswith("login")] == [
+        ("login.failed", None, {"person": kim.pk}),
+        ("login.failed", None, {"person": None}),
+        ("login.succeeded", kim.pk, {}),
+    ]

@@ -24,7 +24,7 @@ def token_for(user: User, project: Project, scope: str = "write", **fields: Any)
     expires = fields.pop("expires_at", timezone.now() + timedelta(days=1))
     digest = sha256(text.encode()).hexdigest()
     ApiToken.objects.create(
-        user=user, project=project, name="t", sha256=digest, scope=scope, expires_at=expires, **fields
+        user=user, made_by=user, project=project, name="t", sha256=digest, scope=scope, expires_at=expires, **fields
     )
     return text
 
