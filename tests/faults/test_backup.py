@@ -67,24 +67,28 @@ def test_a_backup_of_a_run_in_work_is_restored_and_goes_on(site: Site, judge: Ju
 def test_every_rating_acknowledged_before_a_backup_is_in_it(site: Site, judge: JudgeServer, tmp_path: Path) -> None:
     files: list[Path] = []
     with ThreadPoolExecutor(1) as pool:
-        people = pool.submit(empty_queues, site, 4, {1: 60, 2: 30})
+        people = pool.submit(empty_queues, site, 4, {1: 180, 2: 60})
         while not people.done():
             files.append(tmp_path / f"{len(files)}.backup")
             site.manage("backup", str(files[-1]))
         people.result()
     asked = "SELECT id, created_at FROM review_rating ORDER BY id"
     kept = site.rows(asked)
-    sizes = []
-    for file in (files[len(files) // 2], files[-1]):
-        with zipfile.ZipFile(file) as archive:
-            made_at = json.loads(archive.read("manifest.json"))["made_at"].replace("T", " ").removesuffix("Z")
+    made = {file: made_at(file) for file in files}
+    during = [file for file in files if kept[0][1] < made[file] < kept[-1][1]]
+    assert during, "no backup was made while people were at work"
+    for file in {during[len(during) // 2], files[-1]}:
         with empty_site(site, tmp_path / f"{file.stem}-place", judge) as other:
             other.manage("restore", str(file))
             held = other.rows(asked)
-        sizes.append(len(held))
         assert set(held) <= set(kept)
-        assert {row for row in kept if row[1] < made_at} <= set(held)
-    assert 0 < sizes[0] < len(kept)  # in the middle of the work
+        assert {row for row in kept if row[1] < made[file]} <= set(held)
+
+
+def made_at(file: Path) -> str:
+    """When a backup was begun, as the database writes times."""
+    with zipfile.ZipFile(file) as archive:
+        return str(json.loads(archive.read("manifest.json"))["made_at"]).replace("T", " ").removesuffix("Z")
 
 
 def test_a_damaged_backup_and_a_stranger_are_refused_and_the_place_stays_empty(
