@@ -64,7 +64,7 @@ class AskSession(UnitCalls, Session[AskFlight, SystemCall, SystemReply]):
     def take(self, size: int) -> Sequence[AskFlight] | None:
         """Claim questions; one that may have killed its worker is claimed when nothing else can be, and alone."""
         asks = [WorkUnit.Kind.ASK]
-        claimed = units.claim(self.run.pk, asks, size, related=["question"])
+        claimed = units.claim(self.run.pk, asks, size, related=["question"], shuffled=self.down)
         if not claimed and not self._hands:
             claimed = units.claim(self.run.pk, asks, 1, suspects=True, related=["question"])
         if not claimed:
@@ -86,6 +86,7 @@ class AskSession(UnitCalls, Session[AskFlight, SystemCall, SystemReply]):
                 unit=unit,
             )
             ready.append(flight)
+        self.recall(ready)
         return ready
 
     def heard(self, done: Sequence[tuple[AskFlight, SystemReply]]) -> tuple[Sorted[AskFlight], Callable[[bool], None]]:
@@ -105,6 +106,7 @@ class AskSession(UnitCalls, Session[AskFlight, SystemCall, SystemReply]):
                 self.rng,
                 earlier=flight.earlier,
                 for_a_person=FOR_A_PERSON,
+                down=self.down,
             )
             flight.earlier = (*flight.earlier, reply.outcome)
             match decision:

@@ -321,7 +321,7 @@ def probed(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls) -> Prob
             return await probe(opened, judge.model, judge.params, expects=judge.expects)
 
     found = calls.make(lambda: asyncio.run(asked()))
-    calls.heard(found.last.retry_after)
+    calls.heard(found.last.outcome, found.last.retry_after)
     return found
 
 

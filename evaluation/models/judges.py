@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.judging.logprobs import asking_for
 from evaluation.judging.rubric import Rubric
 from evaluation.models.accounts import Project
-from evaluation.storage.append_only import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, Restable, Row
 
 
-class Endpoint(Row, Authored):
+class Endpoint(Row, Authored, Restable):
     """An OpenAI-compatible server. Its origin must stand on the operator's allow-list to be called.
 
     The key is named by an environment variable (``key_env``) or stored sealed; ``evaluation.judges.clients`` reads
@@ -66,7 +66,6 @@ class Endpoint(Row, Authored):
         default=False,
         help_text=_("The server offers batches (/v1/files, /v1/batches): cheaper calls that may take a day."),
     )
-    cooldown_until = models.DateTimeField(_("resting until"), null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("endpoint")

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.samples import QuestionSpec
 from evaluation.models.accounts import Project
-from evaluation.storage.append_only import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, Restable, Row
 
 
 class QuestionSet(AppendOnly, Authored):
@@ -93,7 +93,7 @@ class ImportBatch(Row, Authored):
         return self.file_name
 
 
-class System(Row, Authored):
+class System(Row, Authored, Restable):
     """A system under test, known by its name in a project. Its limits hold over all workers and versions."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="systems")
@@ -108,7 +108,6 @@ class System(Row, Authored):
         validators=[MinValueValidator(1)],
         help_text=_("Shared by all workers; empty where it has no such limit."),
     )
-    cooldown_until = models.DateTimeField(_("resting until"), null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("system")

@@ -17,7 +17,9 @@ class Outcome(StrEnum):
 
     OK = "ok"
     TIMEOUT = "timeout"  # one of the deadlines passed; the provider may bill it all the same
-    CONNECTION = "connection"  # no connection, name not found, or it broke
+    CONNECTION = "connection"  # it broke, or there was none for another reason than the two below
+    NAME_UNKNOWN = "name_unknown"  # no address to the host's name
+    UNREACHED = "unreached"  # nobody listens there: the connection was refused
     TLS = "tls"  # the certificate does not hold
     BLOCKED = "blocked"  # the address is not allowed; nothing was sent
     RATE_LIMITED = "rate_limited"
@@ -39,6 +41,8 @@ class Outcome(StrEnum):
     CACHED = "cached"  # likewise: answered by an earlier reply to the identical call
 
 
+#: Nothing was sent: there was no connection.
+NO_CONNECTION = frozenset({Outcome.CONNECTION, Outcome.NAME_UNKNOWN, Outcome.UNREACHED})
 _BY_STATUS = {
     401: Outcome.UNAUTHORISED,
     402: Outcome.NO_CREDIT,

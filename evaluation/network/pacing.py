@@ -7,7 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from evaluation.network.outcomes import Outcome
+from evaluation.network.outcomes import NO_CONNECTION, Outcome
+from evaluation.network.retrying import PASSING
 
 _CUT = 0.5
 
@@ -110,7 +111,7 @@ class Rate:
 
 
 _COMPLAINTS = frozenset({Outcome.RATE_LIMITED, Outcome.OVERLOADED})
-_NOT_COUNTED = frozenset({*_COMPLAINTS, Outcome.BLOCKED, Outcome.TLS, Outcome.CONNECTION, Outcome.UNAUTHORISED})
+_NOT_COUNTED = _COMPLAINTS | NO_CONNECTION | {Outcome.BLOCKED, Outcome.TLS, Outcome.UNAUTHORISED}
 _SMOOTHING = 0.1
 _TOKENS_PER_CHARACTER = 0.5  # until the first replies tell
 SPREAD_SECONDS = 0.003  # between the first calls: those sent together come back together, and then wait for each other
@@ -125,6 +126,42 @@ class Allowance:
     tokens_per_minute: float | None = None
 
 
+FAULTS_IN_A_ROW = 5
+FIRST_REST_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a call tells about the whole endpoint: a ``fault`` of it, or none where it answers. ``sent_at`` is when the
+    call was sent, in monotonic seconds."""
+
+    fault: Outcome | None
+    sent_at: float
+
+
+class Pulse:
+    """Whether an endpoint answers, by how calls to it ended. It does not after five faults in a row that pass; where it
+    is known to be down already, the next call tells by itself."""
+
+    def __init__(self) -> None:
+        self.down = False
+        self.noticed: Notice | None = None  # what the others have to hear
+        self._faults = 0
+
+    def heard(self, outcome: Outcome, sent_at: float) -> bool:
+        """Whether it is down by how a call ended."""
+        self._faults = self._faults + 1 if outcome in PASSING else 0
+        down = self._faults >= (1 if self.down else FAULTS_IN_A_ROW)
+        if down or self.down:
+            self.noticed = Notice(outcome if down else None, sent_at)
+        return down
+
+    def notice(self) -> Notice | None:
+        """What was noticed since this was asked last."""
+        found, self.noticed = self.noticed, None
+        return found
+
+
 class Pace:
     """When the next call may be sent. Times are monotonic seconds, given by the caller."""
 
@@ -135,6 +172,7 @@ class Pace:
         self._counts_tokens = allowance.tokens_per_minute is not None
         self._per_character = _TOKENS_PER_CHARACTER
         self.rests_until = float("-inf")
+        self.pulse = Pulse()
         self._to_spread = allowance.calls
         self._spread_at = float("-inf")
 
@@ -171,6 +209,8 @@ class Pace:
             self.limit.succeeded()
         if reply.retry_after is not None:
             self.rest(now + reply.retry_after)
+        if self.pulse.heard(reply.outcome, sent_at):
+            self.rest(now + FIRST_REST_SECONDS)  # until it is known for how long
         if self._counts_tokens:
             self._correct(call, reply)
 

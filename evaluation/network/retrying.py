@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from evaluation.network.outcomes import Outcome
+from evaluation.network.outcomes import NO_CONNECTION, Outcome
 
 MOST_TRIES = 5
 MOST_TIMEOUTS = 2  # each may be billed
 MOST_REPAIRS = 1
+MOST_FAULTS = 20  # of calls for the same, where nobody else was answered in between either
 BASE_SECONDS = 2.0
 CAP_SECONDS = 60.0
 LONGEST_WAIT_IN_WORKER = 20.0  # beyond it the unit is deferred and the worker freed
 LONGEST_RETRY_AFTER = 86_400.0
 
-_AGAIN = frozenset({Outcome.CONNECTION, Outcome.RATE_LIMITED, Outcome.OVERLOADED, Outcome.SERVER_ERROR})
+_AGAIN = NO_CONNECTION | {Outcome.RATE_LIMITED, Outcome.OVERLOADED, Outcome.SERVER_ERROR}
+PASSING = _AGAIN | {Outcome.TIMEOUT}  # what ended so may go well later without anybody's doing
 _REPAIRED = frozenset({Outcome.PARSE, Outcome.TRUNCATED})
 FOR_A_PERSON = frozenset(
     {
@@ -73,6 +75,7 @@ def decide(
     *,
     earlier: Sequence[Outcome] | None = None,
     for_a_person: Collection[Outcome] = FOR_A_PERSON,
+    down: bool = False,
 ) -> Decision:
     """What follows the attempt that ended with ``outcome``.
 
@@ -81,12 +84,16 @@ def decide(
     :param earlier: outcomes of the unit's attempts before this one. Without them every earlier attempt counts as a
         timeout (a repair) when this one is (asks for) one.
     :param for_a_person: outcomes after which no call can succeed before somebody acts.
+    :param down: nobody is answered at present, so that a fault that passes tells nothing about this call: it is given
+        back, unless it was among the calls that found that out twenty times.
 
     Waits have full jitter: uniform between 0 and 2, 4, 8, ... seconds, at most 60. A wait the server asked for
     gets up to a quarter, at most a second, on top, so that workers do not come back at the same moment.
     """
     if outcome in for_a_person:
         return NeedsPerson(str(outcome))
+    if down and outcome in PASSING and attempt_number < MOST_FAULTS:
+        return Defer(retry_after or 0.0)
     if attempt_number >= MOST_TRIES or not _may_repeat(outcome, attempt_number, earlier):
         return GiveUp(str(outcome))
     if outcome in _REPAIRED:
@@ -96,11 +103,6 @@ def decide(
     else:
         seconds = rng.uniform(0.0, min(CAP_SECONDS, BASE_SECONDS * 2 ** (attempt_number - 1)))
     return Defer(seconds) if seconds > LONGEST_WAIT_IN_WORKER else Retry(seconds)
-
-
-def passes(outcome: Outcome) -> bool:
-    """Whether what ended so may go well later without anybody's doing."""
-    return outcome in _AGAIN or outcome is Outcome.TIMEOUT
 
 
 def _may_repeat(outcome: Outcome, attempt_number: int, earlier: Sequence[Outcome] | None) -> bool:

@@ -7,6 +7,7 @@ the machine, and it follows nothing.
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
@@ -219,4 +220,8 @@ def _outcome_of(error: BaseException) -> Outcome:
         return Outcome.TLS
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, AddressRefused):
         return Outcome.BLOCKED
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return Outcome.NAME_UNKNOWN
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno == errno.ECONNREFUSED:
+        return Outcome.UNREACHED
     return Outcome.BLOCKED if isinstance(error, aiohttp.InvalidURL) else Outcome.CONNECTION

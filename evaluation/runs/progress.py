@@ -8,14 +8,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
-from evaluation.models import Attempt, Endpoint, Preflight, Reply, Run, WorkUnit
+from evaluation.models import Attempt, Endpoint, Preflight, Reply, Run, System, WorkUnit
 from evaluation.models.judges import PreflightRow
-from evaluation.work.lifecycle import RunConfig
+from evaluation.work.lifecycle import RunConfig, is_asking
 from evaluation.work.plugins import BatchesOut, batch_hooks
 from evaluation.work.shares import live_shares
 from evaluation.work.units import HELD
@@ -261,18 +262,24 @@ class Calls:
     """The calls of a run. ``pace`` is calls that ended per second over the last half minute, ``in_flight`` those sent
     and not answered a second ago, ``limit`` how many the run's workers let out at once, or what its endpoints take
     where nobody works on it (``None`` without an endpoint).
-    ``resting_until`` is when the last resting endpoint may be called again. ``troubles`` counts the calls that ended
+    ``rests`` is the endpoint, or the system that is asked, that may be called again last of those that do not answer or
+    asked for a rest. ``troubles`` counts the calls that ended
     badly by outcome; most of them were made again. ``expected`` is the cost in the end in US dollars, ``None`` while
     unknown. ``out`` are the calls in open batches, ``batch_troubles`` why others ended badly."""
 
     pace: float
     in_flight: int
     limit: int | None
-    resting_until: datetime | None
+    rests: Endpoint | System | None
     troubles: Mapping[str, int]
     expected: Decimal | None
     out: BatchesOut | None = None
     batch_troubles: tuple[str, ...] = ()
+
+    @property
+    def resting_until(self) -> datetime | None:
+        """When everybody may be called again."""
+        return self.rests.cooldown_until if self.rests else None
 
 
 def calls_of(run: Run) -> Calls:
@@ -287,12 +294,13 @@ def calls_of(run: Run) -> Calls:
     bad = replies.exclude(outcome__in=FINE).values_list("outcome").order_by().annotate(count=Count("id"))
     endpoints = list(Endpoint.objects.filter(judges__in=run.judges.values("judge_version")).distinct())
     batches = batch_hooks() if RunConfig.model_validate(run.config).batch else None
-    resting = [until for until in (one.cooldown_until for one in endpoints) if until and until > now]
+    called: list[Endpoint | System] = [*endpoints, *([run.answer_set.system_version.system] if is_asking(run) else [])]
+    resting = [one for one in called if one.cooldown_until and (one.down_since or one.cooldown_until > now)]
     return Calls(
         pace=recent / RECENT_SECONDS,
         in_flight=open_calls.count() if told["out"] is None else told["out"],
         limit=(told["limit"] or sum(one.max_concurrency for one in endpoints)) if endpoints else None,
-        resting_until=max(resting, default=None),
+        rests=max(resting, key=attrgetter("cooldown_until"), default=None),
         troubles=dict(sorted(bad, key=lambda each: (-each[1], each[0]))),
         expected=expected_cost(run),
         out=batches.out(run) if batches else None,

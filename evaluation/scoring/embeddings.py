@@ -193,7 +193,8 @@ class EmbeddingSession:
                 retry_on_db_error(partial(keep_vectors, embedder.space, found))
                 self._vectors |= found
                 return True
-            decision = decide(outcome, len(earlier) + 1, embedded.retry_after, self._rng, earlier=earlier)
+            down = self._calls is not None and self._calls.down
+            decision = decide(outcome, len(earlier) + 1, embedded.retry_after, self._rng, earlier=earlier, down=down)
             earlier.append(outcome)
             if isinstance(decision, NeedsPerson):
                 self._give_back(0.0)
@@ -227,7 +228,7 @@ class EmbeddingSession:
             embedded = embedder.embed(batch)
         else:
             embedded = self._calls.make(lambda: embedder.embed(batch))
-            self._calls.heard(embedded.retry_after)
+            self._calls.heard(embedded.outcome, embedded.retry_after)
         row = _fetched_reply(attempt, embedder, batch, embedded)
         retry_on_db_error(lambda: Reply.objects.bulk_create([row], ignore_conflicts=True))
         return embedded

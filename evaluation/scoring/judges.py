@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from django.db import transaction
 from django.db.models import prefetch_related_objects
@@ -23,13 +24,15 @@ from evaluation.judging.formulas import capped, mapped
 from evaluation.judging.gates import applicability, ruled
 from evaluation.judging.prompt import hear, judge_call, request_hash
 from evaluation.judging.rubric import Rubric
-from evaluation.models import JudgeVersion, MetricDefinition, Reply, Run, RunJudge, WorkUnit
+from evaluation.models import JudgeVersion, MetricDefinition, Reply, Run, RunEvent, RunJudge, WorkUnit
 from evaluation.network.outcomes import Outcome
+from evaluation.network.retrying import PASSING
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring import writing
 from evaluation.scoring.replies import Flight
-from evaluation.scoring.sessions import CallSession
+from evaluation.scoring.sessions import LATELY, CallSession
 from evaluation.work import units
+from evaluation.work.database import retry_on_db_error
 from evaluation.work.lifecycle import RunConfig
 from evaluation.work.unit_calls import Purse, UnitCalls, is_suspect
 
@@ -145,6 +148,17 @@ def earlier_replies(units: Collection[WorkUnit]) -> dict[int, dict[str, JudgeRep
     return found
 
 
+def replies_lately(run: Run) -> list[Outcome]:
+    """How judges' replies were read, the oldest first: as many as are looked at, of those since somebody let the run go
+    on."""
+    let_go_on = RunEvent.objects.filter(run=run, verb__in=["resumed", "retried"]).order_by("-id")[:1]
+    sent = Reply.objects.filter(attempt__unit__run=run, attempt__unit__kind=WorkUnit.Kind.JUDGE)
+    sent = sent.exclude(outcome__in=[*PASSING, Outcome.NOT_SENT, Outcome.CACHED])
+    for event in let_go_on:
+        sent = sent.filter(created_at__gt=event.created_at)
+    return [Outcome(one) for one in sent.order_by("-id").values_list("outcome", flat=True)[:LATELY]][::-1]
+
+
 @dataclass(slots=True, kw_only=True)
 class UnitFlight(Flight):
     """A judge unit in a worker's hands, with the rows of the metrics it gives."""
@@ -181,6 +195,7 @@ class JudgeSession(UnitCalls, CallSession[UnitFlight]):
     def __post_init__(self) -> None:
         CallSession.__post_init__(self)
         self.ahead = self.purse is None
+        self.count(retry_on_db_error(partial(replies_lately, self.run)))
         self._judges = {judge.pk: judge for judge in self.judges}
         self._settings = settings_of(self.run, self.judges, self.rungs)
         self._metrics: dict[int, dict[str, MetricDefinition]] = {
@@ -221,6 +236,7 @@ class JudgeSession(UnitCalls, CallSession[UnitFlight]):
             with transaction.atomic():
                 units.mark_unsent(unsent)
                 self.ended += writing.write(at_once)
+        self.recall(ready)
         return ready
 
     def _claim(self, size: int, *, suspects: bool = False) -> list[WorkUnit]:
@@ -231,6 +247,7 @@ class JudgeSession(UnitCalls, CallSession[UnitFlight]):
             run_judge_ids=list(self._judges),
             suspects=suspects,
             related=["answer__question"],
+            shuffled=self.down,
         )
         self.prepare(claimed)
         return claimed

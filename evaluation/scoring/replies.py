@@ -140,10 +140,10 @@ def trace(flight: Flight, reply: JudgeReply, outcome: Outcome, into: Spans) -> N
     into.call(about, str(outcome), reply.ended_at, reply.elapsed_seconds)
 
 
-def sort_reply(into: Sorted[F], flight: F, reply: JudgeReply, heard: Heard, rng: random.Random) -> None:
-    """Decide what follows a reply, in which ``heard`` was heard."""
+def sort_reply(into: Sorted[F], flight: F, reply: JudgeReply, heard: Heard, rng: random.Random, *, down: bool) -> None:
+    """Decide what follows a reply, in which ``heard`` was heard; ``down`` where nobody is answered at present."""
     outcome, tries = heard.outcome, len(flight.earlier) + 1
-    decision = decide(outcome, tries, reply.retry_after, rng, earlier=flight.earlier)
+    decision = decide(outcome, tries, reply.retry_after, rng, earlier=flight.earlier, down=down)
     if outcome is Outcome.OK or isinstance(decision, GiveUp):
         flight.talk.hear(heard)
         if flight.talk.call is None:

@@ -41,6 +41,19 @@ class AppendOnly(Row):
         abstract = True
 
 
+class Restable(models.Model):
+    """Somebody who is called over the network, and may not be called at present: no worker calls before
+    ``cooldown_until``. ``down_since`` is when one call after the other began to end with what passes, ``fault`` how the
+    last one ended; while it is there a single call at a time finds out whether that is over."""
+
+    cooldown_until = models.DateTimeField(_("resting until"), null=True, blank=True, editable=False)
+    down_since = models.DateTimeField(_("not answering since"), null=True, blank=True, editable=False)
+    fault = models.CharField(_("last fault"), max_length=30, blank=True, default="", editable=False)
+
+    class Meta:
+        abstract = True
+
+
 class Authored(models.Model):
     """A row that a person made; empty where the product itself did."""
 

@@ -35,7 +35,10 @@ SENTENCES = {
     # Calls
     "timeout": _("The call took longer than allowed."),
     "connection": _("No connection to the endpoint, or it broke."),
-    "tls": _("The endpoint's certificate does not hold."),
+    "name_unknown": _("No address was found to the endpoint's name."),
+    "unreached": _("Nothing listens at the endpoint's address: the connection was refused."),
+    "unreadable": _("Most of the judge's last replies could not be read."),
+    "tls": _("The endpoint speaks no TLS, or its certificate does not hold."),
     "blocked": _("The endpoint's address is not allowed; nothing was sent."),
     "rate_limited": _("The endpoint refused for too many requests."),
     "overloaded": _("The endpoint is overloaded."),
@@ -213,7 +216,10 @@ ADVICE = {
         "Have the operator put the endpoint's origin on the list CONCORD_JUDGE_ORIGINS, then resume the run."
     ),
     "origin_never_allowed": _("Enter another base URL at the endpoint, then resume the run."),
-    "tls": _("Have the endpoint's certificate put in order, then resume the run."),
+    "tls": _(
+        "Have the endpoint's certificate put in order, or begin its base URL with http:// where it speaks no TLS; then "
+        "resume the run."
+    ),
     "key_missing": _("Enter the endpoint's key or set its environment variable for web and workers, then resume."),
     "key_name": _(
         "Have the operator set the key as CONCORD_KEY_… for web and workers, name that at the endpoint, then resume."
@@ -231,6 +237,16 @@ ADVICE = {
     "overloaded": _("The endpoint stays overloaded. Resume the run later, or lower its concurrent calls."),
     "server_error": _("Look at the endpoint's own log, then resume the run."),
     "connection": _("See that the endpoint runs and can be reached from the workers, then resume the run."),
+    "unreadable": _(
+        "Look at the failed answers for what the judge replies, and at its model and output limit. Once it replies as "
+        "asked, retry the failed answers and resume the run."
+    ),
+    "name_unknown": _(
+        "Correct the host in the endpoint's base URL, or see that the workers can look names up, then resume the run."
+    ),
+    "unreached": _(
+        "Start the endpoint's server, or correct the port in its base URL; a firewall refuses too. Then resume the run."
+    ),
     "timeout": _("See that the endpoint answers in time, or allow more with CONCORD_CALL_SECONDS, then resume."),
     "no_batches": _(
         "Look at the endpoint's base URL, or say of the endpoint that it takes no batches; then resume the run, and "

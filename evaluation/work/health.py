@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluation.models import AuditEvent, Endpoint, ProcessRestart, Run, WorkUnit
+from evaluation.models import AuditEvent, Endpoint, ProcessRestart, Run, System, WorkUnit
 from evaluation.storage import append_only, guards
 from evaluation.work import units
 from evaluation.work.database import TRIAL_SECONDS, is_short_of_space, try_writing, unavailable
@@ -111,8 +111,17 @@ def _backup() -> Iterator[Finding]:
 
 
 def _endpoints() -> Iterator[Finding]:
-    for name, until in Endpoint.objects.filter(cooldown_until__gt=Now()).values_list("name", "cooldown_until"):
-        yield Finding("endpoint_resting", f"endpoint {name} is left alone until {until:%F %T %Z}", Weight.NOTE)
+    for table in (Endpoint, System):
+        for one in table._default_manager.exclude(down_since=None):
+            told = f"has not answered since {one.down_since:%F %T %Z} ({one.fault}); it is called again from"
+            yield Finding("endpoint_down", f"{_called(one)} {told} {one.cooldown_until:%F %T %Z} on", Weight.NOTE)
+        for one in table._default_manager.filter(cooldown_until__gt=Now(), down_since=None):
+            until = f"is left alone until {one.cooldown_until:%F %T %Z}"
+            yield Finding("endpoint_resting", f"{_called(one)} {until}", Weight.NOTE)
+
+
+def _called(one: Endpoint | System) -> str:
+    return f"{one._meta.model_name} {one.name}"
 
 
 def _restarts() -> Iterator[Finding]:

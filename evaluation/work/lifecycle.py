@@ -29,6 +29,7 @@ from evaluation.judging.families import asked_back
 from evaluation.models import (
     Answer,
     AnswerSet,
+    Endpoint,
     JudgeVersion,
     Preflight,
     ProfileVersion,
@@ -39,6 +40,7 @@ from evaluation.models import (
     RunJudge,
     SealedAnswer,
     Standing,
+    System,
     User,
     WorkUnit,
 )
@@ -316,8 +318,12 @@ def pause(run: Run, by: User | None = None, reason: str = "") -> bool:
 
 
 def resume(run: Run, by: User | None = None) -> bool:
-    """Go on with a paused run under its frozen configuration."""
+    """Go on with a paused run under its frozen configuration. Who did not answer is called at once: somebody has seen
+    to it."""
     with transaction.atomic():
+        judges, system = run.judges.values("judge_version"), run.answer_set.system_version.system_id
+        for down in (Endpoint.objects.filter(judges__in=judges), System.objects.filter(pk=system)):
+            down.exclude(down_since=None).update(down_since=None, fault="", cooldown_until=Now())
         moved = _move(run, [Run.State.PAUSED], _working(run), "resumed", by, reason="")
         if moved:
             dispatch.ring(run.pk)

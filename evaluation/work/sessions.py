@@ -8,14 +8,11 @@ and which ledger it is, the units of a run or the pairs of a comparison, is the 
 
 from __future__ import annotations
 
-import gc
 import heapq
 import random
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
@@ -25,34 +22,9 @@ from django.db import transaction
 from evaluation.network.outcomes import Outcome
 from evaluation.network.pool import C, CallPool, Given, R
 from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER
+from evaluation.work.collector import held_back
 from evaluation.work.database import STORAGE_FULL, is_short_of_space, retry_on_db_error
-from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Share
-
-THRESHOLDS = (50_000, 20, 10)
-_turn = threading.Lock()
-_before: list[tuple[int, int, int]] = []  # one for each that holds it back; the first is what was there
-
-
-@contextmanager
-def held_back() -> Iterator[None]:
-    """Collect the cycles among new objects alone, and seldom, until the last of those who ask for it is done: a full
-    collection walks every object of the process and stops all its threads for 0.1 s and more, the one that sends calls
-    too."""
-    with _turn:
-        _before.append(gc.get_threshold())
-        if len(_before) == 1:
-            gc.freeze()
-            gc.set_threshold(*THRESHOLDS)
-    try:
-        yield
-    finally:
-        with _turn:
-            first, *_ = _before
-            _before.pop()
-            if not _before:
-                gc.set_threshold(*first)
-                gc.unfreeze()
-
+from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Granted, Share
 
 HEARTBEAT_SHARE = 3  # leases are prolonged when a third of their time has passed
 WAIT_SECONDS = 0.5  # how long one waits for replies before looking at the run again
@@ -60,6 +32,7 @@ TICK_SECONDS = 1.0
 LOOK_SECONDS = 0.1  # how often one looks at the run's state
 REST_SLACK_SECONDS = 0.5  # a rest that is longer by less is not told anew
 DRY_SECONDS = 0.5  # how long one does not ask for more after there was none
+LONGEST_OUTAGE = 86_400.0  # seconds after which somebody has to see to who does not answer
 MOST_IN_HANDS = 6  # conversations per place that one holds at most, those that wait to be tried again included
 
 
@@ -75,7 +48,7 @@ class InHands:
     claimed_at: float  # monotonic seconds; of the last heartbeat later
     suspect: bool = False
     number: int = 1
-    earlier: tuple[Outcome, ...] = ()
+    earlier: tuple[Outcome, ...] = ()  # also in other hands, where this call tells whether anybody is answered
     digest: str = ""  # of the call when it was submitted
 
 
@@ -123,6 +96,7 @@ class Session(ABC, Generic[F, C, R]):
         self._looked_at = self._ticked_at = self._dry_until = self._renew_at = float("-inf")
         self._known_rest = float("-inf")  # until when, in monotonic seconds, every worker knows that it rests
         self._stopping = False
+        self.down = False  # nobody is answered at present
         self.ahead = True  # whether the next calls are made ready while places are taken
 
     @property
@@ -229,21 +203,36 @@ class Session(ABC, Generic[F, C, R]):
             self._keep_share(self.share)
 
     def _keep_share(self, share: Share) -> None:
-        """Tell the others of a rest the endpoint asked for, hear of theirs, and take the fair part of its places."""
+        """Tell the others whether the endpoint answers and what rest it asked for, hear of theirs, and take the fair
+        part of its places."""
+        noticed = self.pool.pace.pulse.notice()
+        if noticed:
+            retry_on_db_error(lambda: share.tell(noticed))
+            self._renew_at = float("-inf")
         now = time.monotonic()
         rest = self.pool.resting
         until = now + rest
-        if rest and until > self._known_rest + REST_SLACK_SECONDS:
+        if not noticed and rest and until > self._known_rest + REST_SLACK_SECONDS:
             retry_on_db_error(lambda: share.rest(rest))
             self._known_rest = until
         if now >= self._renew_at:
             granted = retry_on_db_error(lambda: share.renew(self.pool.sent, self.pool.pace.limit.now))
             self.pool.allow(granted.allowance, granted.rest_seconds)
+            self._hear_of_outage(granted)
             self._known_rest = max(self._known_rest, now + granted.rest_seconds)
             self._renew_at = now + (RENEW_SECONDS if granted.complete else WAITING_SECONDS)
             until = max(until, now + granted.rest_seconds)
         if until - now > LONGEST_WAIT_IN_WORKER:
             self._stopping = True
+
+    def _hear_of_outage(self, granted: Granted) -> None:
+        """Give back what is not out where nobody is answered; one call at a time will be taken and tell of the end."""
+        down, self.down = self.down, granted.down_seconds is not None
+        self.pool.pace.pulse.down = self.down
+        if self.down and not down:
+            self._put_down()
+        if granted.down_seconds and granted.down_seconds > LONGEST_OUTAGE:
+            retry_on_db_error(lambda: self.stop_for(granted.fault))
 
     def _patience(self) -> float:
         """How long to wait for replies: what waits in the pool must not be sent long after one should have stopped."""
@@ -259,7 +248,7 @@ class Session(ABC, Generic[F, C, R]):
         most = self.pool.pace.limit.most
         if time.monotonic() < self._dry_until or any(flight.suspect for flight in self._hands.values()):
             return 0
-        if not self.ahead:
+        if self.down or not self.ahead:
             return most - len(self._hands)
         ready = self.pool.in_hands
         room = MOST_IN_HANDS * most - len(self._hands)
@@ -307,13 +296,15 @@ class Session(ABC, Generic[F, C, R]):
         for flight in done:
             self._asked.discard(flight.digest)
             waiting += self._held.pop(flight.digest, [])
-        if self._stopping:
+        if self._stopping or self.down:
             self._release(waiting, unsent=waiting)
         elif waiting:
             self._submit(waiting)
 
     def _receive(self, done: Sequence[tuple[F, R]]) -> None:
         """Write what came back, with the attempts that follow at once, in one transaction; then send those."""
+        if self.share is not None and self.pool.pace.pulse.noticed:
+            self._keep_share(self.share)
         after, insert = self.heard(done)
         tries = count()
 
@@ -358,6 +349,7 @@ class Session(ABC, Generic[F, C, R]):
     def _put_down(self) -> None:
         """Give back what is not out: calls that wait in the pool, and those that wait to be tried again."""
         waiting = [self._hands[int(str(key))] for key in self.pool.withdraw()]
+        self._asked -= {flight.digest for flight in waiting}
         waiting += [flight for held in self._held.values() for flight in held]
         self._held.clear()
         later = [flight for _, _, flight in self._later]

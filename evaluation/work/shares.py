@@ -2,6 +2,10 @@
 it asked for; and calls within them, made one at a time (embeddings, preflights) or together for no ledger (checks of
 judges, trials of criteria).
 
+Where it does not answer, whoever notices says so in its row, and nobody calls it for a while. After that it has one
+place, and the call there tells whether it answers: all places are there again, or it rests for as long as it has been
+down, between a second and five minutes.
+
 Each worker has a row that it renews every second or so. Of places and rates it takes its fair part, yet never more than
 the others have left over: who has to hand something over does so at his next renewal, and until then the newcomer
 waits. So the endpoint's limits hold at every moment. A worker that was not seen for a while counts as gone.
@@ -25,7 +29,8 @@ from django.db.models.functions import Now
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
 from evaluation.models import Endpoint, System
 from evaluation.models.work import EndpointShare
-from evaluation.network.pacing import Allowance, Rate
+from evaluation.network.outcomes import Outcome
+from evaluation.network.pacing import FIRST_REST_SECONDS, Allowance, Notice, Pulse, Rate
 from evaluation.network.pool import CallPool
 from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.work.database import retry_on_db_error
@@ -33,16 +38,20 @@ from evaluation.work.database import retry_on_db_error
 RENEW_SECONDS = 1.0
 WAITING_SECONDS = 0.25  # between renewals while one has less than one's fair part
 GONE_SECONDS = 15.0
+FIRST_REST, LONGEST_REST = timedelta(seconds=FIRST_REST_SECONDS), timedelta(seconds=300)
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
     """What a worker may use now; ``rest_seconds`` is how long the endpoint wants to be left alone; ``complete`` where
-    it is all that it will get while the same workers take part."""
+    it is all that it will get while the same workers take part. ``down_seconds`` is for how long it has not answered,
+    by its last ``fault``; ``None`` where it does."""
 
     allowance: Allowance
     rest_seconds: float = 0.0
     complete: bool = True
+    down_seconds: float | None = None
+    fault: str = ""
 
 
 class Share:
@@ -68,8 +77,9 @@ class Share:
             others = [row for row in rows if row.worker != self._worker]
             wants = [*(row.wanted for row in rows), *([] if mine else [self._wanted])]
             place = rows.index(mine) if mine else len(rows)
-            fair = fair_parts(shared.max_concurrency, wants)[place]
-            places = min(fair, max(0, shared.max_concurrency - sum(row.places for row in others)))
+            most = 1 if shared.down_since else shared.max_concurrency
+            fair = fair_parts(most, wants)[place]
+            places = min(fair, max(0, most - sum(row.places for row in others)))
             fair_part = 1.0 / len(wants)
             part = max(0.0, min(fair_part, 1.0 - sum(row.part for row in others)))
             EndpointShare.objects.update_or_create(
@@ -91,13 +101,29 @@ class Share:
         tokens = shared.tokens_per_minute if isinstance(shared, Endpoint) else None
         allowance = Allowance(places, _part_of(shared.requests_per_minute, part), _part_of(tokens, part))
         complete = places == fair and part > fair_part * 0.99
-        return Granted(allowance, max(0.0, rest), complete)
+        down = (now - shared.down_since).total_seconds() if shared.down_since else None
+        return Granted(allowance, max(0.0, rest), complete, down, shared.fault)
 
     def rest(self, seconds: float) -> None:
         """Have every worker leave the endpoint alone for so long; a longer rest that was asked for before stays."""
         until = Now() + timedelta(seconds=seconds)
         shorter = Q(cooldown_until__isnull=True) | Q(cooldown_until__lt=until)
         self._rows.filter(shorter).update(cooldown_until=until)
+
+    def tell(self, noticed: Notice) -> None:
+        """Have every worker hear whether it answers, by a call that was sent since its last rest; what others, sent
+        before, come to is known."""
+        with transaction.atomic():
+            shared = self._rows.select_for_update().annotate(now=Now()).get()
+            sent_at = shared.now - timedelta(seconds=time.monotonic() - noticed.sent_at)  # having waited for the row
+            if shared.cooldown_until and shared.cooldown_until > sent_at:
+                return
+            if noticed.fault is None:
+                self._rows.exclude(down_since=None).update(down_since=None, fault="")
+                return
+            since = shared.down_since or shared.now
+            rest = min(max(shared.now - since, FIRST_REST), LONGEST_REST)
+            self._rows.update(down_since=since, fault=noticed.fault, cooldown_until=shared.now + rest)
 
     def leave(self) -> None:
         """Hand everything over."""
@@ -153,6 +179,7 @@ class SingleCalls:
         self._alive = alive
         now = time.monotonic()
         self._requests, self._tokens = Rate(None, now), Rate(None, now)
+        self._pulse, self._sent_at = Pulse(), now
 
     def wait(self, deadline: float, tokens: float = 0.0) -> float:
         """Wait until a call of about so many tokens may be made, and count it; 0 then. Where that takes too long for a
@@ -172,8 +199,14 @@ class SingleCalls:
             time.sleep(min(seconds, RENEW_SECONDS))
             self._alive()
 
+    @property
+    def down(self) -> bool:
+        """Whether nobody is answered at present."""
+        return self._pulse.down
+
     def make(self, call: Callable[[], T]) -> T:
         """The call's result. It runs in a thread of its own, so that meanwhile the place is not taken for abandoned."""
+        self._sent_at = time.monotonic()
         with ThreadPoolExecutor(1) as thread:
             future = thread.submit(call)
             while True:
@@ -185,13 +218,18 @@ class SingleCalls:
                     self._renew(1)
                     self._alive()
 
-    def heard(self, retry_after: float | None) -> None:
-        """Have every worker keep the rest that the endpoint asked for."""
+    def heard(self, outcome: Outcome, retry_after: float | None) -> None:
+        """Have every worker hear whether the endpoint answers, and keep the rest that it asked for."""
+        self._pulse.heard(outcome, self._sent_at)
+        if noticed := self._pulse.notice():
+            retry_on_db_error(lambda: self._share.tell(noticed))
+            self._pulse.down = noticed.fault is not None
         if retry_after:
             retry_on_db_error(lambda: self._share.rest(retry_after))
 
     def _renew(self, out: int) -> Granted:
         granted = retry_on_db_error(lambda: self._share.renew(out, 1))
+        self._pulse.down = granted.down_seconds is not None
         now = time.monotonic()
         self._requests.set(granted.allowance.requests_per_minute, now)
         self._tokens.set(granted.allowance.tokens_per_minute, now)
@@ -276,15 +314,20 @@ class SharedPool:
             return
         share = self._share
         self._granted = retry_on_db_error(lambda: share.renew(self._pool.sent, self._pool.pace.limit.now))
+        self._pool.pace.pulse.down = self._granted.down_seconds is not None
         self._pool.allow(self._granted.allowance, self._granted.rest_seconds)
         self._told = max(self._told, now + self._granted.rest_seconds)
         self._renew_at = now + (RENEW_SECONDS if self._granted.complete else WAITING_SECONDS)
 
     def _tell(self) -> None:
-        """Have every worker keep the rest that the endpoint asked for."""
+        """Have every worker hear whether the endpoint answers, and keep the rest that it asked for."""
+        share = self._share
+        if share is not None and (noticed := self._pool.pace.pulse.notice()):
+            retry_on_db_error(lambda: share.tell(noticed))
+            self._renew_at = float("-inf")
+            return
         rest, now = self._pool.resting, time.monotonic()
-        if self._share is not None and rest and now + rest > self._told + WAITING_SECONDS:
-            share = self._share
+        if share is not None and rest and now + rest > self._told + WAITING_SECONDS:
             retry_on_db_error(lambda: share.rest(rest))
             self._told = now + rest
 

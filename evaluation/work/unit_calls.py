@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from evaluation.models import Attempt, Run, WorkUnit
+from evaluation.models import Attempt, Reply, Run, WorkUnit
+from evaluation.network.outcomes import Outcome
+from evaluation.network.retrying import PASSING
 from evaluation.work import units
 from evaluation.work.lifecycle import pause
 
@@ -17,6 +19,7 @@ class UnitInHands(Protocol):
     unit: WorkUnit
     attempt_id: int
     number: int
+    earlier: tuple[Outcome, ...]
 
 
 U = TypeVar("U", bound=UnitInHands)
@@ -39,7 +42,16 @@ class UnitCalls:
     into before anything is claimed."""
 
     run: Run
+    down: bool
     purse: Purse | None = None
+
+    def recall(self, flights: Sequence[U]) -> None:
+        """Where nobody is answered at present, how calls for the units ended before: one that always fails shall not
+        keep its run open for ever. No query elsewhere."""
+        for flight in flights if self.down else ():
+            faults = Reply.objects.filter(attempt__unit=flight.unit, attempt__round=flight.unit.round)
+            told = faults.filter(outcome__in=PASSING).values_list("outcome", flat=True)
+            flight.earlier = tuple(map(Outcome, told))
 
     def affords(self) -> bool:
         """Whether more may be claimed; else the run is paused. In no transaction, safe to repeat."""

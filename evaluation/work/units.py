@@ -62,13 +62,14 @@ def claim(
     run_judge_ids: Collection[int] | None = None,
     suspects: bool = False,
     related: Sequence[str] = (),
+    shuffled: bool = False,
 ) -> list[WorkUnit]:
     """Take up to ``size`` units of a running run, with ``related`` rows of each, and write the first attempt of each
     unit that calls somebody with the claim (``first_attempts`` reads them).
 
     ``tries`` counts before any call is made, so that a unit which kills its worker is counted all the same. Units
     whose claims repeatedly did not end are left out, or with ``suspects`` taken alone: who shares a batch with a
-    unit that kills its worker must not be blamed for it.
+    unit that kills its worker must not be blamed for it. ``shuffled`` takes any of them instead of the first.
     """
     token = leases.new_token()
     wanted = WorkUnit.objects.filter(claimable(), run_id=run_id, run__state=Run.State.RUNNING, kind__in=list(kinds))
@@ -77,7 +78,7 @@ def claim(
         wanted = wanted.filter(run_judge_id__in=run_judge_ids)
     with transaction.atomic():
         # Not one update with a sub-select: PostgreSQL may run that anew for each row, and then the limit does not hold.
-        locked = wanted.order_by("id").select_for_update(skip_locked=True, of=("self",))
+        locked = wanted.order_by("?" if shuffled else "id").select_for_update(skip_locked=True, of=("self",))
         units = list(locked.select_related(*related)[:size] if related else locked[:size])
         if not units:
             return []

@@ -1,4 +1,4 @@
-"""Many answers to be judged by one call each: ``python -m tests.faults.prepare_many COUNT BASE_URL PLACES``."""
+"""Many answers to be judged by one call each: ``python -m tests.faults.prepare_many COUNT BASE_URL PLACES [RUNS]``."""
 
 # ruff: noqa: E402 -- the imports need Django set up
 
@@ -18,8 +18,8 @@ from evaluation.work.lifecycle import RunConfig, make_run, start
 from tests.factories import make_answer_set, make_question_set, question_spec
 
 
-def main(count: int, base_url: str, places: int) -> int:
-    """The id of the started run."""
+def main(count: int, base_url: str, places: int, runs: int = 1) -> list[int]:
+    """The ids of the started runs, all of the same answers."""
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
     answers = make_answer_set(make_question_set(questions.project, specs=0))
     type(answers).objects.filter(pk=answers.pk).update(question_set=questions)
@@ -39,10 +39,12 @@ def main(count: int, base_url: str, places: int) -> int:
     endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=places)
     judge = save_judge(answers.project, "remote", endpoint, model="test-model", language="en")
     profile, rubric = profile_row(answers.project, "graphrag"), shipped_rubric_row("answer_quality", "en")
-    run = make_run(answers, profile, RunConfig(), judges=[(judge, rubric, True)])
-    start(run)
-    return run.pk
+    config = RunConfig(use_cache=runs == 1)
+    made_runs = [make_run(answers, profile, config, judges=[(judge, rubric, True)]) for _ in range(runs)]
+    for run in made_runs:
+        start(run)
+    return [run.pk for run in made_runs]
 
 
 if __name__ == "__main__":
-    print(main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3])))
+    print(*main(int(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:])), sep="\n")

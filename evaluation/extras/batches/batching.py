@@ -22,7 +22,7 @@ from evaluation.judges.clients import key_of
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import JudgeBatch, JudgeVersion, Run
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import passes
+from evaluation.network.retrying import PASSING
 from evaluation.network.transport import Deadlines
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.lifecycle import pause
@@ -120,7 +120,7 @@ class Batching:
         try:
             told = self.client.find(str(batch.mark))
         except BatchFault as fault:
-            if passes(fault.reply.outcome):
+            if fault.reply.outcome in PASSING:
                 self._leave(batch, after_seconds=fault.reply.retry_after)
             elif fault.reply.outcome in {Outcome.NOT_FOUND, Outcome.BAD_REQUEST, Outcome.WRONG_CONTENT}:
                 self._lose(batch, UNKNOWN)  # the server has no list to look into
@@ -214,7 +214,7 @@ class Batching:
     def _pause_for(self, fault: BatchFault) -> None:
         """What does not pass by itself is for a person."""
         outcome = fault.reply.outcome
-        if not passes(outcome):
+        if outcome not in PASSING:
             reason = NOT_TAKEN if outcome in _GONE or fault.reply.http_status == 405 else str(outcome)
             retry_on_db_error(lambda: pause(self.run, reason=reason))
 

@@ -14,7 +14,7 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.core.roles import Action, Role, allowed
 from evaluation.files.records import forms
-from evaluation.models import Run
+from evaluation.models import Endpoint, Run, System
 from evaluation.runs.progress import Calls, Progress, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import advise, explain_doubt, explain_reason
@@ -67,6 +67,8 @@ def progress_page(run: Run, now: Progress, calls: Calls) -> ProgressPage:
     """The progress of a run; pace, estimates and open calls only while it runs."""
     live = run.state in {Run.State.RUNNING, Run.State.PREFLIGHT}
     left = now.seconds_left if live else None
+    if left is not None and calls.resting_until:
+        left += max(0.0, (calls.resting_until - timezone.now()).total_seconds())
     return ProgressPage(
         run=run,
         now=now,
@@ -78,7 +80,7 @@ def progress_page(run: Run, now: Progress, calls: Calls) -> ProgressPage:
         cost=_cost(now.spent, calls if live else None, run.budget) if now.spent.calls or run.budget is not None else "",
         saved=saving(now.spent) if now.spent.hits else "",
         calls=_calls(calls) if live and (calls.in_flight or calls.pace) else "",
-        resting=time_format(timezone.localtime(calls.resting_until), "H:i:s") if live and calls.resting_until else "",
+        resting=_resting(calls.rests) if live and calls.rests else "",
         out=_out(calls.out) if calls.out else "",
         batch_troubles=tuple(explain_reason(why) for why in dict.fromkeys(calls.batch_troubles)),
         troubles=tuple(f"{numbers.plain(count, 0)} × {explain_reason(why)}" for why, count in calls.troubles.items()),
@@ -101,6 +103,17 @@ def _calls(calls: Calls) -> str:
     if calls.limit is None:
         return gettext("calls: %(pace)s, %(open)d in flight") % figures
     return gettext("calls: %(pace)s, %(open)d in flight of at most %(limit)d") % figures
+
+
+def _resting(one: Endpoint | System) -> str:
+    """Since when it does not answer and why, or that it asked for a rest, and when it is called again."""
+    times = {"since": one.down_since, "until": max(one.cooldown_until or timezone.now(), timezone.now())}
+    told = {name: time_format(timezone.localtime(time), "H:i:s") for name, time in times.items() if time}
+    if not one.down_since:
+        return gettext("the endpoint asked for a pause until %(until)s") % told
+    return gettext(
+        "%(name)s: no good answer since %(since)s. %(why)s The run waits; its next call is at %(until)s."
+    ) % {**told, "name": one.name, "why": explain_reason(one.fault)}
 
 
 def _out(out: BatchesOut) -> str:

@@ -314,8 +314,8 @@ def named(server: JudgeServer, host: str, *also: str) -> dict[str, Any]:
     return {"base_url": f"{origin}/v1", "allowed_origins": [origin, *also]}
 
 
-def test_c8_a_name_that_does_not_resolve_is_a_lost_connection(judge_server: JudgeServer, names: dict[str, str]) -> None:
-    assert ask(judge_server, **named(judge_server, "gone.example")).outcome is Outcome.CONNECTION
+def test_c8_a_name_that_does_not_resolve_is_told_apart(judge_server: JudgeServer, names: dict[str, str]) -> None:
+    assert ask(judge_server, **named(judge_server, "gone.example")).outcome is Outcome.NAME_UNKNOWN
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254"])
@@ -339,7 +339,7 @@ def test_c8_a_name_that_changes_its_address_between_two_connections_is_refused_a
     assert judge_server.calls == 1
 
 
-def test_nothing_listens_is_a_lost_connection() -> None:
+def test_nothing_listens_is_told_apart_from_a_lost_connection() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         origin = f"http://127.0.0.1:{unused.getsockname()[1]}"
@@ -348,7 +348,7 @@ def test_nothing_listens_is_a_lost_connection() -> None:
             async with OpenAIJudge(base_url=f"{origin}/v1", allowed_origins=[origin]) as client:
                 return await client.call(call())
 
-        assert asyncio.run(asked()).outcome is Outcome.CONNECTION
+        assert asyncio.run(asked()).outcome is Outcome.UNREACHED
 
 
 @pytest.mark.parametrize(

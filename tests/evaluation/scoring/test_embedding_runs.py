@@ -92,12 +92,12 @@ def test_a_refused_call_is_tried_again(server: JudgeServer) -> None:
 
 
 def test_what_stays_broken_is_a_failure_with_its_reason_until_it_is_retried(server: JudgeServer) -> None:
-    server.enqueue_embeddings(*[actions.status(500, retry_after="0")] * 5)
+    server.enqueue_embeddings(*[actions.status(400)] * 3)  # both texts at once, then each alone
     run = drained(drafted(PAIR))
     assert run.state == Run.State.INCOMPLETE
     lost = score(run)
-    assert (lost.status, lost.value, lost.reason) == ("failed", None, "server_error")
-    assert Attempt.objects.count() == 5
+    assert (lost.status, lost.value, lost.reason) == ("failed", None, "bad_request")
+    assert Attempt.objects.count() == 3
     assert retry_failed(run) == 1
     assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
     assert (score(run).round, score(run).value) == (1, pytest.approx(96.0))

@@ -70,9 +70,9 @@ def test_an_answer_that_commits_to_nothing_is_0_and_says_so(judge_server: JudgeS
 
 def test_where_the_embeddings_fail_only_they_are_tried_again(judge_server: JudgeServer, run: Run) -> None:
     judge_server.enqueue(reply("near"))
-    judge_server.enqueue_embeddings(*[actions.status(500, retry_after="0")] * 5)
+    judge_server.enqueue_embeddings(*[actions.status(400)] * 3)  # both texts at once, then each alone
     assert drained(run).state == Run.State.INCOMPLETE
-    assert (score(run, RELEVANCE).status, score(run, RELEVANCE).reason) == ("failed", "server_error")
+    assert (score(run, RELEVANCE).status, score(run, RELEVANCE).reason) == ("failed", "bad_request")
     assert retry_failed(run) == 1
     assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
     assert score(run, RELEVANCE).value == pytest.approx(96.0)
@@ -80,9 +80,9 @@ def test_where_the_embeddings_fail_only_they_are_tried_again(judge_server: Judge
 
 
 def test_where_the_judge_fails_both_steps_are_tried_again(judge_server: JudgeServer, run: Run) -> None:
-    judge_server.enqueue(*[actions.status(500, retry_after="0")] * 5)
+    judge_server.enqueue(actions.status(400))
     assert drained(run).state == Run.State.INCOMPLETE
-    assert (score(run, RELEVANCE).status, score(run, RELEVANCE).reason) == ("failed", "server_error")
+    assert (score(run, RELEVANCE).status, score(run, RELEVANCE).reason) == ("failed", "bad_request")
     assert set(WorkUnit.objects.filter(run=run).values_list("kind", "state")) == {
         ("judge", "failed"),
         ("embed", "failed"),
