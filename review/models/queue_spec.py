@@ -207,7 +207,7 @@ class QueueSpec(BaseModel):
         ),
     )
     reveal_threshold: float = setting(
-        2.0,
+        3.0,
         who="who has finer or coarser scales; 0: no difference shows the judge",
         limits=(0, 1e6),
         column=_("difference that shows the judge"),

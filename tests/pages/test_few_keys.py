@@ -1,0 +1,64 @@
+"""A reviewer with nothing but the keyboard, answer after answer: how many keys, and how often the judge appears."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from review.models import Assignment, Rating
+from review.models.queue_spec import FEW
+from tests.factories import (
+    make_answer_set,
+    make_profile,
+    make_project,
+    make_question_set,
+    make_queue,
+    make_scored_run,
+    question_spec,
+)
+from tests.pages.browser import visit, wrong_with
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PARTS = ("correctness", "faithfulness", "completeness", "factual_accuracy")
+READS_MS = 500  # before, an Enter counts as the one still held from the card
+ANSWERS, MOST_KEYS, MOST_REVEALS_OF_EIGHT = 16, 5, 3
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_an_answer_takes_five_keys_at_most_and_the_judge_seldom_appears(
+    settings: Any, browser: Any, live_server: Any, language: str
+) -> None:
+    settings.DEBUG = True
+    questions = make_question_set(make_project(), [question_spec(n) for n in range(1, ANSWERS + 1)])
+    parts = [{"metric": name, "weight": 0.25} for name in PARTS]
+    profile = make_profile(questions.project, {"name": "own", "title": {"en": "Own", "ko": "자체"}, "parts": parts})
+    run = make_scored_run(make_answer_set(questions), [2, 3, 4], metrics=PARTS, profile=profile)
+    queue = make_queue(run, 1, metrics=[], coverage="corrected_overall")
+    random, keys, reveals = Random(8), [], []
+    with visit(browser, live_server.url, queue.members.get().reviewer, language=language) as found:
+        found.open(f"/review/{queue.pk}/")
+        assert wrong_with(found, "card") == []
+        for _ in range(ANSWERS):
+            here, pressed = found.path, 0
+            for _criterion in range(FEW):
+                found.page.keyboard.press(str(random.randint(1, 5)))
+                pressed += 1
+            found.page.keyboard.press("Enter")
+            found.moves_from(here, or_shows="#reveal")
+            reveals.append(bool(found.page.locator("#reveal").count()))
+            if reveals[-1]:
+                here = found.path
+                found.page.wait_for_timeout(READS_MS)
+                found.page.keyboard.press("Enter")
+                found.moves_from(here)
+            keys.append(pressed + 1 + reveals[-1])
+            found.settle()
+        assert found.complaints == []
+    assert Assignment.objects.filter(queue=queue, submitted_at__isnull=False).count() == ANSWERS
+    # each answer three of the four criteria, so each criterion of 12
+    counts = {name: Rating.objects.filter(metric__name=name, phase="initial").count() for name in PARTS}
+    assert counts == dict.fromkeys(PARTS, ANSWERS * FEW // len(PARTS))
+    assert max(keys) <= MOST_KEYS
+    assert sum(reveals[:8]) <= MOST_REVEALS_OF_EIGHT
