@@ -7,11 +7,15 @@ from typing import Any
 
 from django.contrib.admin import AdminSite, ModelAdmin
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.access import roles_anywhere
 from evaluation.core.roles import STAFF_ROLES
+from review.web.pages.back_office import GROUPS, back_office_page
 
 #: Only our own tables. A scheduled function of the queue's tables would be any importable code, and its results are
 #: unpickled when looked at; groups mean nothing here, because rights come from roles.
@@ -28,6 +32,33 @@ class BackOfficeSite(AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         """Superusers, and holders of a staff role in some project."""
         return bool(roles_anywhere(request.user) & STAFF_ROLES)
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """What is to be set up, what needs somebody and what people come for, before the tables."""
+        return super().index(request, {"page": back_office_page(request.user), **(extra_context or {})})
+
+    def password_change(  # type: ignore[override]
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The site's own page, which keeps the rest of the account as well."""
+        return redirect("account")
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """The tables by what they are about rather than by app, in the order in which they are needed."""
+        found = super().get_app_list(request, app_label)
+        if app_label is not None:
+            return found
+        shown = {model["object_name"]: model for app in found for model in app["models"]}
+        groups = []
+        for name, title, tables in GROUPS:
+            models = [shown.pop(table) for table in tables if table in shown]
+            if models:
+                address = f"{reverse('admin:index', current_app=self.name)}#{name}"
+                facts = {"app_label": name, "app_url": address, "has_module_perms": True}
+                groups.append({"name": title, "models": models, **facts})
+        if shown:  # of an app of the site's own
+            groups.append({**found[-1], "models": list(shown.values())})
+        return groups
 
     def register(
         self,

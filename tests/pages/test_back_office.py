@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.test import Client
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 from django.utils import timezone
 
 from evaluation.core.errors import Refused
@@ -17,9 +17,20 @@ from evaluation.core.roles import ALLOWED, Role
 from evaluation.criteria.services import check_metric_names
 from evaluation.judges.clients import key_of, store_key
 from evaluation.judges.shipping import profile_row
-from evaluation.models import ApiToken, AuditEvent, Endpoint, JudgeVersion, ProfileVersion, QuestionSet, RoleGrant, User
+from evaluation.models import (
+    ApiToken,
+    AuditEvent,
+    Endpoint,
+    JudgeVersion,
+    ProfileVersion,
+    Project,
+    QuestionSet,
+    RoleGrant,
+    Run,
+    User,
+)
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from tests.factories import make_project, make_question_set, make_user
+from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_scored_run, make_user
 from tests.pages.world import make_world
 
 STAFF = {"evaluator": Role.EVALUATOR, "lead": Role.LEAD, "admin": Role.ADMIN}
@@ -39,6 +50,7 @@ def change_of(row: Any) -> str:
 
 
 def test_only_our_own_tables_are_in_the_back_office() -> None:
+    get_resolver().url_patterns  # noqa: B018 -- loads the addresses, and with them the back office
     assert {model._meta.app_label for model in admin.site._registry} == {"evaluation", "review"}
 
 
@@ -275,3 +287,49 @@ def test_an_address_changed_behind_the_form_leaves_a_stored_key_unreadable() -> 
     Endpoint.objects.update(base_url="https://evil.example/v1")
     with pytest.raises(Refused, match="key_unreadable"):
         key_of(Endpoint.objects.get())
+
+
+def test_the_index_leads_from_an_empty_site_to_the_first_review_and_ticks_itself_off(client: Client) -> None:
+    boss = make_user(username="boss", is_superuser=True)
+    project = Project.objects.first() or make_project()
+    client.force_login(boss)
+
+    def left() -> set[str]:
+        page = client.get(reverse("admin:index")).context["page"]
+        return {str(step.title) for step in page.steps if not step.done}
+
+    everything = {
+        "People with roles", "An endpoint", "A judge", "Questions", "Answers of a system", "The first run",
+        "The first review",
+    }  # fmt: skip
+    assert left() == everything
+    make_user(Role.REVIEWER, project)
+    endpoint = Endpoint.objects.create(name="e", base_url="https://judge.example.org/v1")
+    assert left() == everything - {"People with roles", "An endpoint"}
+    make_judge(project, endpoint=endpoint)
+    make_scored_run(make_answer_set(make_question_set(project)))
+    assert left() == {"The first review"}
+    page = client.get(reverse("admin:index")).content.decode()
+    assert f"{reverse('queue-new')}?run=" in page
+    assert "1 step is left." in page
+
+
+@pytest.mark.parametrize("person", list(STAFF))
+def test_every_task_and_step_of_the_index_opens_for_who_is_shown_it(person: str) -> None:
+    world = make_world()
+    Run.objects.filter(pk=world.run.pk).update(state=Run.State.INCOMPLETE)
+    client = world.client(person)
+    response = client.get(reverse("admin:index"))
+    page = response.context["page"]
+    assert [str(one.title) for one in page.attention] == ["1 run is incomplete"]
+    shown = [*page.attention, *page.tasks, *(one for one in page.steps if one.address and not one.done)]
+    assert len(shown) > 5
+    for one in shown:
+        assert client.get(one.address).status_code == 200, one
+    assert ("Add an endpoint" in {str(one.title) for one in page.tasks}) == (person == "admin")
+    titles = [str(group["name"]) for group in response.context["app_list"]]
+    assert (titles[0] == "People and rights") == (person == "admin")
+    assert "Answers and runs" in titles
+    assert ("Review" in titles) == (person != "evaluator")
+    tables = [model["object_name"] for group in response.context["app_list"] for model in group["models"]]
+    assert len(tables) == len(set(tables))
