@@ -39,6 +39,7 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "draw": lambda w: w.draw.pk,
     "gold-set": lambda w: w.look.gold_set_id,
     "api-calibration": lambda w: w.look.pk,
+    "search": lambda w: w.search.pk,
     "calibration": lambda w: w.look.gold_set_id,
     "system": lambda w: w.system_version.system_id,
     "judge": lambda w: w.run.judges.get().judge_version_id,
@@ -84,6 +85,9 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "calibration-grow": lambda w: {"run": w.run.pk},
     "api-calibration-list": lambda w: {
         "gold_set": w.look.gold_set_id, "judge": w.look.judge_version_id, "rubric": w.look.candidate_id,
+    },
+    "api-search-list": lambda w: {
+        "gold_set": w.look.gold_set_id, "judge": w.look.judge_version_id, "family": "none", "strategy": "map",
     },
     "api-answer-override": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
 }  # fmt: skip

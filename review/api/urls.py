@@ -3,10 +3,11 @@
 from django.urls import URLPattern, URLResolver, path
 from rest_framework.routers import SimpleRouter
 
-from review.api import figures, gold, queues, ratings
+from review.api import figures, gold, queues, ratings, searches
 
 router = SimpleRouter(use_regex_path=False)
 router.register("gold-sets", gold.GoldSetViewSet, "api-gold-set")
+router.register("calibrations/searches", searches.SearchViewSet, "api-search")
 router.register("calibrations", gold.CalibrationViewSet, "api-calibration")
 router.register("draws", queues.DrawViewSet, "api-draw")
 router.register("review-queues", queues.QueueViewSet, "api-queue")

@@ -24,7 +24,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.runs.answer_uploads import store_answers
-from review.models import Assignment, Draw, GoldSet, ItemEvent, Look, Pair, PairMember, PairSet, ReviewQueue
+from review.models import Assignment, Draw, GoldSet, ItemEvent, Look, Pair, PairMember, PairSet, ReviewQueue, Search
 from review.ratings.leases import next_assignment
 from tests.evaluation.criteria.written import spec
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
@@ -72,6 +72,13 @@ class World:
         id_ = self.question_set.questions.order_by("position").values_list("external_id", flat=True)[0]
         content = json.dumps([{"question_id": id_, "answer": "Because."}]).encode()
         return store_answers(self.question_set, "uploaded", "a.json", content, self.people["evaluator"])
+
+    @property
+    def search(self) -> Search:
+        """A search on it."""
+        about = {"gold_set": self.look.gold_set, "judge_version": self.look.judge_version, "family": "answer_quality"}
+        found, _ = Search.objects.get_or_create(active=self.look.active, strategy="map", **about)
+        return found
 
     @property
     def look(self) -> Look:

@@ -33,7 +33,7 @@ from review.calibration.workbench import (
 from review.charts.forest import Moment, timeline
 from review.evidence.scorers import title_of
 from review.gold.overview import GoldOverview, overview
-from review.models import Look, Rating
+from review.models import Look, Rating, Search
 from review.statistics.agreement.catalogue import NAMES
 from review.web.pages.agreement_plots import STATISTICS, Plot, TrendLine, Twin
 
@@ -97,6 +97,7 @@ class WorkbenchPage:
     entered: Entered = NOTHING
     tried: Tried | None = None
     looks: Sequence[Look] = ()
+    searches: Sequence[Search] = ()
     history: Sequence[VersionRow] = ()
     measures: Sequence[Measured] = ()
     forecast: Sequence[Foreseen] = ()
@@ -107,6 +108,11 @@ class WorkbenchPage:
     def standing(self) -> str:
         """How the version stands for the judge."""
         return str(self.bench.stand.of(self.version).label)
+
+    @property
+    def strategies(self) -> list[tuple[str, str | Promise]]:
+        """By what a machine may look for a better version."""
+        return list(Search.Strategy.choices)
 
     @property
     def is_active(self) -> bool:
@@ -225,12 +231,24 @@ def workbench_page(
         entered=entered,
         tried=tried,
         looks=list(looks.select_related("candidate", "active", "judge_version", "result", "turn").order_by("-number")),
+        searches=_searches(bench),
         history=history(bench),
         measures=measured(bench, version, resamples=RESAMPLES),
         forecast=() if version.pk == bench.active.pk else foresee(bench.gold_set, bench.judge, version),
         found=found,
         shown=_shown(found[page * PER_PAGE : (page + 1) * PER_PAGE]),
     )
+
+
+def _searches(bench: Bench) -> list[Search]:
+    """Those for the judges of the name, the newest first. Two queries."""
+    rows = Search.objects.filter(
+        gold_set__project=bench.gold_set.project_id,
+        gold_set__name=bench.gold_set.name,
+        judge_version__name=bench.judge.name,
+        family=bench.family,
+    )
+    return list(rows.select_related("active", "result__version", "turn").prefetch_related("runs__run").order_by("-pk"))
 
 
 def _wanted(asked: QueryDict) -> Wanted:

@@ -4,8 +4,10 @@ run on validation, offered, and looked at. Of a hold-out no page tells anything 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from functools import wraps
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
@@ -23,11 +25,12 @@ from evaluation.judging.rubric import parse_rubric
 from evaluation.models import JudgeVersion, RubricVersion, Run
 from evaluation.wording.messages import explain, explain_refusal
 from review.calibration.looking import ask_for_look
+from review.calibration.searching import MOST_ROUNDS, ask_for_search, open_search
 from review.calibration.workbench import Bench, bench_of, families_in, try_on, validate
 from review.evidence.answers import expose_answers
 from review.gold.freezing import freeze, grow
 from review.gold.overview import overview
-from review.models import GoldSet, Rating
+from review.models import GoldSet, Rating, Search
 from review.statistics.acceptance import Claim
 from review.web.pages.calibration import NOTHING, Entered, Tried, tried_of, workbench_page
 
@@ -244,6 +247,29 @@ def calibration_offer(request: HttpRequest, bench: Bench, version: RubricVersion
     """Offer the draft for acceptance."""
     propose(version, bench.judge, by=person(request))
     messages.success(request, gettext("It is a candidate now. A lead may take a look."))
+    return None
+
+
+class SearchForm(forms.Form):
+    """How a machine is to look for a better version, and what that may cost."""
+
+    strategy = forms.ChoiceField(choices=Search.Strategy.choices)
+    rounds = forms.IntegerField(min_value=1, max_value=MOST_ROUNDS, initial=3, required=False)
+    budget = forms.DecimalField(max_digits=12, decimal_places=4, min_value=Decimal("0.0001"), required=False)
+
+
+@_act(Action.EVALUATE)
+def calibration_search(request: HttpRequest, bench: Bench, version: RubricVersion) -> HttpResponse | None:
+    """Have a machine propose a version, or go on with a search that stands still."""
+    form = SearchForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return None
+    said = form.cleaned_data
+    more = {"by": person(request), "rounds": said["rounds"] or 1, "budget": said["budget"]}
+    search = open_search(bench.gold_set, bench.judge, bench.family, said["strategy"], **more)
+    ask_for_search(search)
+    messages.success(request, gettext("%(search)s is under way.") % {"search": search})
     return None
 
 

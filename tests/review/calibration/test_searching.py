@@ -4,7 +4,6 @@ force. The judge is behind a real socket and says by the wording how near it com
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from decimal import Decimal
 from hashlib import sha256
@@ -15,8 +14,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
 
 from evaluation.core.errors import Refused
+from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, JudgeVersion, Reply, RubricVersion, Run, Score, Standing, WorkUnit
@@ -27,33 +29,15 @@ from review.calibration.searching import ask_for_search, open_search, ring_waiti
 from review.calibration.workbench import Wanted, bench_of, disagreements
 from review.gold.freezing import freeze
 from review.models import GoldSet, Search, SearchReply, SearchResult, SearchRun, SearchTurn
+from tests.evaluation.api.clients import Caller
+from tests.factories import make_project, make_user
 from tests.judge_server import JudgeServer
-from tests.judge_server.actions import Action, completion, fitting
+from tests.judge_server.actions import Action, completion
 from tests.judge_server.received import Received
+from tests.review.calibration.judging import EXAMPLE, judging, learning
 from tests.review.gold.labelled import FAMILY, rated_run
 
 pytestmark = pytest.mark.django_db
-EXAMPLE = re.compile(r"BEGIN example \d+\n(.*)\nEND example")
-
-
-def judging(off: Any) -> Action:
-    """A judge who is so far off: a function of the worth, the number of the answer and the whole prompt."""
-
-    async def act(request: Received, http: web.Request) -> web.StreamResponse:
-        if request.is_preflight:
-            return await fitting()(request, http)
-        found = re.search(r"Answer (\d+), worth (\d)\.", str(request.block["answer"]))
-        assert found is not None
-        level = max(1, min(5, int(found[2]) + off(int(found[2]), int(found[1]), request.text)))
-        said = {name: {"reason": "read", "score": level} for name in (request.schema or {}).get("properties", {})}
-        return web.json_response(completion(request, json.dumps(said), as_asked=True))
-
-    return act
-
-
-def learning(right: int, number: int, prompt: str) -> int:
-    """Two levels off, one way or the other, unless the prompt shows at least five graded answers."""
-    return 0 if len(EXAMPLE.findall(prompt)) >= 5 else (2 if number % 2 else -2)
 
 
 @pytest.fixture
@@ -308,3 +292,52 @@ def test_what_makes_no_sense_is_refused_before_anything_is_made(gold: GoldSet, j
     with pytest.raises(Refused, match="nothing_open"):
         open_search(gold, judge, "answer_relevancy", "map", by=None)
     assert not Search.objects.exists()
+
+
+def test_an_evaluator_begins_one_on_the_page_and_goes_on_with_what_stands_still(
+    gold: GoldSet, judge: JudgeVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung: list[int] = []
+    monkeypatch.setattr(searching, "ring_for", lambda task, about: rung.append(about))
+    evaluator = Client()
+    evaluator.force_login(make_user(Role.EVALUATOR, gold.project))
+    post, at = reverse("calibration-search", args=[gold.pk]), reverse("calibration", args=[gold.pk])
+    here = {"judge": judge.pk, "family": FAMILY, "strategy": "map", "rounds": "3", "budget": ""}
+    for wrong in ({"strategy": "luck"}, {"rounds": "11"}, {"budget": "-1"}, {"budget": "1"}):  # a price is not known
+        assert evaluator.post(post, here | wrong).status_code == 302
+    assert not Search.objects.exists()
+    evaluator.post(post, here)
+    search = Search.objects.get()
+    assert (rung, search.rounds, search.strategy) == ([search.pk], 1, "map")
+    SearchTurn.objects.update(reason="judge_away")
+    page = evaluator.get(at, here).content.decode()
+    assert "stands still" in page
+    evaluator.post(post, here)
+    assert (rung, SearchTurn.objects.get().reason) == ([search.pk] * 2, "")
+    calibrate("map")
+    page = evaluator.get(at, here).content.decode()
+    assert "nothing better found" in page
+
+
+def test_by_rest_for_evaluators_of_the_project(
+    gold: GoldSet, judge: JudgeVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung: list[int] = []
+    monkeypatch.setattr(searching, "ring_for", lambda task, about: rung.append(about))
+    body = {"gold_set": gold.pk, "judge": judge.pk, "family": FAMILY, "strategy": "examples"}
+    evaluator, stranger = Caller(Role.EVALUATOR, gold.project), Caller(Role.LEAD, make_project())
+    assert Caller(Role.VIEWER, gold.project).post("calibrations/searches/", body).status_code == 403
+    assert stranger.post("calibrations/searches/", body).status_code == 404
+    for wrong in ({"judge": 10**6}, {"family": "claims"}, {"strategy": "luck"}, {"rounds": 0}):
+        told = evaluator.post("calibrations/searches/", body | wrong)
+        assert (told.status_code, list(told.json())) == (400, list(wrong))
+    told = evaluator.post("calibrations/searches/", body)
+    assert (told.status_code, told.json()["outcome"], rung) == (202, None, [told.json()["id"]])
+    calibrate("examples")
+    seen = Caller(Role.VIEWER, gold.project).get(f"calibrations/searches/{rung[0]}/").json()
+    assert (seen["outcome"], seen["version"], len(seen["runs"])) == (
+        "offered",
+        SearchResult.objects.get().version_id,
+        2,
+    )
+    assert stranger.get(f"calibrations/searches/{rung[0]}/").status_code == 404
