@@ -235,7 +235,8 @@ def test_taking_a_rating_back_makes_no_second_repeat() -> None:
     assert queue.items.filter(occasion__gt=1).count() == 1
 
 
-def test_two_people_repeat_the_same_answer_on_occasions_of_their_own() -> None:
+def test_two_people_repeat_the_same_answer_on_occasions_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("review.ratings.settling.by_chance", lambda *_about: True)
     queue = shared("pool", 40, 2, reviews_needed=2, repeat_share=0.5)
     for user in people(queue):
         walk(queue, user)
