@@ -283,7 +283,7 @@ class Calls:
 
 
 def calls_of(run: Run) -> Calls:
-    """The run's calls now. Seven queries at most, two more where it has batches."""
+    """The run's calls now. Nine queries at most, two more where it has batches."""
     now = timezone.now()
     replies = Reply.objects.filter(attempt__unit__run=run)
     recent = replies.filter(created_at__gt=now - timedelta(seconds=RECENT_SECONDS)).exclude(outcome__in=UNSENT).count()

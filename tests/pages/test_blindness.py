@@ -37,7 +37,7 @@ def held() -> tuple[User, ReviewQueue, Assignment, Run]:
     judge = make_judge(project, SECRETS["judge"], model=SECRETS["model"])
     run = make_scored_run(answers, judge=judge, reason=SECRETS["reason"], name=SECRETS["run"])
     reviewer = user_of(Role.REVIEWER, project)
-    queue = make_queue(run, [reviewer], strategy="stratified", size=8, name="Spring review")
+    queue = make_queue(run, [reviewer], strategy="stratified", size=8, name="Spring review", reveal="always")
     assignment = next_assignment(queue, reviewer)
     assert assignment is not None
     return reviewer, queue, assignment, run

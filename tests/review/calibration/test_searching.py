@@ -316,7 +316,7 @@ def test_an_evaluator_begins_one_on_the_page_and_goes_on_with_what_stands_still(
     assert (rung, SearchTurn.objects.get().reason) == ([search.pk] * 2, "")
     calibrate("map")
     page = evaluator.get(at, here).content.decode()
-    assert "nothing better found" in page
+    assert "offered as a candidate" in page
 
 
 def test_by_rest_for_evaluators_of_the_project(
@@ -333,7 +333,7 @@ def test_by_rest_for_evaluators_of_the_project(
         assert (told.status_code, list(told.json())) == (400, list(wrong))
     told = evaluator.post("calibrations/searches/", body)
     assert (told.status_code, told.json()["outcome"], rung) == (202, None, [told.json()["id"]])
-    calibrate("examples")
+    calibrate("examples", "--project", gold.project.name)
     seen = Caller(Role.VIEWER, gold.project).get(f"calibrations/searches/{rung[0]}/").json()
     assert (seen["outcome"], seen["version"], len(seen["runs"])) == (
         "offered",
