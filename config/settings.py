@@ -189,6 +189,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "RunStatusEnum": "evaluation.models.runs.Run.State",
         "QueueStateEnum": "review.models.queues.ReviewQueue.State",
+        "StrategyEnum": "review.api.requests.strategies",
         "SearchStrategyEnum": "review.models.searches.Search.Strategy",
     },
 }

@@ -30,7 +30,7 @@ from evaluation.core.errors import Refused
 from evaluation.wording.messages import explain_refusal
 from review.evidence.rating_input import LONGEST_PART, Change, FlagKind, Given, PartGiven
 from review.models.queue_spec import ASKED, MOST_REVIEWS, SETTINGS, Setting
-from review.statistics.sampling.member import DrawParams
+from review.statistics.sampling.member import DrawParams, Strategy
 
 TOO_OFTEN = OpenApiResponse(description="Too many within an hour; `Retry-After` says in how many seconds to try again.")
 LONGEST_TEXT = 100_000  # beyond every limit that is explained in a sentence
@@ -180,6 +180,11 @@ class ManyOverridesBody(StrictSerializer):
     label = a_label()
     reason = optional_text()
     dry_run = BooleanField(default=False)
+
+
+def strategies() -> list[str]:
+    """Those of draws, as the OpenAPI document tells them apart from those of searches (``ENUM_NAME_OVERRIDES``)."""
+    return list(Strategy)
 
 
 def setting_field(one: Setting) -> Field[Any, Any, Any, Any]:

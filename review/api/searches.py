@@ -35,7 +35,7 @@ class SearchAskedSerializer(StrictSerializer):
     gold_set = IntegerField(min_value=1)
     judge = IntegerField(min_value=1)
     family = CharField(max_length=100)
-    strategy = ChoiceField(choices=[str(one) for one in Search.Strategy])
+    strategy = ChoiceField(choices=Search.Strategy.choices)
     rounds = IntegerField(default=3, min_value=1, max_value=MOST_ROUNDS)
     budget = DecimalField(max_digits=12, decimal_places=4, min_value=0, default=None, allow_null=True)
 
