@@ -115,7 +115,7 @@ def make_world() -> World:
     }
     question_set = make_question_set(project)
     run = make_scored_run(make_answer_set(question_set), name="A run")
-    queue = make_queue(run, [people["member"]])
+    queue = make_queue(run, [people["member"]], reveal_threshold=2.0)  # any judge value is that far from some rating
     assignment = next_assignment(queue, people["member"])
     assert assignment is not None
     content = b'[{"id": "a", "category": "c", "question": "Why?", "expected_keywords": ["so"]}]'
