@@ -94,6 +94,11 @@ class Said:
     carried: Mapping[Key, Carried] = field(default_factory=dict)
 
     @property
+    def built(self) -> frozenset[Key]:
+        """The labels that the prompts of the judges that count were worked out on."""
+        return frozenset().union(*(one.built for one in self.scorers if one.primary))
+
+    @property
     def imported_judges(self) -> dict[str, str]:
         """Metric -> the imported judge that counts, by the metric's name."""
         theirs = (one for one in self.scorers if one.imported and one.primary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -21,6 +22,7 @@ from review.evidence.scorers import Judged, Key
 from review.models import Assignment, FrameMember, QueueMetric, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.statistics.agreement.bootstrap import Resampling
+from review.statistics.agreement.pair import ConstantGuess, best_constant_guess
 from review.statistics.agreement.statistic import Rating, consensus, period_names
 from review.statistics.sampling.member import Drawn, union_probability, united
 
@@ -315,6 +317,16 @@ class Rated:
         if asked is None:
             return None
         return replace(asked, groups=self.groups, strata=self.weighting.strata)
+
+    @cached_property
+    def guess(self) -> ConstantGuess | None:
+        """The best constant answer to them."""
+        return best_constant_guess(self.means, self.scale, self.weighting.weights)
+
+    def without(self, out: AbstractSet[int]) -> Rated:
+        """The same without some answers; itself where none of them is used."""
+        used = self.weighting.answers
+        return self if out.isdisjoint(used) else self._only([at for at, answer in enumerate(used) if answer not in out])
 
     def by_category(self) -> dict[str, Rated]:
         """The same, category by category."""

@@ -8,11 +8,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from django.db.models import Min
+
 from evaluation.core.registry import Bilingual
 from evaluation.core.samples import Status
-from evaluation.models import MetricDefinition, Run, RunJudge, Score
+from evaluation.models import MetricDefinition, RubricEvent, Run, RunJudge, Score
 from evaluation.scoring.writing import IMPORTED, counting, current
+from review.models import GoldItem
 from review.models.statements import SAID
+from review.statistics.gold_split import Split
 
 REPEATS_TIED = "repeats_tied"  # as many repeats said one class as another
 Key = tuple[int, int]  # answer, metric
@@ -91,7 +95,8 @@ class Scorer:
     """One scorer with what it said. ``author`` is ``name@version``, an imported judge's label, or ``rules``;
     ``rubric`` the version of the rubric it judged by and ``method`` how its values come about, empty without a judge of
     the run; ``primary`` marks the scorer whose values are the run's. An imported judge that counts for some metrics and
-    not for others is two scorers of one name."""
+    not for others is two scorers of one name. ``built`` are the labels its prompt was worked out on, see
+    :func:`built_on`."""
 
     author: str
     rubric: str
@@ -100,10 +105,12 @@ class Scorer:
     baseline: bool
     imported: bool
     said: dict[Key, Judged]
+    built: frozenset[Key] = frozenset()
 
 
 def scorers_of(run: Run, answer_ids: Collection[int] | None = None) -> list[Scorer]:
-    """Who scored the run's answers (or some of them), the run's own scorers first. Two queries."""
+    """Who scored the run's answers (or some of them), the run's own scorers first. Two queries, and two more where a
+    judge works by a prompt that a person of the project wrote."""
     judges = {
         (one.judge_version_id, one.rubric_version_id): one
         for one in run.judges.select_related("judge_version", "rubric_version").order_by("-primary", "id")
@@ -120,10 +127,29 @@ def scorers_of(run: Run, answer_ids: Collection[int] | None = None) -> list[Scor
         said.setdefault((row.answer_id, row.metric_id), []).append(row)
     names = _names(list(judges.values()))
     order = [*judges, (0, 0)]
+    built = built_on(run, judges.values())
     return [
-        _scorer(who, judges.get(who[:2]), names, rows[who])
+        _scorer(who, judges.get(who[:2]), names, rows[who], built.get(who[1], frozenset()))
         for who in sorted(rows, key=lambda who: (bool(who[2]), order.index(who[:2]), not who[3], who[2]))
     ]
+
+
+def built_on(run: Run, judges: Iterable[RunJudge]) -> dict[int, frozenset[Key]]:
+    """Rubric version -> the labels of the run's answers it was worked out on: those of examples and validation in gold
+    sets that were there before it was first put in force. It flatters itself on them: agreement leaves them out, and
+    in a correction they stand for themselves. Shipped prompts were worked out on none. No query where there are only
+    these, else two."""
+    written = {one.rubric_version_id for one in judges if one.rubric_version.project_id}
+    if not written:
+        return {}
+    events = RubricEvent.objects.filter(version__in=written, verb=RubricEvent.Verb.ACTIVATED)
+    since = dict(events.order_by().values_list("version").annotate(Min("created_at")))
+    items = GoldItem.objects.filter(answer__answer_set=run.answer_set_id).exclude(split=Split.HOLD_OUT)
+    rows = list(items.values_list("answer_id", "metric_id", "gold_set__created_at"))
+    return {
+        version: frozenset((answer, metric) for answer, metric, made in rows if made <= since.get(version, made))
+        for version in written
+    }
 
 
 def values_of_run(scorers: Iterable[Scorer]) -> dict[Key, Judged]:
@@ -131,7 +157,13 @@ def values_of_run(scorers: Iterable[Scorer]) -> dict[Key, Judged]:
     return {key: said for one in scorers if one.primary for key, said in one.said.items()}
 
 
-def _scorer(who: _Who, judge: RunJudge | None, names: dict[int, str], rows: dict[Key, list[ScoreRow]]) -> Scorer:
+def _scorer(
+    who: _Who,
+    judge: RunJudge | None,
+    names: dict[int, str],
+    rows: dict[Key, list[ScoreRow]],
+    built: frozenset[Key],
+) -> Scorer:
     author, counts = who[2:]
     return Scorer(
         author=names[judge.pk] if judge else author or RULES,
@@ -141,6 +173,7 @@ def _scorer(who: _Who, judge: RunJudge | None, names: dict[int, str], rows: dict
         baseline=bool(judge and judge.judge_version.is_baseline),
         imported=bool(author),
         said={place: folded(repeats) for place, repeats in rows.items()},
+        built=built & rows.keys(),
     )
 
 

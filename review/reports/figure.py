@@ -151,6 +151,13 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
             count,
         )
         found.append(text % {"count": count})
+    if count := figure.extra.get("built_on"):
+        text = ngettext(
+            "The judge prompt was worked out on %(count)d of the ratings, which stands for its own answer alone.",
+            "The judge prompt was worked out on %(count)d of the ratings, which stand for their own answers alone.",
+            count,
+        )
+        found.append(text % {"count": count})
     if figure.partly_corrected:
         weights = figure.partly_corrected.items()
         parts = ", ".join(f"{titles.get(name, name)} ({100 * weight:.0f}%)" for name, weight in weights)

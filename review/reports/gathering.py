@@ -39,12 +39,14 @@ from review.statistics.correction.outcome import Estimate, Outcome, Target, With
 @dataclass(frozen=True, slots=True)
 class MetricLabels:
     """The blind first ratings of one metric: answer -> mean of the raters in the order in which they came, and how the
-    answers were sampled. ``carried`` are those whose rating is that of an equal answer."""
+    answers were sampled. ``carried`` are those whose rating is that of an equal answer, ``built`` those
+    that the prompt of the judge was worked out on."""
 
     means: dict[int, float]
     places: dict[int, Place]
     silent: frozenset[int]
     carried: frozenset[int] = frozenset()
+    built: frozenset[int] = frozenset()
 
     @property
     def any(self) -> bool:
@@ -71,6 +73,7 @@ class MetricLabels:
             stratum=place.stratum,
             group=answer.group,
             category=answer.category,
+            built=answer.answer_id in self.built,
         )
 
 
@@ -92,7 +95,8 @@ def labels_by_metric(said: Said, samples: Samples) -> dict[int, MetricLabels]:
         equal = {key[0]: one.blind for key, one in said.carried.items() if key[1] == pk and one.blind}
         carried = _carried(equal.keys() - means.keys() - silent, places, means.keys() | silent)
         means |= {answer: _mean_of(equal[answer], scale) for answer in carried}
-        found[pk] = MetricLabels(means, places, frozenset(silent), carried)
+        built = frozenset(answer for answer, metric in said.built if metric == pk)
+        found[pk] = MetricLabels(means, places, frozenset(silent), carried, built)
     return found
 
 
@@ -156,6 +160,8 @@ class Correction:
             return withheld(WithheldReason.NO_PROBABILITY, len(component.answers))
         figure = as_figure(corrected(component, target, part=category is not None))
         more: dict[str, Any] = {}
+        if built := sum(one.built and one.labelled for one in component.answers):
+            more["built_on"] = built
         if target is Target.THIS_RUN and category is None and (ends := _any_time(component, labels)):
             more["any_time"] = ends
         if carried := sum(one.key in labels.carried for one in component.answers):
@@ -287,11 +293,11 @@ class Correction:
 
 def _any_time(component: Component, labels: MetricLabels) -> dict[str, float] | None:
     """An interval that holds at every look, while drawn answers still wait to be served; ``None`` without any, where
-    answers of a stratum were drawn with different probabilities, too many gave no rating, or some of the ratings were
-    there before."""
+    answers of a stratum were drawn with different probabilities, too many gave no rating, some of the ratings were
+    there before, or the judge's prompt was worked out on some."""
     silent = sum(one.state is ReviewState.NO_RESPONSE for one in component.answers)
     waiting = any(one.state is ReviewState.NOT_REACHED for one in component.answers)
-    if not waiting or labels.carried or silent > MOST_NON_RESPONSE * (component.labels + silent):
+    if not waiting or labels.carried or labels.built or silent > MOST_NON_RESPONSE * (component.labels + silent):
         return None
     strata: dict[str, list[FrameAnswer]] = {}
     for one in component.answers:

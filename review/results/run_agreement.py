@@ -32,7 +32,6 @@ from review.statistics.agreement.pair import (
     ConstantGuess,
     CurvePoint,
     PairAgreement,
-    best_constant_guess,
     compare,
     reliability_curve,
     spread,
@@ -65,7 +64,8 @@ class Measure:
 class JudgeMeasure(Measure):
     """One scorer against the experts on one metric. ``parts`` holds the same comparison within each category or period,
     where asked for. ``guess`` is what the best constant answer would reach, ``curve`` and ``places`` what plots draw.
-    ``ceiling`` and ``replaces`` (the alternative-annotator test) exist where answers have several experts' ratings."""
+    ``ceiling`` and ``replaces`` (the alternative-annotator test) exist where answers have several experts' ratings.
+    ``built_on`` counts rated answers that are left out because the scorer's prompt was worked out on their labels."""
 
     scorer: Scorer
     agreement: PairAgreement
@@ -75,6 +75,7 @@ class JudgeMeasure(Measure):
     places: tuple[tuple[float, float, int], ...]
     ceiling: Ceiling | None
     replaces: AlternativeAnnotatorTest | None
+    built_on: int = 0
 
     @property
     def author(self) -> str:
@@ -94,6 +95,7 @@ class JudgeMeasure(Measure):
             "scale": str(self.scale),
             "sampling": self.sampling,
             "left_out": self.left_out,
+            **({"built_on": self.built_on} if self.built_on else {}),
             "warnings": list(self.agreement.warnings),
             "constant_guess": None if guess is None else _guess(guess),
             "ceiling": None if beside is None else {side: beside[side] for side in ("expert", "judge")},
@@ -178,9 +180,12 @@ def agreement_from(
         metric = said.metrics[pk]
         rated = Rated(metric, said.names[pk], metric.read_scale(), ratings, weighting, said.answers)
         parts = _parts(rated, by)
-        guess = best_constant_guess(rated.means, rated.scale, weighting.weights)
         scorers = [one for one in said.scorers if any(metric_id == pk for _, metric_id in one.said)]
-        judges += [_judge_measure(rated, one, resampling, parts, guess) for one in scorers]
+        for one in scorers:
+            unseen = rated.without({answer for answer, metric_id in one.built if metric_id == pk})
+            judges.append(_judge_measure(unseen, one, resampling, parts if unseen is rated else _parts(unseen, by)))
+            if unseen is not rated:
+                judges[-1] = replace(judges[-1], built_on=len(weighting.answers) - len(unseen.weighting.answers))
         experts.append(_experts_measure(rated, scorers, resampling, parts))
     moved = anchoring(said.ratings, said.scored)
     return Agreement(
@@ -203,7 +208,6 @@ def _judge_measure(
     scorer: Scorer,
     resampling: Resampling | None,
     parts: Mapping[str, Rated],
-    guess: ConstantGuess | None,
 ) -> JudgeMeasure:
     said, weights = rated.said(scorer.said), rated.weighting.weights
     single = rated.single()
@@ -214,7 +218,7 @@ def _judge_measure(
         scorer=scorer,
         agreement=whole,
         parts={name: _compared(part, scorer, resampling) if len(parts) > 1 else whole for name, part in parts.items()},
-        guess=guess,
+        guess=rated.guess,
         curve=reliability_curve(said, rated.means, rated.scale, weights, rated.groups),
         places=spread(said, rated.means, rated.scale),
         ceiling=_ceiling(rated, scorer, single, resampling) if overlap else None,
@@ -276,7 +280,7 @@ def _guess(guess: ConstantGuess) -> dict[str, Any]:
 
 
 KEPT = timedelta(days=30)
-FORM = 6  # rises when the figures or their names change, so that nothing older is shown
+FORM = 7  # rises when the figures or their names change, so that nothing older is shown
 RESAMPLES = 2000
 _NOTHING: tuple[int | None, int] = (None, 0)
 _ASKED_FOR = ((RESAMPLES, By.CATEGORY), (RESAMPLES, By.NOTHING), (0, By.NOTHING))  # by pages, commands and trends
@@ -285,7 +289,7 @@ _ASKED_FOR = ((RESAMPLES, By.CATEGORY), (RESAMPLES, By.NOTHING), (0, By.NOTHING)
 def kept_agreement(run: Run, *, resamples: int = RESAMPLES, seed: int = 0, by: By = By.NOTHING) -> dict[str, Any]:
     """The agreement of the run as JSON values, with intervals where ``resamples`` is above 0.
 
-    Kept under the hash of everything it depends on. Four queries where nothing has changed; else it is computed, which
+    Kept under the hash of everything it depends on. Five queries where nothing has changed; else it is computed, which
     takes seconds for large runs.
     """
     key = _key(run, resamples, seed, by)
@@ -300,13 +304,13 @@ def kept_agreement(run: Run, *, resamples: int = RESAMPLES, seed: int = 0, by: B
 def agreement_if_kept(
     run: Run, *, resamples: int = RESAMPLES, seed: int = 0, by: By = By.NOTHING
 ) -> dict[str, Any] | None:
-    """The same where it is at hand, without computing anything. Four queries."""
+    """The same where it is at hand, without computing anything. Five queries."""
     return _kept(_key(run, resamples, seed, by))
 
 
 def kept_of(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     """What is at hand of several runs, by run: figures with intervals before those without. Nothing is computed.
-    Four queries however many runs there are."""
+    Five queries however many runs there are."""
     inputs = _inputs_of(runs)
     keys = {
         _hashed(run, resamples, 0, by, inputs[run.pk]): (run.pk, place)
@@ -347,7 +351,7 @@ def _hashed(run: Run, resamples: int, seed: int, by: By, inputs: list[int | None
 
 def _inputs_of(runs: Sequence[Run]) -> dict[int, list[int | None]]:
     """What the figures of each run depend on: those tables only grow, so that their newest keys and counts tell whether
-    anything was added. Four queries."""
+    anything was added. Five queries."""
     sets = {run.pk: run.answer_set_id for run in runs}
     of_answers = "answer__answer_set_id"
     scores = _newest(Score.objects.filter(run__in=sets), "run_id")
@@ -355,7 +359,8 @@ def _inputs_of(runs: Sequence[Run]) -> dict[int, list[int | None]]:
     members = _newest(FrameMember.objects.filter(**{f"{of_answers}__in": sets.values()}), of_answers)
     of_items = "event__assignment__item__answer__answer_set_id"
     rulings = _newest(EventRuling.objects.filter(**{f"{of_items}__in": sets.values()}), of_items)
-    tables = (ratings, members, rulings)
+    gold = _newest(models.GoldItem.objects.filter(**{f"{of_answers}__in": sets.values()}), of_answers)
+    tables = (ratings, members, rulings, gold)
     return {
         pk: [*scores.get(pk, _NOTHING), *(cell for table in tables for cell in table.get(answers, _NOTHING))]
         for pk, answers in sets.items()

@@ -67,8 +67,9 @@ def obstacle(component: Component, found: Sequence[Stratum]) -> Obstacle | None:
     silent = sum(one.silent for one in found)
     if reached and silent / reached > MOST_NON_RESPONSE:
         return Obstacle(WithheldReason.NON_RESPONSE, {"non_response": silent / reached, "most": MOST_NON_RESPONSE})
-    if labels < LEAST_LABELS:
-        return Obstacle(WithheldReason.TOO_FEW_LABELS, {"labels": LEAST_LABELS - labels})
+    for_others = labels - sum(answer.built and answer.labelled for answer in component.answers)
+    if for_others < LEAST_LABELS:
+        return Obstacle(WithheldReason.TOO_FEW_LABELS, {"labels": LEAST_LABELS - for_others})
     unreachable = sum(answer.probability is None for answer in component.answers)
     if unreachable:
         return Obstacle(WithheldReason.NO_PROBABILITY, {"answers": unreachable})

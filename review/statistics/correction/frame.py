@@ -29,7 +29,8 @@ class ReviewState(StrEnum):
 class FrameAnswer:
     """One answer of the frame. ``judge`` is the scorer's value or contribution, ``None`` where it failed; ``rating``
     the mean of the blind initial ratings, present exactly when rated; ``probability`` that of being sampled by any
-    draw (above 0), ``None`` where the answer could not be sampled with a known probability."""
+    draw (above 0), ``None`` where the answer could not be sampled with a known probability. ``built``: the judge's
+    prompt was worked out on its rating, which then stands for this answer and for no other."""
 
     key: Key
     judge: float | None
@@ -39,6 +40,7 @@ class FrameAnswer:
     stratum: str = ""
     group: Hashable = None
     category: str = ""
+    built: bool = False
 
     def __post_init__(self) -> None:
         if (self.rating is not None) != (self.state is ReviewState.RATED):
@@ -141,24 +143,47 @@ class Stratum:
 
 def strata(answers: Sequence[FrameAnswer]) -> list[Stratum]:
     """The strata of a frame, in order of name; the judge's failures are strata of their own (post-strata where the
-    draw did not set them apart)."""
+    draw did not set them apart), and so are the ratings that the judge's prompt was worked out on (certainty strata).
+    """
     members: dict[tuple[str, bool], list[int]] = {}
     for position, answer in enumerate(answers):
         members.setdefault((answer.stratum, answer.judge is None), []).append(position)
-    return [_stratum(name, failed, positions, answers) for (name, failed), positions in sorted(members.items())]
+    found = (_stratum(name, failed, positions, answers) for (name, failed), positions in sorted(members.items()))
+    return [one for whole in found for one in _set_apart(whole, answers)]
+
+
+def _set_apart(whole: Stratum, answers: Sequence[FrameAnswer]) -> list[Stratum]:
+    """The built ratings of a stratum as one of their own, and the rest of it.
+
+    An answer of the rest was rated by chance, and by chance not built on: with p the inclusion in the whole and s the
+    share of its ratings that are not built on, its inclusion is ``p s / (1 - p (1 - s))``. For a simple draw of n of N
+    answers of which k were built on that is ``(n - k) / (N - k)``.
+    """
+    built = [at for at in whole.labelled.tolist() if answers[at].built]
+    if not built or whole.census:
+        return [whole]
+    share = 1.0 - len(built) / whole.labels
+    inclusion = {
+        at: p * share / (1.0 - p * (1.0 - share))
+        for at, p in zip(whole.labelled.tolist(), whole.inclusion.tolist(), strict=True)
+    }
+    rest = sorted(set(whole.members.tolist()) - set(built))
+    return [
+        _stratum(whole.name, whole.failed, built, answers, dict.fromkeys(built, 1.0)),
+        _stratum(whole.name, whole.failed, rest, answers, inclusion),
+    ]
 
 
 def collapsed(answers: Sequence[FrameAnswer]) -> list[Stratum]:
-    """All answers with a judge's value as one stratum, the others as a second; for parts of a frame in which the
-    design's strata are too thin. The ratings keep their own probabilities and response rates."""
+    """All answers with a judge's value as one stratum, the others as a second, and what its prompt was worked out on
+    apart; for parts of a frame in which the design's strata are too thin. The ratings keep their own probabilities and
+    response rates."""
     fine = [one for one in strata(answers) if one.labels]
     inclusion = {int(at): float(p) for one in fine for at, p in zip(one.labelled, one.inclusion, strict=True)}
-    found = []
-    for failed in (False, True):
-        positions = [at for at, answer in enumerate(answers) if (answer.judge is None) is failed]
-        if positions:
-            found.append(_stratum("", failed, positions, answers, inclusion))
-    return found
+    members: dict[tuple[bool, bool], list[int]] = {}
+    for at, answer in enumerate(answers):
+        members.setdefault((answer.judge is None, answer.built and answer.labelled), []).append(at)
+    return [_stratum("", failed, at, answers, inclusion) for (failed, _), at in sorted(members.items())]
 
 
 def _stratum(
