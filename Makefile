@@ -75,6 +75,7 @@ interchange: setup-dev $(INTERCHANGE)/.ready  ## files that the packages of othe
 
 simulate: setup-dev            ## coverage of corrected intervals, false verdicts and acceptances (CONCORD_TEST_DATA; minutes)
 	$(BIN)/python -m tests.simulations.acceptance $(if $(LIVES),--lives $(LIVES))
+	$(BIN)/python -m tests.simulations.anchors $(if $(LIVES),--lives $(LIVES))
 	$(BIN)/python -m tests.simulations.coverage $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tests.simulations.correction $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tests.simulations.any_time $(if $(DRAWS),--draws $(DRAWS))

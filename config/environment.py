@@ -86,6 +86,11 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         "Agreements, corrections and comparisons one person may have computed by REST an hour; 0: any.",
     ),
     "CONCORD_LICENCE_DAYS": (int, 180, "How long the proof of a judge's prompt licenses it."),
+    "CONCORD_ANCHOR_DAYS": (
+        int,
+        30,
+        "Days between two checks whether a proved judge has moved, up to 100 calls each; 0: only when asked.",
+    ),
     "CONCORD_LOCAL_MODEL": (
         str,
         "",

@@ -217,6 +217,7 @@ CONCORD_SYSTEM_COMMANDS = {name: shlex.split(line) for name, line in read("CONCO
 CONCORD_SYSTEM_CALLABLES: dict[str, str] = read("CONCORD_SYSTEM_CALLABLES")
 CONCORD_LEASE_SECONDS: int = read("CONCORD_LEASE_SECONDS")
 CONCORD_LICENCE_DAYS: int = read("CONCORD_LICENCE_DAYS")
+CONCORD_ANCHOR_DAYS: int = read("CONCORD_ANCHOR_DAYS")
 CONCORD_BUDGET_SECONDS: int = read("CONCORD_BUDGET_SECONDS")
 CONCORD_CALL_SECONDS: int = read("CONCORD_CALL_SECONDS")
 CONCORD_RESERVE_MEGABYTES: int = read("CONCORD_RESERVE_MEGABYTES")
@@ -250,6 +251,7 @@ CONCORD_SWEEPS = [
     "review.queues.directing.remind_all",
     "review.calibration.looking.ring_waiting",
     "review.calibration.searching.ring_waiting",
+    "review.calibration.anchors.check_all",
 ]
 
 LOGGING = {

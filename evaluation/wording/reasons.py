@@ -291,5 +291,6 @@ LAPSES = {
     "licence_judge": _("It was proved for another model or other parameters: %(judge)s."),
     "licence_model": _("It was proved while %(before)s answered under the judge’s name; now %(now)s answers."),
     "licence_old": _("The proof was %(days)s days old, more than %(limit)s."),
+    "licence_drift": _("The judge moved by %(change)s since it was proved, as a check of %(day)s found."),
     "licence_categories": _("%(share)s%% of the answers are of categories without gold labels: %(names)s."),
 }

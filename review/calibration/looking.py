@@ -25,7 +25,7 @@ from review.calibration.accepting import (
     open_look,
     versions_of,
 )
-from review.calibration.turns import TurnInHands, turn_at
+from review.calibration.turns import TurnInHands, keep_model, turn_at
 from review.models import GoldSet, Look, LookTurn, SealedVerdict
 from review.statistics.acceptance import Claim
 
@@ -114,7 +114,7 @@ def _ask(look: Look, turn: TurnInHands) -> bool:
         return True
     judge = look.judge_version
     found = reach(judge)
-    _keep_model(look, found.model)
+    keep_model(turn.rows, found.model)
     for rubric, repeat, missing in left:
         several = [answers[pk] for pk in missing]
         for answer, results in judged_aside(judge, rubric.rubric, several, rung=found.rung, more=turn.more):
@@ -129,11 +129,3 @@ def _left(look: Look, held: set[int]) -> Iterator[tuple[RubricVersion, int, list
             rows = SealedVerdict.objects.filter(look=look, rubric_version=rubric, repeat=repeat)
             if missing := sorted(held - set(rows.values_list("answer_id", flat=True))):
                 yield rubric, repeat, missing
-
-
-def _keep_model(look: Look, model: str) -> None:
-    """Remember which model answers; where it is another than before, both."""
-    before = LookTurn.objects.get(look=look).model
-    names = [name for name in before.split(", ") if name]
-    if model and model not in names:
-        LookTurn.objects.filter(look=look).update(model=", ".join([*names, model])[:400])

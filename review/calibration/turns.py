@@ -51,3 +51,10 @@ def turn_at(rows: QuerySet[Any], deadline: float) -> Iterator[TurnInHands | None
         yield TurnInHands(rows, token, deadline, time.monotonic())
     finally:
         rows.filter(token=token).update(token=None, until=None)
+
+
+def keep_model(rows: QuerySet[Any], model: str) -> None:
+    """Remember in the one row of the turn which model answers; where it is another than before, both."""
+    names = [name for name in rows.values_list("model", flat=True).get().split(", ") if name]
+    if model and model not in names:
+        rows.update(model=", ".join([*names, model])[:400])

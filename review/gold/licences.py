@@ -2,7 +2,8 @@
 
 A licence belongs to the version of a rubric that was accepted for the judges of a name. For a run it holds while the
 same version, model and way of asking judge questions of the same set in the same language, the proof is not older than
-``CONCORD_LICENCE_DAYS``, and at most a tenth of the answers are of categories that no label of the gold set is of. A
+``CONCORD_LICENCE_DAYS``, no check of its anchors found that the judge moved (``review/calibration/anchors.py``), and at
+most a tenth of the answers are of categories that no label of the gold set is of. A
 run's licence is told as of the day it was made, so that a report says the same tomorrow.
 """
 
@@ -20,7 +21,7 @@ from django.db.models import Count
 from evaluation.judging.catalogue import family_for
 from evaluation.models import JudgeVersion, Preflight, Run, RunJudge
 from evaluation.work.lifecycle import answers_in
-from review.models import GoldItem, Licence, LookResult
+from review.models import AnchorShift, GoldItem, Licence, LookResult
 
 MOST_UNSEEN = 0.1  # of a run's answers in categories that no label knows
 
@@ -92,7 +93,7 @@ class RunLicence:
 
 
 def licences_of(run: Run) -> tuple[RunLicence, ...]:
-    """What is proved of the judges whose values count in the run, metric by metric. Four queries at most."""
+    """What is proved of the judges whose values count in the run, metric by metric. Five queries at most."""
     seats = list(run.judges.filter(primary=True).select_related("judge_version", "rubric_version").order_by("pk"))
     names = {seat.judge_version.name for seat in seats}
     rows = Licence.objects.filter(
@@ -104,7 +105,7 @@ def licences_of(run: Run) -> tuple[RunLicence, ...]:
     for row in rows.order_by("pk"):
         look = row.result.look
         held.setdefault((look.judge_version.name, look.candidate.family, row.metric.name), []).append(row)
-    about = _AboutRun.of(run) if held else None
+    about = _AboutRun.of(run, [row.result_id for several in held.values() for row in several]) if held else None
     found = []
     for seat in seats:
         family = seat.rubric_version.family
@@ -116,17 +117,23 @@ def licences_of(run: Run) -> tuple[RunLicence, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _AboutRun:
-    """When a run was made, which model answered under each judge's name, and its answers by category."""
+    """When a run was made, which model answered under each judge's name, its answers by category, and by what proofs
+    (key of the result, metric) a check before it had found that the judge moved."""
 
     made_at: datetime
     served: Mapping[int, str]
     categories: Mapping[str, int]
+    moved: Mapping[tuple[int, int], AnchorShift]
 
     @classmethod
-    def of(cls, run: Run) -> _AboutRun:
+    def of(cls, run: Run, proofs: Sequence[int]) -> _AboutRun:
         pinned = Preflight.objects.filter(run=run, outcome="ok").values_list("judge_version_id", "model_returned")
         counted = answers_in(run).order_by().values_list("question__category").annotate(count=Count("pk"))
-        return cls(run.created_at, dict(pinned), dict(counted))
+        shifts = AnchorShift.objects.filter(
+            check_of__result__in=proofs, moved=True, check_of__ended_at__lte=run.created_at
+        ).select_related("check_of")
+        moved = {(one.check_of.result_id, one.metric_id): one for one in shifts.order_by("-pk")}
+        return cls(run.created_at, dict(pinned), dict(counted), moved)
 
 
 def _licence(metric: str, seat: RunJudge, held: Sequence[Licence], about: _AboutRun | None) -> RunLicence:
@@ -165,6 +172,9 @@ def _lapses(licence: Licence, seat: RunJudge, about: _AboutRun) -> Iterator[Laps
     days = (about.made_at - licence.result.created_at).days
     if days > settings.CONCORD_LICENCE_DAYS:
         yield Lapse("licence_old", {"days": days, "limit": settings.CONCORD_LICENCE_DAYS})
+    if (shift := about.moved.get((licence.result_id, licence.metric_id))) and shift.check_of.ended_at:
+        day = shift.check_of.ended_at.date().isoformat()
+        yield Lapse("licence_drift", {"change": f"{shift.change:+.2f}", "day": day})
     answers = sum(about.categories.values())
     unseen = {name: count for name, count in about.categories.items() if name not in licence.categories}
     if answers and sum(unseen.values()) > MOST_UNSEEN * answers:

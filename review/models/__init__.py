@@ -1,6 +1,17 @@
 """All tables of the human half, a file a domain, and the guards; code imports tables from here."""
 
-from review.models.gold import GoldItem, GoldSet, Licence, Look, LookResult, LookTurn, SealedVerdict
+from review.models.gold import (
+    AnchorCheck,
+    AnchorShift,
+    AnchorVerdict,
+    GoldItem,
+    GoldSet,
+    Licence,
+    Look,
+    LookResult,
+    LookTurn,
+    SealedVerdict,
+)
 from review.models.pairs import (
     Pair,
     PairAttempt,
@@ -30,6 +41,9 @@ from review.models.ratings import Exposure, KeptFigures, Override, Rating, Ratin
 from review.models.searches import Search, SearchCall, SearchReply, SearchResult, SearchRun, SearchTurn, SearchVersion
 
 __all__ = [
+    "AnchorCheck",
+    "AnchorShift",
+    "AnchorVerdict",
     "Assignment",
     "Draft",
     "Draw",

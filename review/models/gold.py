@@ -171,3 +171,60 @@ class SealedVerdict(AppendOnly):
         constraints = [
             models.UniqueConstraint(fields=["look", "rubric_version", "answer", "repeat"], name="one_sealed_verdict")
         ]
+
+
+class AnchorCheck(Turn):
+    """Validation answers judged again by the version that an acceptance put in force, to notice that the judge moved.
+    ``number`` counts the checks of a proof; 0 is the reference, in which the version before judges them too. ``step``
+    counts the tests for drift of the judges of the name in the year before, 0 for a reference. ``model`` answered."""
+
+    result = models.ForeignKey(LookResult, on_delete=PROTECT, related_name="checks")
+    number = models.PositiveIntegerField()
+    step = models.PositiveIntegerField()
+    model = models.CharField(max_length=400, blank=True, default="")
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["result", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["result", "number"], name="one_check_per_number"),
+            models.CheckConstraint(condition=Q(number=0, step=0) | Q(number__gt=0, step__gt=0), name="checks_spend"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.result_id} #{self.number}"
+
+
+class AnchorVerdict(AppendOnly):
+    """What a version said of an anchor in a check; ``value`` is empty where it gave none."""
+
+    check_of = models.ForeignKey(AnchorCheck, on_delete=PROTECT, related_name="verdicts")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
+    answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="+")
+    metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
+    group = models.CharField(max_length=300)
+    value = models.FloatField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["check_of", "rubric_version", "answer", "metric"], name="one_verdict_per_anchor_of_check"
+            )
+        ]
+
+
+class AnchorShift(AppendOnly):
+    """How far the judge moved on a metric from the reference to a check: the mean ``change`` of ``answers`` anchors in
+    ``groups`` with its 95% interval, and whether the test found it (``moved``), upon which the licence lapses."""
+
+    check_of = models.ForeignKey(AnchorCheck, on_delete=PROTECT, related_name="shifts")
+    metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
+    answers = models.PositiveIntegerField()
+    groups = models.PositiveIntegerField()
+    change = models.FloatField()
+    low = models.FloatField(null=True)
+    high = models.FloatField(null=True)
+    moved = models.BooleanField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["check_of", "metric"], name="one_shift_per_metric_of_check")]

@@ -104,6 +104,32 @@ def losses(verdicts: Iterable[float | None], labels: Iterable[float], missing: f
 
 
 @dataclass(frozen=True, slots=True)
+class Shift:
+    """The mean ``change`` of a judge's verdicts on the same answers, ``n`` of them in so many ``groups``, with the ends
+    of its 95% interval (``None`` where nothing varies), and whether it ``moved`` by the test."""
+
+    change: float
+    low: float | None
+    high: float | None
+    n: int
+    groups: int
+    moved: bool
+
+
+def shift_of(before: Sequence[float], now: Sequence[float], groups: Sequence[Hashable], step: int, tests: int) -> Shift:
+    """How far verdicts moved, tested on both sides at the level of look ``step``, shared by so many ``tests``
+    (metrics). Steps of a year count from 1, so that a judge who does not move is found to have moved in at most 5% of
+    all years.
+    """
+    found = evidence_of(np.array(now) - np.array(before), np.ones(len(now)), numbered(groups))
+    p = 2.0 * min(float(found.p_below), float(found.negated.p_below))
+    change, error = float(found.mean), float(found.error)
+    reach = t_quantile(0.975, max(1.0, found.freedom)) * error if _TIE < error < math.inf else None
+    low, high = (None, None) if reach is None else (change - reach, change + reach)
+    return Shift(change, low, high, len(now), found.groups, p < level_of_look(step) / tests)
+
+
+@dataclass(frozen=True, slots=True)
 class Compared:
     """One metric of a look: the losses of candidate, active and the best version ever accepted on the same answers,
     with draw weights, groups and categories. Of a verdict that is not there the candidate takes the scale's width

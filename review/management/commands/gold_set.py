@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from evaluation.management.working import add_format, as_json, refusals, run_numbered, table
 from evaluation.models import Project
 from evaluation.runs.selectors import project_named
+from review.calibration.anchors import PROOFS, ShiftTold, check_now, proofs_in_force, told_of
 from review.gold.freezing import freeze, grow
 from review.gold.overview import GoldOverview, gold_set_named, overview, shown_items
 from review.models import GoldSet
@@ -19,7 +20,7 @@ from review.statistics.gold_split import Split
 
 
 class Command(BaseCommand):
-    """``gold_set create|grow NAME --run ID`` · ``gold_set show|export NAME``."""
+    """``gold_set create|grow NAME --run ID`` · ``gold_set show|export|check NAME``."""
 
     help = (
         "Freeze the blind first ratings of a run's answers as labels, split once into examples, validation, hold-out."
@@ -42,7 +43,10 @@ class Command(BaseCommand):
         export = verbs.add_parser("export", help="labels of examples and validation as JSON lines")
         export.add_argument("name", metavar="NAME[@V]")
         export.add_argument("--output", type=Path, required=True, metavar="FILE")
-        for one in (show, export):
+        check = verbs.add_parser("check", help="judge the anchors of what was proved on it again: has the judge moved?")
+        check.add_argument("name", metavar="NAME")
+        add_format(check)
+        for one in (show, export, check):
             one.add_argument("--project", default="", help="needed where there are several projects")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -61,6 +65,8 @@ class Command(BaseCommand):
             found = gold_set_named(project.pk, options["name"])
             if options["verb"] == "show":
                 self._show(found, options["format"])
+            elif options["verb"] == "check":
+                self._check(found, options["format"])
             else:
                 self._export(found, options["output"])
 
@@ -79,6 +85,23 @@ class Command(BaseCommand):
         for place in whole.changed:
             self.stderr.write(f"changed since it was frozen: {place}", self.style.ERROR)
 
+    def _check(self, gold_set: GoldSet, form: str) -> None:
+        proofs = proofs_in_force(PROOFS.filter(look__project=gold_set.project_id, look__lineage=gold_set.name))
+        if not proofs:
+            raise CommandError(f"No version that was proved on {gold_set.name} is in force.")
+        told = [told_of(check_now(proof, by=None)) for proof in proofs]
+        if form == "json":
+            as_json(self, [asdict(one) for one in told])
+            return
+        for one in told:
+            self.stdout.write(f"{one.rubric} of {one.judge}: check {one.number}, answered by {one.model or 'unknown'}")
+            if one.number == 0:
+                self.stdout.write(f"{one.anchors} anchors are kept as the reference")
+            elif one.shifts:
+                table(self, ["metric", "n", "moved by", "95%", "moved"], [_moved(shift) for shift in one.shifts])
+            else:
+                self.stdout.write("too few verdicts to tell whether the judge moved")
+
     def _export(self, gold_set: GoldSet, path: Path) -> None:
         rows = shown_items(gold_set)
         try:
@@ -86,6 +109,11 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{path}: {error}") from error
         self.stdout.write(f"{len(rows)} labels of examples and validation")
+
+
+def _moved(one: ShiftTold) -> list[object]:
+    ends = "–" if one.low is None or one.high is None else f"{one.low:+.3f} to {one.high:+.3f}"
+    return [one.metric, one.answers, f"{one.change:+.3f}", ends, "yes" if one.moved else "no"]
 
 
 def _rows(whole: GoldOverview) -> list[list[object]]:

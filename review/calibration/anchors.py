@@ -1,0 +1,301 @@
+"""Anchors: up to 100 validation answers that a proved judge judges again, on schedule or when a lead asks.
+
+After an acceptance the version and the one before it judge them once (the reference); later checks judge them by the
+version in force, and how far its verdicts moved since the reference is tested for every metric. A judge that moved has
+no licence from then on. Both versions' references tell how much of a change of score came with the new prompt.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max, Q, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evaluation.accounts import audit
+from evaluation.accounts.access import lock_project
+from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Refused
+from evaluation.criteria.rubrics import slot_of, standings
+from evaluation.models import Answer, MetricDefinition, RubricVersion, User
+from evaluation.scoring.aside import judged_aside, reach
+from evaluation.work.dispatch import ring_for
+from evaluation.work.shares import ENDPOINT_BUSY
+from review.calibration.turns import TurnInHands, keep_model, turn_at
+from review.calibration.workbench import bench_of
+from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, LookResult
+from review.statistics.acceptance import shift_of
+from review.statistics.gold_split import Split
+
+WORK = "review.calibration.anchors.work_on"
+MOST, LEAST = 100, 20  # anchors
+YEAR = timedelta(days=365)
+PROOFS = LookResult.objects.filter(outcome=LookResult.Outcome.ACCEPTED).select_related(
+    "look__gold_set__project", "look__judge_version__endpoint", "look__candidate", "look__active"
+)
+
+
+def proofs_in_force(proofs: QuerySet[LookResult] = PROOFS) -> list[LookResult]:
+    """The acceptances by which versions are in force, not older than licences are."""
+    since = timezone.now() - timedelta(days=settings.CONCORD_LICENCE_DAYS)
+    newest: dict[tuple[int, str, int], LookResult] = {}
+    for one in proofs.filter(created_at__gte=since).order_by("pk"):
+        newest[one.look.project_id, one.look.judge_version.name, one.look.candidate_id] = one
+    return [one for one in newest.values() if _in_force(one)]
+
+
+def _in_force(proof: LookResult) -> bool:
+    look = proof.look
+    return standings(slot_of(look.judge_version, look.candidate.family)).active.pk == look.candidate_id
+
+
+@transaction.atomic
+def begin_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
+    """The next check of an acceptance, or the one that has not ended; the first is the reference.
+
+    :raises Refused: ``anchors_not_in_force`` where another version is; ``anchors_too_few`` with fewer than 20 open
+        validation answers.
+    """
+    look = proof.look
+    lock_project(look.project_id)
+    newest = proof.checks.order_by("-number").first()
+    if newest is not None and newest.ended_at is None:
+        return newest
+    if not _in_force(proof):
+        raise Refused("anchors_not_in_force", rubric=str(look.candidate))
+    if newest is None and (found := len({item.answer_id for item in _chosen(proof)})) < LEAST:
+        raise Refused("anchors_too_few", answers=found, least=LEAST)
+    step = _step(proof) if newest is not None else 0
+    check = AnchorCheck.objects.create(result=proof, number=newest.number + 1 if newest else 0, step=step)
+    audit.record(by, "anchors.begun", look, number=check.number, step=step)
+    return check
+
+
+def _step(proof: LookResult) -> int:
+    """The how-manieth test for drift this is of the judges of the name with the family within a year. Those of any year
+    then have steps of at least 1, 2, 3 …, the levels of which add up to less than 5%."""
+    look = proof.look
+    return 1 + (
+        AnchorCheck.objects.filter(
+            result__look__project=look.project_id,
+            result__look__judge_version__name=look.judge_version.name,
+            result__look__candidate__family=look.candidate.family,
+            number__gt=0,
+            created_at__gt=timezone.now() - YEAR,
+        ).count()
+    )
+
+
+def _chosen(proof: LookResult) -> list[GoldItem]:
+    """The labels whose answers are the anchors: of validation, as a draw by the gold set's hash has them, groups of one
+    answer as likely as any."""
+    look = proof.look
+    items = bench_of(look.gold_set, look.judge_version, look.candidate.family).items
+    open_ones = [one for one in items if one.split == Split.VALIDATION]
+    order = {one.answer_id: content_hash([look.gold_set.content_hash, one.answer_id]) for one in open_ones}
+    taken = set(sorted(order, key=lambda answer: order[answer])[:MOST])
+    return [one for one in open_ones if one.answer_id in taken]
+
+
+def check_now(proof: LookResult, *, by: User | None) -> AnchorCheck:
+    """Judge the anchors here and now, or go on with a check that was interrupted.
+
+    :raises Refused: see :func:`begin_check`; ``judge_away``, which leaves the check open; ``look_in_hands``.
+    """
+    check = begin_check(proof, by=by)
+    if not _worked(check, deadline=float("inf")):
+        raise Refused("look_in_hands", look=str(proof.look))
+    return AnchorCheck.objects.get(pk=check.pk)
+
+
+@transaction.atomic
+def ask_for_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
+    """Have a worker judge the anchors, or go on with a check that stands still.
+
+    :raises Refused: see :func:`begin_check`.
+    """
+    check = begin_check(proof, by=by)
+    AnchorCheck.objects.filter(pk=check.pk).update(reason="")
+    ring_for(WORK, check.pk)
+    return check
+
+
+def work_on(check_id: int) -> None:
+    """A worker's turn: one task's time, then the next. Why it cannot go on is kept with the check."""
+    check = AnchorCheck.objects.get(pk=check_id)
+    try:
+        done = _worked(check, deadline=time.monotonic() + settings.CONCORD_BUDGET_SECONDS)
+    except Refused as refused:
+        reason = str(refused.params.get("reason", refused.code))
+        AnchorCheck.objects.filter(pk=check_id).update(reason=reason[:100])
+        return
+    if not done and AnchorCheck.objects.filter(pk=check_id, token=None, ended_at=None).exists():
+        ring_for(WORK, check_id)
+
+
+def check_all() -> None:
+    """Begin the checks that are due, and wake workers for those that nobody has in hands and that wait for no person.
+    Nothing is due by itself where ``CONCORD_ANCHOR_DAYS`` is 0."""
+    if settings.CONCORD_ANCHOR_DAYS:
+        since = timezone.now() - timedelta(days=settings.CONCORD_ANCHOR_DAYS)
+        due = PROOFS.annotate(newest=Max("checks__created_at")).filter(Q(newest=None) | Q(newest__lt=since))
+        for proof in proofs_in_force(due):
+            with suppress(Refused):  # too few anchors: the page says so
+                begin_check(proof, by=None)
+    waiting = AnchorCheck.objects.filter(ended_at=None, reason__in=["", ENDPOINT_BUSY])
+    for pk in waiting.filter(Q(until=None) | Q(until__lt=Now())).values_list("pk", flat=True):
+        ring_for(WORK, pk)
+
+
+def _worked(check: AnchorCheck, deadline: float) -> bool:
+    """Whether the check has ended."""
+    rows = AnchorCheck.objects.filter(pk=check.pk)
+    proof = PROOFS.get(pk=check.result_id)
+    with turn_at(rows, deadline) as turn:
+        if turn is None or not _ask(check, proof, turn):
+            return False
+        _close(check, proof)
+        return True
+
+
+def _ask(check: AnchorCheck, proof: LookResult, turn: TurnInHands) -> bool:
+    """Have the anchors judged, as far as they are not yet; whether they are now."""
+    metrics, groups = _anchors(check, proof)
+    answers = Answer.objects.filter(pk__in=groups).select_related("question").prefetch_related("contexts").in_bulk()
+    left = list(_left(check, proof, answers))
+    if not left:
+        return True
+    judge = proof.look.judge_version
+    found = reach(judge)
+    keep_model(turn.rows, found.model)
+    for rubric, missing in left:
+        several = [answers[pk] for pk in missing]
+        for answer, results in judged_aside(judge, rubric.rubric, several, rung=found.rung, more=turn.more):
+            verdicts = [
+                AnchorVerdict(
+                    check_of=check,
+                    rubric_version=rubric,
+                    answer=answer,
+                    metric=metric,
+                    group=groups[answer.pk],
+                    value=results[metric.name].value,
+                )
+                for metric in metrics
+            ]
+            AnchorVerdict.objects.bulk_create(verdicts, ignore_conflicts=True)
+    return not any(_left(check, proof, answers))
+
+
+def _anchors(check: AnchorCheck, proof: LookResult) -> tuple[list[MetricDefinition], dict[int, str]]:
+    """The metrics that are told, and the group of each anchor: those of the reference, which chooses them."""
+    if check.number == 0:
+        items = _chosen(proof)
+        metrics = {one.metric_id: one.metric for one in items}
+        return list(metrics.values()), {one.answer_id: one.group for one in items}
+    rows = AnchorVerdict.objects.filter(check_of__result=proof, check_of__number=0)
+    names = MetricDefinition.objects.filter(pk__in=rows.values("metric"))
+    return list(names), dict(rows.values_list("answer_id", "group"))
+
+
+def _left(
+    check: AnchorCheck, proof: LookResult, answers: Mapping[int, Answer]
+) -> Iterator[tuple[RubricVersion, list[int]]]:
+    """What is still to be judged: by which version, which answers."""
+    look = proof.look
+    for rubric in (look.candidate, look.active) if check.number == 0 else (look.candidate,):
+        rows = AnchorVerdict.objects.filter(check_of=check, rubric_version=rubric)
+        if missing := sorted(answers.keys() - set(rows.values_list("answer_id", flat=True))):
+            yield rubric, missing
+
+
+@transaction.atomic
+def _close(check: AnchorCheck, proof: LookResult) -> None:
+    """Test for drift, and end the check."""
+    if not AnchorCheck.objects.filter(pk=check.pk, ended_at=None).update(ended_at=timezone.now()) or not check.number:
+        return
+    before, now = (_said(proof, number) for number in (0, check.number))
+    metrics = sorted({metric for metric, _ in now})
+    for metric in metrics:
+        both = sorted(answer for of, answer in now.keys() & before.keys() if of == metric)
+        if len(both) < LEAST:
+            continue  # nothing is told by so few; the page says how many there were
+        was, is_now = ([of[metric, answer][0] for answer in both] for of in (before, now))
+        found = shift_of(was, is_now, [now[metric, answer][1] for answer in both], check.step, len(metrics))
+        AnchorShift.objects.create(
+            check_of=check,
+            metric_id=metric,
+            answers=found.n,
+            groups=found.groups,
+            change=found.change,
+            low=found.low,
+            high=found.high,
+            moved=found.moved,
+        )
+        if found.moved:
+            audit.record(None, "anchors.moved", proof.look, number=check.number, change=round(found.change, 6))
+
+
+def _said(proof: LookResult, number: int) -> dict[tuple[int, int], tuple[float, str]]:
+    """Metric and answer -> the value that the proved version gave in a check, with the answer's group."""
+    rows = AnchorVerdict.objects.filter(
+        check_of__result=proof, check_of__number=number, rubric_version=proof.look.candidate, value__isnull=False
+    )
+    return {
+        (metric, answer): (float(value or 0.0), group)
+        for metric, answer, value, group in rows.values_list("metric_id", "answer_id", "value", "group")
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftTold:
+    """How far the judge moved on a metric since the reference, in units of its scale."""
+
+    metric: str
+    answers: int
+    change: float
+    low: float | None
+    high: float | None
+    moved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTold:
+    """A check: ``number`` 0 is the reference. ``at`` is when it ended; while it has not, ``waits_for`` is the code of
+    why it stands still, where it does."""
+
+    judge: str
+    rubric: str
+    number: int
+    at: str
+    model: str
+    anchors: int
+    waits_for: str
+    shifts: list[ShiftTold]
+
+
+CHECKS = AnchorCheck.objects.select_related("result__look__judge_version", "result__look__candidate")
+
+
+def told_of(check: AnchorCheck) -> CheckTold:
+    """What a check tells. Two queries."""
+    look = check.result.look
+    return CheckTold(
+        judge=look.judge_version.name,
+        rubric=str(look.candidate),
+        number=check.number,
+        at=check.ended_at.date().isoformat() if check.ended_at else "",
+        model=check.model,
+        anchors=check.verdicts.values("answer").distinct().count(),
+        waits_for=check.reason,
+        shifts=[
+            ShiftTold(one.metric.name, one.answers, one.change, one.low, one.high, one.moved)
+            for one in check.shifts.select_related("metric").order_by("metric__name")
+        ],
+    )

@@ -1,0 +1,239 @@
+"""Anchors: who is judged again and when, what a move of the judge is taken for, and what becomes of licences."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from evaluation.core.errors import Refused
+from evaluation.criteria.rubrics import activate
+from evaluation.judges.shipping import profile_row
+from evaluation.judging.calls import JudgeReply, Rung
+from evaluation.models import RubricVersion
+from evaluation.network.outcomes import Outcome
+from evaluation.runs.making import prepare_run
+from evaluation.scoring.aside import Reached
+from review.calibration import anchors
+from review.calibration.anchors import (
+    PROOFS,
+    begin_check,
+    check_all,
+    check_now,
+    proofs_in_force,
+    work_on,
+)
+from review.gold.licences import licences_of
+from review.models import AnchorCheck, AnchorVerdict, GoldItem, LookResult
+from review.statistics.acceptance import shift_of
+from tests.review.calibration.place import Place
+from tests.review.gold.labelled import Scripted
+
+pytestmark = pytest.mark.django_db
+
+
+class Moving(Scripted):
+    """The judge of these tests, who can be made to give a level less from some day on."""
+
+    def __init__(self, less: int = 0) -> None:
+        super().__init__()
+        self.less = less
+
+    async def call(self, request: Any) -> JudgeReply:
+        reply = await super().call(request)
+        if not self.less:
+            return reply
+        said = json.loads(reply.raw)
+        for one in said.values():
+            one["score"] = max(1, one["score"] - self.less)
+        return JudgeReply(Outcome.OK, raw=json.dumps(said))
+
+
+@pytest.fixture
+def proof(place: Place, monkeypatch: pytest.MonkeyPatch) -> LookResult:
+    """A version that was accepted and is in force, with a judge that can move."""
+    monkeypatch.setattr(anchors, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
+    place.script = Moving()
+    place.accept(place.drafted("SKILLED"))
+    place.script.calls.clear()
+    return PROOFS.get()
+
+
+def moving(place: Place) -> Moving:
+    assert isinstance(place.script, Moving)
+    return place.script
+
+
+def back(place: Place) -> None:
+    """The shipped version is in force again."""
+    first = RubricVersion.objects.get(family="answer_quality", language="en", version=1)
+    activate(first, place.judge, by=None, reason="for the test")
+
+
+def test_the_first_check_is_the_reference_of_both_versions(place: Place, proof: LookResult) -> None:
+    check = check_now(proof, by=None)
+    validation = set(GoldItem.objects.filter(split="validation").values_list("answer", flat=True))
+    judged = set(check.verdicts.values_list("answer", flat=True))
+    assert judged == validation  # 72 are fewer than 100
+    assert (check.number, check.step, check.model, check.shifts.count()) == (0, 0, "model-1", 0)
+    versions = check.verdicts.values_list("rubric_version__version", flat=True).distinct()
+    assert set(versions) == {proof.look.candidate.version, 1}
+    assert len(place.script.calls) == 2 * 72
+    assert set(check.verdicts.values_list("metric__name", flat=True)) == {"correctness"}  # what is labelled
+
+
+def test_at_most_a_hundred_are_anchors_the_same_every_time(place: Place, proof: LookResult, monkeypatch: Any) -> None:
+    monkeypatch.setattr(anchors, "MOST", 30)
+    first = check_now(proof, by=None)
+    second = check_now(proof, by=None)
+    chosen = [set(one.verdicts.values_list("answer", flat=True)) for one in (first, second)]
+    assert len(chosen[0]) == 30
+    assert chosen[0] == chosen[1]
+    assert len(place.script.calls) == 30 * 3
+
+
+def test_a_judge_that_stays_has_not_moved(place: Place, proof: LookResult) -> None:
+    check_now(proof, by=None)
+    again = check_now(proof, by=None)
+    shift = again.shifts.get()
+    assert (again.number, again.step, shift.answers, shift.change, shift.moved) == (1, 1, 72, 0.0, False)
+
+
+def test_one_that_moved_loses_the_licence_for_runs_from_then_on(place: Place, proof: LookResult) -> None:
+    check_now(proof, by=None)
+    before = prepare_run(place.run.answer_set, profile_row(place.run.project, "graphrag"), judge=place.judge)
+    moving(place).less = 1
+    shift = check_now(proof, by=None).shifts.get()
+    assert shift.moved
+    assert -1.0 < shift.change < -0.7  # who gave 1 gives 1
+    assert shift.low is not None
+    assert shift.high is not None
+    assert shift.low < shift.change < shift.high < 0
+    after = prepare_run(place.run.answer_set, profile_row(place.run.project, "graphrag"), judge=place.judge)
+    said = {run.pk: next(one for one in licences_of(run) if one.metric == "correctness") for run in (before, after)}
+    assert said[before.pk].lapses == ()
+    (lapse,) = said[after.pk].lapses
+    assert lapse.code == "licence_drift"
+    assert lapse.params["change"] == f"{shift.change:+.2f}"
+
+
+def test_a_shift_is_tested_on_both_sides_at_the_level_of_its_step() -> None:
+    # differences 1, 1, 0, 0: mean 0.5, variance (4/3) * sum((0.25 * 0.5)^2 * 4) = 1/12, t = 0.5 / 0.288675 = 1.7321,
+    # three degrees of freedom: two-sided p = 0.1817; the 95% interval reaches 3.1824 * 0.288675 = 0.9187 far
+    found = shift_of([1, 1, 1, 1], [2, 2, 1, 1], "abcd", 1, 1)
+    assert (found.change, found.n, found.groups, found.moved) == (0.5, 4, 4, False)
+    assert found.low == pytest.approx(0.5 - 0.9187, abs=1e-4)
+    assert found.high == pytest.approx(0.5 + 0.9187, abs=1e-4)
+    numbers = np.linspace(-1.1, 2.0, 80)  # mean 0.45, t about 4.5
+    groups = list(range(80))
+    p_moves = [shift_of([0.0] * 80, list(numbers), groups, step, 1).moved for step in (1, 2, 3, 5, 10, 300)]
+    assert p_moves == sorted(p_moves, reverse=True)
+    assert p_moves[0] is True
+    assert p_moves[-1] is False
+    assert shift_of([0.0] * 80, list(-numbers), groups, 1, 1).moved
+    assert not shift_of([0.0] * 80, list(numbers), groups, 1, 40_000).moved  # shared by many metrics
+    one = shift_of([2.0] * 30, [1.0] * 30, range(30), 1, 1)
+    assert (one.low, one.high, one.moved) == (None, None, True)  # all moved alike: nothing varies
+
+
+def test_steps_count_the_checks_of_a_year_of_all_proofs_of_the_judge(place: Place, proof: LookResult) -> None:
+    check_now(proof, by=None)
+    assert [check_now(proof, by=None).step for _ in range(3)] == [1, 2, 3]
+    place.accept(place.drafted("SKILLED too SKILLED"), claim="not_worse")
+    newest = PROOFS.order_by("-pk")[0]
+    assert newest.pk != proof.pk
+    assert [check_now(newest, by=None).step for _ in range(2)] == [0, 4]
+    AnchorCheck.objects.update(created_at=timezone.now() - timedelta(days=366))
+    assert check_now(newest, by=None).step == 1
+
+
+def test_only_what_is_in_force_and_not_too_old_is_watched(place: Place, proof: LookResult) -> None:
+    assert proofs_in_force() == [proof]
+    back(place)
+    assert proofs_in_force() == []
+    with pytest.raises(Refused, match="anchors_not_in_force"):
+        begin_check(proof, by=None)
+
+
+def test_checks_begin_when_they_are_due_and_by_workers(
+    place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    rung: list[int] = []
+    monkeypatch.setattr(anchors, "ring_for", lambda _, pk: rung.append(pk))
+    settings.CONCORD_ANCHOR_DAYS = 0
+    check_all()
+    assert (rung, AnchorCheck.objects.count()) == ([], 0)
+    settings.CONCORD_ANCHOR_DAYS = 30
+    check_all()
+    check_all()
+    (check,) = AnchorCheck.objects.all()
+    assert rung == [check.pk, check.pk]
+    work_on(check.pk)
+    rung.clear()
+    check_all()
+    assert rung == []  # nothing is due
+    ago = timezone.now() - timedelta(days=31)
+    AnchorCheck.objects.update(created_at=ago)
+    check_all()
+    assert AnchorCheck.objects.count() == 2
+    settings.CONCORD_LICENCE_DAYS = -1  # a proof that holds for nobody is not watched
+    AnchorCheck.objects.update(created_at=ago, ended_at=ago)
+    check_all()
+    assert AnchorCheck.objects.count() == 2
+
+
+def test_an_interrupted_check_goes_on_and_asks_nothing_twice(
+    place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = moving(place)
+    speak = judge.call
+
+    async def call(request: Any) -> JudgeReply:
+        return JudgeReply(Outcome.BLOCKED) if len(judge.calls) >= 50 else await speak(request)
+
+    monkeypatch.setattr(judge, "call", call)
+    check = begin_check(proof, by=None)
+    work_on(check.pk)
+    check.refresh_from_db()
+    assert (check.reason, check.ended_at) == (str(Outcome.BLOCKED), None)
+    kept = AnchorVerdict.objects.count()
+    monkeypatch.setattr(judge, "call", speak)
+    judge.calls.clear()
+    assert check_now(proof, by=None).ended_at is not None
+    assert (len(judge.calls), AnchorCheck.objects.count()) == (144 - kept, 1)
+
+
+def test_too_few_verdicts_tell_nothing(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_now(proof, by=None)
+    monkeypatch.setattr(anchors, "LEAST", 73)
+    assert check_now(proof, by=None).shifts.count() == 0
+
+
+def test_too_few_anchors_are_refused(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anchors, "LEAST", 73)
+    with pytest.raises(Refused, match="anchors_too_few"):
+        begin_check(proof, by=None)
+    check_all()
+    assert AnchorCheck.objects.count() == 0
+
+
+def test_the_command_tells_what_moved(place: Place, proof: LookResult) -> None:
+    def said(*more: str) -> str:
+        out = StringIO()
+        call_command("gold_set", "check", "gold", *more, stdout=out)
+        return out.getvalue()
+
+    assert "72 anchors are kept as the reference" in said()
+    moving(place).less = 1
+    told = json.loads(said("--format", "json"))
+    assert (told[0]["number"], told[0]["shifts"][0]["moved"]) == (1, True)
+    assert "yes" in said()
+    back(place)
+    with pytest.raises(CommandError, match="in force"):
+        said()
