@@ -38,6 +38,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("calibration/<int:pk>/run/", calibration.calibration_run, name="calibration-run"),
     path("calibration/<int:pk>/offer/", calibration.calibration_offer, name="calibration-offer"),
     path("calibration/<int:pk>/search/", calibration.calibration_search, name="calibration-search"),
+    path("calibration/<int:pk>/check/", calibration.calibration_check, name="calibration-check"),
     path("calibration/<int:pk>/look/", calibration.calibration_look, name="calibration-look"),
     path("queues/", queues.queue_list, name="queue-list"),
     path("queues/new/", new_queue.queue_new, name="queue-new"),

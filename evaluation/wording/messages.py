@@ -164,6 +164,7 @@ REFUSALS = {
     "search_rounds": _("A rubric is rewritten in 1 to %(limit)s rounds."),
     "search_in_hands": _("%(search)s is in the hands of another process. Wait for it."),
     "look_in_hands": _("%(look)s is under way. Wait for its answer."),
+    "anchors_not_proved": _("%(rubric)s has not proved itself; only what was proved is watched."),
     "anchors_not_in_force": _("%(rubric)s is not in force; only what is in force is watched."),
     "anchors_too_few": _("There are %(answers)s open validation answers; a check needs %(least)s at least."),
     "look_repeats": _("An answer is judged 1 to %(limit)s times."),

@@ -22,14 +22,16 @@ from rest_framework.serializers import (
 
 from evaluation.accounts.access import Person, fetch
 from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written_by
+from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import rubrics_for
 from evaluation.models import JudgeVersion, RubricVersion, Run
 from review.calibration.accepting import MOST_REPEATS, Foreseen, foresee
+from review.calibration.anchors import PROOFS, CheckTold, ask_for_check, told_of
 from review.calibration.looking import ask_for_look
 from review.gold.freezing import LONGEST_NAME, freeze, grow
 from review.gold.overview import GoldOverview, overview, shown_items
-from review.models import GoldSet, Look
+from review.models import AnchorCheck, GoldSet, Look
 from review.statistics.acceptance import Claim
 
 
@@ -142,6 +144,31 @@ class ForeseenSerializer(Serializer[Any]):
     forecast = ForecastSerializer(allow_null=True)
 
 
+class ShiftSerializer(Serializer[Any]):
+    """How far the judge moved on a metric, in units of its scale, with the 95% interval."""
+
+    metric = CharField()
+    answers = IntegerField()
+    change = FloatField()
+    low = FloatField(allow_null=True)
+    high = FloatField(allow_null=True)
+    moved = BooleanField()
+
+
+class CheckSerializer(Serializer[Any]):
+    """A check whether the judge moved since it was proved; ``number`` 0 is the reference. ``at`` is empty while it is
+    under way, ``waits_for`` then the code of why it stands still, where it does."""
+
+    judge = CharField()
+    rubric = CharField()
+    number = IntegerField()
+    at = CharField(allow_blank=True)
+    model = CharField(allow_blank=True)
+    anchors = IntegerField()
+    waits_for = CharField(allow_blank=True)
+    shifts = ShiftSerializer(many=True)
+
+
 class LookSerializer(ModelSerializer[Look]):
     """A look: what was tested, and whether it was accepted; ``outcome`` is null while it is under way;
     ``waits_for`` is then the code of why it stands still, where it does."""
@@ -225,6 +252,10 @@ def _for_whom(gold_set: GoldSet, asked: Mapping[str, Any]) -> tuple[JudgeVersion
     return judge, rubric
 
 
+def _look_for_lead(user: Person, pk: int) -> Look:
+    return fetch(Look.objects.select_related("candidate"), user, Action.ACTIVATE, pk, path="project_id")
+
+
 class CalibrationViewSet(RowsViewSet):
     """Looks at hold-outs, newest first. A POST by a lead has a worker take one; ``outcome`` is what it answers."""
 
@@ -244,3 +275,17 @@ class CalibrationViewSet(RowsViewSet):
         look = ask_for_look(gold_set, judge, rubric, by=person(request), claim=claim, repeat=repeat, since=since)
         made: Look = self.rows.get(pk=look.pk)
         return made
+
+    @verb(_look_for_lead, CheckSerializer, status=202)
+    def check(self, look: Look) -> CheckTold:
+        """Have a worker judge the anchors of an acceptance again."""
+        proof = PROOFS.filter(look=look).first()
+        if proof is None:
+            raise Refused("anchors_not_proved", rubric=str(look.candidate))
+        begun = ask_for_check(proof, by=person(self.request))
+        return told_of(AnchorCheck.objects.filter(pk=begun.pk))[0]
+
+    @part(CheckSerializer, many=True)
+    def checks(self, request: Request, pk: int) -> list[CheckTold]:
+        """Every check whether the judge moved since, the reference first."""
+        return told_of(AnchorCheck.objects.filter(result__look=self.get_object()))

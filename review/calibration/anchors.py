@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -24,7 +24,7 @@ from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.criteria.rubrics import slot_of, standings
-from evaluation.models import Answer, MetricDefinition, RubricVersion, User
+from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion, User
 from evaluation.scoring.aside import judged_aside, reach
 from evaluation.work.dispatch import ring_for
 from evaluation.work.shares import ENDPOINT_BUSY
@@ -54,6 +54,12 @@ def proofs_in_force(proofs: QuerySet[LookResult] = PROOFS) -> list[LookResult]:
 def _in_force(proof: LookResult) -> bool:
     look = proof.look
     return standings(slot_of(look.judge_version, look.candidate.family)).active.pk == look.candidate_id
+
+
+def proof_of(judge: JudgeVersion, rubric: RubricVersion) -> LookResult | None:
+    """The newest acceptance of a version for the judges of the name."""
+    of_name = PROOFS.filter(look__project=judge.project_id, look__judge_version__name=judge.name)
+    return of_name.filter(look__candidate=rubric).order_by("-pk").first()
 
 
 @transaction.atomic
@@ -280,22 +286,22 @@ class CheckTold:
     shifts: list[ShiftTold]
 
 
-CHECKS = AnchorCheck.objects.select_related("result__look__judge_version", "result__look__candidate")
-
-
-def told_of(check: AnchorCheck) -> CheckTold:
-    """What a check tells. Two queries."""
-    look = check.result.look
-    return CheckTold(
-        judge=look.judge_version.name,
-        rubric=str(look.candidate),
-        number=check.number,
-        at=check.ended_at.date().isoformat() if check.ended_at else "",
-        model=check.model,
-        anchors=check.verdicts.values("answer").distinct().count(),
-        waits_for=check.reason,
-        shifts=[
-            ShiftTold(one.metric.name, one.answers, one.change, one.low, one.high, one.moved)
-            for one in check.shifts.select_related("metric").order_by("metric__name")
-        ],
-    )
+def told_of(checks: QuerySet[AnchorCheck]) -> list[CheckTold]:
+    """What checks tell, each proof's in their order. Three queries."""
+    rows = checks.select_related("result__look__judge_version", "result__look__candidate")
+    counted = rows.annotate(anchors=Count("verdicts__answer", distinct=True))
+    return [
+        CheckTold(
+            judge=one.result.look.judge_version.name,
+            rubric=str(one.result.look.candidate),
+            number=one.number,
+            at=one.ended_at.date().isoformat() if one.ended_at else "",
+            model=one.model,
+            anchors=one.anchors,
+            waits_for=one.reason,
+            shifts=[
+                ShiftTold(of.metric.name, of.answers, of.change, of.low, of.high, of.moved) for of in one.shifts.all()
+            ],
+        )
+        for one in counted.prefetch_related("shifts__metric").order_by("result", "number")
+    ]

@@ -16,7 +16,7 @@ from evaluation.models import Run, WorkUnit
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.work.units import HELD
-from review.evidence.answers import RunAnswer
+from review.evidence.answers import RunAnswer, lengths_of
 from review.evidence.effective import Said
 from review.gold.licences import RunLicence, licences_of
 from review.reports.estimates import ThreeScores, three_scores
@@ -112,13 +112,14 @@ def report_of(basis: Gathered) -> Report:
     lines = answer_lines(basis)
     latency = answer_latency(said.answers.values())
     provenance = provenance_of(run, (found.metrics[pk] for pk in found.computed), said.imported_judges)
+    agreement = agreement_from(said, basis.samples, lengths_of(run))
     return Report(
         header=_header(run, said, provenance),
         overall=overall,
         metrics=metrics,
         categories=categories,
         latency=latency,
-        agreement=replace(agreement_from(said, basis.samples), variation=variation_from(said)).to_dict(),
+        agreement=replace(agreement, variation=variation_from(said)).to_dict(),
         gate=None,
         next_review=None,
         provenance=provenance,

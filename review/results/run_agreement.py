@@ -3,11 +3,12 @@ its bootstrap intervals computed once for the same inputs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeGuard
 
 from django.db import transaction
 from django.db.models import Count, Max, QuerySet
@@ -15,9 +16,11 @@ from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.registry import Bilingual, Scale
+from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.models import Run, Score
 from evaluation.work.database import retry_on_db_error
 from review import models
+from review.evidence.answers import lengths_of
 from review.evidence.effective import Said, said_of, samples_behind
 from review.evidence.experts import Anchoring, agreement_ratings, anchoring, anchoring_json
 from review.evidence.sampling import Rated, Samples, weigh
@@ -65,7 +68,8 @@ class JudgeMeasure(Measure):
     """One scorer against the experts on one metric. ``parts`` holds the same comparison within each category or period,
     where asked for. ``guess`` is what the best constant answer would reach, ``curve`` and ``places`` what plots draw.
     ``ceiling`` and ``replaces`` (the alternative-annotator test) exist where answers have several experts' ratings.
-    ``built_on`` counts rated answers that are left out because the scorer's prompt was worked out on their labels."""
+    ``by_length`` is how judge minus experts goes with the length of answers. ``built_on`` counts rated answers that are
+    left out because the scorer's prompt was worked out on their labels."""
 
     scorer: Scorer
     agreement: PairAgreement
@@ -75,6 +79,7 @@ class JudgeMeasure(Measure):
     places: tuple[tuple[float, float, int], ...]
     ceiling: Ceiling | None
     replaces: AlternativeAnnotatorTest | None
+    by_length: LengthBias | None = None
     built_on: int = 0
 
     @property
@@ -84,7 +89,7 @@ class JudgeMeasure(Measure):
 
     def to_dict(self) -> dict[str, Any]:
         """The agreement, and beside it who judged, by what, and what a constant guess and the experts reach."""
-        scorer, test, guess = self.scorer, self.replaces, self.guess
+        scorer, test, guess, length = self.scorer, self.replaces, self.guess, self.by_length
         beside = self.ceiling.to_dict() if self.ceiling is not None else None
         return self.agreement.to_dict() | {
             "rubric": scorer.rubric,
@@ -97,6 +102,7 @@ class JudgeMeasure(Measure):
             "left_out": self.left_out,
             **({"built_on": self.built_on} if self.built_on else {}),
             "warnings": list(self.agreement.warnings),
+            "bias_by_length": None if length is None else {"rho": length.rho, "low": length.low, "high": length.high},
             "constant_guess": None if guess is None else _guess(guess),
             "ceiling": None if beside is None else {side: beside[side] for side in ("expert", "judge")},
             "alternative_annotator": None if test is None else test.to_dict(),
@@ -158,19 +164,24 @@ class Agreement:
 
 
 def agreement_of(run: Run, *, resampling: Resampling | None = None, by: By = By.NOTHING) -> Agreement:
-    """All agreement figures of the run's answers and why they vary, in a fixed number of queries (ten).
+    """All agreement figures of the run's answers and why they vary, in a fixed number of queries (twelve).
 
     ``resampling`` gives intervals; its groups and strata are the run's and not read. Without it nothing is slow.
     """
     said = said_of(run)
-    found = agreement_from(said, samples_behind(run, said), resampling=resampling, by=by)
+    found = agreement_from(said, samples_behind(run, said), lengths_of(run), resampling=resampling, by=by)
     return replace(found, variation=variation_from(said))
 
 
 def agreement_from(
-    said: Said, samples: Samples, *, resampling: Resampling | None = None, by: By = By.NOTHING
+    said: Said,
+    samples: Samples,
+    lengths: Mapping[int, int],
+    *,
+    resampling: Resampling | None = None,
+    by: By = By.NOTHING,
 ) -> Agreement:
-    """All agreement figures of everything that was said."""
+    """All agreement figures of everything that was said; ``lengths`` are those of :func:`lengths_of`."""
     by_key = agreement_ratings(said.ratings)
     judges: list[JudgeMeasure] = []
     experts: list[ExpertsMeasure] = []
@@ -183,9 +194,9 @@ def agreement_from(
         scorers = [one for one in said.scorers if any(metric_id == pk for _, metric_id in one.said)]
         for one in scorers:
             unseen = rated.without({answer for answer, metric_id in one.built if metric_id == pk})
-            judges.append(_judge_measure(unseen, one, resampling, parts if unseen is rated else _parts(unseen, by)))
-            if unseen is not rated:
-                judges[-1] = replace(judges[-1], built_on=len(weighting.answers) - len(unseen.weighting.answers))
+            measure = _judge_measure(unseen, one, resampling, parts if unseen is rated else _parts(unseen, by))
+            left_out = len(weighting.answers) - len(unseen.weighting.answers)
+            judges.append(replace(measure, by_length=_by_length(unseen, one, lengths), built_on=left_out))
         experts.append(_experts_measure(rated, scorers, resampling, parts))
     moved = anchoring(said.ratings, said.scored)
     return Agreement(
@@ -224,6 +235,17 @@ def _judge_measure(
         ceiling=_ceiling(rated, scorer, single, resampling) if overlap else None,
         replaces=alternative_annotator_test(single, rated.values(scorer.said), rated.scale) if overlap else None,
     )
+
+
+def _by_length(rated: Rated, scorer: Scorer, lengths: Mapping[int, int]) -> LengthBias | None:
+    """The correlation of judge minus experts with the length of the answer; ``None`` for classes."""
+    of_answers = zip(rated.weighting.answers, rated.said(scorer.said), rated.means, strict=True)
+    apart = [(ours - mean, lengths[at]) for at, ours, mean in of_answers if _number(ours) and _number(mean)]
+    return length_bias([far for far, _ in apart], [size for _, size in apart])
+
+
+def _number(value: float | str | None) -> TypeGuard[float]:
+    return isinstance(value, float | int) and math.isfinite(value)
 
 
 def _about(rated: Rated) -> tuple[str, Bilingual, Scale, str, int]:

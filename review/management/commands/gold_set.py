@@ -15,7 +15,7 @@ from evaluation.runs.selectors import project_named
 from review.calibration.anchors import PROOFS, ShiftTold, check_now, proofs_in_force, told_of
 from review.gold.freezing import freeze, grow
 from review.gold.overview import GoldOverview, gold_set_named, overview, shown_items
-from review.models import GoldSet
+from review.models import AnchorCheck, GoldSet
 from review.statistics.gold_split import Split
 
 
@@ -89,7 +89,8 @@ class Command(BaseCommand):
         proofs = proofs_in_force(PROOFS.filter(look__project=gold_set.project_id, look__lineage=gold_set.name))
         if not proofs:
             raise CommandError(f"No version that was proved on {gold_set.name} is in force.")
-        told = [told_of(check_now(proof, by=None)) for proof in proofs]
+        done = [check_now(proof, by=None).pk for proof in proofs]
+        told = told_of(AnchorCheck.objects.filter(pk__in=done))
         if form == "json":
             as_json(self, [asdict(one) for one in told])
             return

@@ -19,6 +19,7 @@ from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVers
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.calibration.accepting import Foreseen, foresee
+from review.calibration.anchors import CheckTold, proof_of, told_of
 from review.calibration.workbench import (
     Bench,
     Disagreement,
@@ -33,7 +34,7 @@ from review.calibration.workbench import (
 from review.charts.forest import Moment, timeline
 from review.evidence.scorers import title_of
 from review.gold.overview import GoldOverview, overview
-from review.models import Look, Rating, Search
+from review.models import AnchorCheck, Look, LookResult, Rating, Search
 from review.statistics.agreement.catalogue import NAMES
 from review.web.pages.agreement_plots import STATISTICS, Plot, TrendLine, Twin
 
@@ -101,6 +102,8 @@ class WorkbenchPage:
     history: Sequence[VersionRow] = ()
     measures: Sequence[Measured] = ()
     forecast: Sequence[Foreseen] = ()
+    proof: LookResult | None = None
+    checks: Sequence[CheckTold] = ()
     found: Sequence[Disagreement] = ()
     shown: Sequence[Shown] = field(default=())
 
@@ -118,6 +121,16 @@ class WorkbenchPage:
     def is_active(self) -> bool:
         """Whether it is the version in force."""
         return self.version.pk == self.bench.active.pk
+
+    @property
+    def checked(self) -> bool:
+        """Whether a check tested for a move of the judge."""
+        return any(one.shifts for one in self.checks)
+
+    @property
+    def moved(self) -> bool:
+        """Whether any check found that the judge moved."""
+        return any(shift.moved for one in self.checks for shift in one.shifts)
 
     @property
     def is_draft(self) -> bool:
@@ -216,6 +229,7 @@ def workbench_page(
     """The page of one version for one judge; ``asked`` are the filters of its address."""
     wanted, page = _wanted(asked), whole_number(asked.get("page", ""), 4) or 0
     found = disagreements(bench, version, wanted)
+    proof = proof_of(bench.judge, version) if version.pk == bench.active.pk else None
     looks = Look.objects.filter(
         lineage=bench.gold_set.name, project=bench.gold_set.project_id, candidate__family=bench.family
     )
@@ -235,6 +249,8 @@ def workbench_page(
         history=history(bench),
         measures=measured(bench, version, resamples=RESAMPLES),
         forecast=() if version.pk == bench.active.pk else foresee(bench.gold_set, bench.judge, version),
+        proof=proof,
+        checks=told_of(AnchorCheck.objects.filter(result=proof)) if proof else (),
         found=found,
         shown=_shown(found[page * PER_PAGE : (page + 1) * PER_PAGE]),
     )

@@ -3,6 +3,7 @@ how it took attacks, what it costs, and what happened to its prompts. One tree f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,10 +18,12 @@ from evaluation.models import JudgeVersion, Preflight, Reply, RubricEvent, Rubri
 from evaluation.models.runs import UNPROVEN
 from evaluation.runs.progress import CACHED, UNSENT
 from evaluation.wording import numbers
+from review.calibration.anchors import CheckTold, told_of
 from review.comparisons.trend import judge_records
-from review.models import Licence, Look
+from review.models import AnchorCheck, Licence, Look
 from review.results.run_agreement import By, kept_of
 from review.statistics.agreement.catalogue import headline_statistic
+from review.statistics.agreement.variance import Source
 from review.web.pages.judges import attacks_of
 
 
@@ -28,7 +31,10 @@ from review.web.pages.judges import attacks_of
 class Agreement:
     """A metric's agreement in the newest run it was measured in. ``value`` is the ``statistic``, with its interval;
     ``experts``, ``baseline`` and ``constant`` are what experts among themselves, the offline baseline and the best
-    constant guess reach by it. ``bias_by_category`` is judge minus experts."""
+    constant guess reach by it. ``bias`` and ``bias_by_category`` are judge minus experts; ``bias_by_length`` is
+    Spearman's correlation of that with the length of the answer, with its interval: above 0 the judge favours long
+    ones. ``noise`` is the standard deviation of the judge's repeats of an answer, ``None`` where each was asked once.
+    """
 
     metric: str
     statistic: str
@@ -40,6 +46,8 @@ class Agreement:
     constant: float | None
     bias: float | None
     bias_by_category: dict[str, float | None]
+    bias_by_length: dict[str, float] | None
+    noise: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,8 @@ class Proof:
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """The version of a family that the judge works by. ``thousand`` is what 1,000 answers cost in US dollars, ``None``
-    where it is unknown; ``looks`` are those at any version of the family, each with its one word."""
+    where it is unknown; ``looks`` are those at any version of the family, each with its one word; ``checks`` tell
+    whether the judge moved since its proof."""
 
     family: str
     version: int
@@ -66,6 +75,7 @@ class Prompt:
     thousand: float | None
     proofs: list[Proof]
     looks: list[str]
+    checks: list[CheckTold]
     history: list[str]
 
 
@@ -141,9 +151,16 @@ def _agreement(judge: JudgeVersion) -> tuple[str, list[Agreement]]:
                 constant=(of["constant_guess"] or {}).get(name),
                 bias=of.get("bias"),
                 bias_by_category={part: said.get("bias") for part, said in of.get(f"by_{By.CATEGORY}", {}).items()},
+                bias_by_length=of.get("bias_by_length"),
+                noise=_noise(figures.get("variance", {}).get(metric, {}), judge),
             )
         )
     return str(run) if found else "", found
+
+
+def _noise(of: dict[str, Any], judge: JudgeVersion) -> float | None:
+    variance = of.get("variance", {}).get(str(Source.NOISE)) if of.get("judge") == str(judge) else None
+    return None if variance is None else math.sqrt(max(0.0, variance))
 
 
 def _statistic(of: dict[str, Any]) -> str:
@@ -169,6 +186,13 @@ def _prompts(judge: JudgeVersion) -> Iterator[Prompt]:
             thousand=_thousand(judge, active),
             proofs=_proofs(judge, active),
             looks=[_look(look) for look in told if look.candidate.family == family],
+            checks=told_of(
+                AnchorCheck.objects.filter(
+                    result__look__project=judge.project_id,
+                    result__look__judge_version__name=judge.name,
+                    result__look__candidate=active,
+                )
+            ),
             history=[_event(event) for event in events],
         )
 
@@ -248,6 +272,12 @@ def _lines(card: JudgeCardFile) -> Iterator[str]:
             parts = ", ".join(f"{name or '–'} {_number(value)}" for name, value in one.bias_by_category.items())
             if len(one.bias_by_category) > 1:
                 yield from ("", f"Bias of {one.metric} by category: {parts}", "")
+        for one in card.agreement:
+            if by := one.bias_by_length:
+                interval = numbers.interval(by["low"], by["high"])
+                yield from ("", f"Bias of {one.metric} with the length of answers: {by['rho']:+.3f} ({interval})")
+            if one.noise is not None:
+                yield from ("", f"Noise of {one.metric}, the standard deviation of repeats: {one.noise:.3f}")
     for prompt in card.prompts:
         cost = "unknown" if prompt.thousand is None else f"${prompt.thousand:.2f}"
         yield from ("", f"## {prompt.family}@{prompt.version}", "")
@@ -258,8 +288,17 @@ def _lines(card: JudgeCardFile) -> Iterator[str]:
                 f"answers ({proof.seen} seen), answered by {proof.model or 'unknown'}"
             )
         yield from (f"- look {line}" for line in prompt.looks)
+        yield from (f"- {_check(check)}" for check in prompt.checks)
         yield from (f"- {line}" for line in prompt.history)
         yield from ("", "````yaml", prompt.text.rstrip().replace("````", "'''"), "````")
+
+
+def _check(one: CheckTold) -> str:
+    if not one.at:
+        return f"check {one.number}: {one.waits_for or 'under way'}"
+    moved = ", ".join(f"{of.metric} {of.change:+.3f}{' (moved)' if of.moved else ''}" for of in one.shifts)
+    said = "reference" if one.number == 0 else moved or "too few verdicts"
+    return f"check {one.number} of {one.at} on {one.anchors} anchors: {said}"
 
 
 def _number(value: float | None) -> str:

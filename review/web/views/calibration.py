@@ -24,6 +24,7 @@ from evaluation.criteria.rubrics import draft, propose
 from evaluation.judging.rubric import parse_rubric
 from evaluation.models import JudgeVersion, RubricVersion, Run
 from evaluation.wording.messages import explain, explain_refusal
+from review.calibration.anchors import ask_for_check, proof_of
 from review.calibration.looking import ask_for_look
 from review.calibration.searching import MOST_ROUNDS, ask_for_search, open_search
 from review.calibration.workbench import Bench, bench_of, families_in, try_on, validate
@@ -270,6 +271,17 @@ def calibration_search(request: HttpRequest, bench: Bench, version: RubricVersio
     search = open_search(bench.gold_set, bench.judge, bench.family, said["strategy"], **more)
     ask_for_search(search)
     messages.success(request, gettext("%(search)s is under way.") % {"search": search})
+    return None
+
+
+@_act(Action.ACTIVATE)
+def calibration_check(request: HttpRequest, bench: Bench, version: RubricVersion) -> HttpResponse | None:
+    """Judge the anchors of the version in force again."""
+    proof = proof_of(bench.judge, version)
+    if proof is None:
+        raise Refused("anchors_not_proved", rubric=str(version))
+    ask_for_check(proof, by=person(request))
+    messages.success(request, gettext("The anchors are being judged again; the page says whether the judge moved."))
     return None
 
 

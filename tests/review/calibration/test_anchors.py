@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from evaluation.core.errors import Refused
+from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import activate
 from evaluation.judges.shipping import profile_row
 from evaluation.judging.calls import JudgeReply, Rung
@@ -32,6 +35,8 @@ from review.calibration.anchors import (
 from review.gold.licences import licences_of
 from review.models import AnchorCheck, AnchorVerdict, GoldItem, LookResult
 from review.statistics.acceptance import shift_of
+from tests.evaluation.api.clients import Caller
+from tests.factories import make_user
 from tests.review.calibration.place import Place
 from tests.review.gold.labelled import Scripted
 
@@ -237,3 +242,38 @@ def test_the_command_tells_what_moved(place: Place, proof: LookResult) -> None:
     back(place)
     with pytest.raises(CommandError, match="in force"):
         said()
+
+
+def test_page_rest_and_card_tell_of_checks(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anchors, "ring_for", lambda _, pk: work_on(pk))
+    lead = Client()
+    lead.force_login(make_user(Role.LEAD, place.run.project))
+    url = reverse("calibration", args=[place.gold.pk])
+    about = {"judge": place.judge.pk, "family": "answer_quality", "rubric": proof.look.candidate_id}
+    assert "Not known yet" in lead.get(url, about).content.decode()
+    again = reverse("calibration-check", args=[place.gold.pk])
+    assert lead.post(again, about).status_code == 302
+    page = lead.get(url, about).content.decode()
+    assert "the reference" in page
+    assert lead.post(again, about).status_code == 302
+    assert "No: it gives the same answers" in lead.get(url, about).content.decode()
+    moving(place).less = 1
+    caller = Caller(Role.LEAD, place.run.project)
+    told = caller.post(f"calibrations/{proof.look_id}/check/", {})
+    assert told.status_code == 202, told.content
+    checks = caller.get(f"calibrations/{proof.look_id}/checks/").json()
+    assert [one["number"] for one in checks] == [0, 1, 2]
+    assert checks[2]["shifts"][0]["moved"] is True
+    assert "Yes: since it was proved" in lead.get(url, about).content.decode()
+    out = StringIO()
+    call_command("judge_card", "judge", stdout=out)
+    assert "check 0 of " in out.getvalue()
+    assert "(moved)" in out.getvalue()
+
+
+def test_what_was_not_proved_is_not_watched(place: Place) -> None:
+    lead = Client()
+    lead.force_login(make_user(Role.LEAD, place.run.project))
+    about = {"judge": place.judge.pk, "family": "answer_quality"}
+    lead.post(reverse("calibration-check", args=[place.gold.pk]), about)
+    assert "has not proved itself" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()
