@@ -61,6 +61,7 @@ class GateQuery(StrictSerializer):
     strict = BooleanField(default=False)
     across_models = BooleanField(default=False)
     looks = IntegerField(default=1, min_value=1, max_value=MOST_LOOKS)
+    require_licence = BooleanField(default=False)
 
 
 class ReportQuery(GateQuery):
@@ -207,7 +208,7 @@ class RunViewSet(ViewSet):
 
 
 def _gate(asked: dict[str, Any], baseline: Run | None) -> GateAsked:
-    rules = ("fail_under", "max_drop", "strict", "across_models", "looks")
+    rules = ("fail_under", "max_drop", "strict", "across_models", "looks", "require_licence")
     return GateAsked(baseline=baseline, on=asked["gate_on"], **{rule: asked[rule] for rule in rules})
 
 

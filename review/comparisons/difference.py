@@ -23,6 +23,7 @@ from review.comparisons.values import (
     question_scores,
     weight_compared,
 )
+from review.gold.drift import Moved, judge_moved
 from review.reports.figure import Figure, Withheld, withheld
 from review.reports.gathering import NO_WIDTH, as_figure
 from review.reports.lines import MetricLine
@@ -51,7 +52,7 @@ class MetricDifference:
     """One metric of both runs. ``paired`` is in the metric's own units, this run minus the baseline, its wins being
     questions on which this run is better; ``None`` without a common question. ``p_family`` is adjusted over everything
     that the comparison's family holds. ``passes`` counts changes of yes/no metrics. ``differs`` names versions in
-    which it is not the same metric."""
+    which it is not the same metric. ``judge_moved`` is what of the change is the judge's, where anchors tell."""
 
     name: str
     title: Bilingual
@@ -62,6 +63,14 @@ class MetricDifference:
     passes: McNemar | None
     corrected: Figure
     differs: tuple[str, ...]
+    judge_moved: Moved | None = None
+
+    @property
+    def system_moved(self) -> Moved | None:
+        """What of the change is left for the system, where anchors tell what is the judge's."""
+        if self.judge_moved is None or self.paired is None:
+            return None
+        return self.judge_moved.left_of(self.paired.value, self.paired.low, self.paired.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +202,11 @@ def _metrics(
     there = baseline.basis.sides.machine.metrics
     lines = [one for one in ours.report.metrics if one.name in there and not one.scale.labels]
     lines = [one for one in lines if one.name in ours.basis.sides.machine.metrics]
-    return tuple(_metric(line, ours, baseline, groups, differing) for line in lines)
+    moved = judge_moved(ours.basis.run, baseline.basis.run)
+    return tuple(
+        dataclasses.replace(_metric(line, ours, baseline, groups, differing), judge_moved=moved.get(line.metric_id))
+        for line in lines
+    )
 
 
 def _metric(

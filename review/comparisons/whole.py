@@ -110,6 +110,8 @@ def _metric(one: MetricDifference) -> dict[str, Any]:
         "mcnemar": plain(one.passes),
         "corrected": plain(one.corrected),
         "differs": list(one.differs),
+        **({} if one.judge_moved is None else {"judge_moved": plain(asdict(one.judge_moved))}),
+        **({} if one.system_moved is None else {"system_moved": plain(asdict(one.system_moved))}),
     }
 
 

@@ -21,6 +21,7 @@ from review.comparisons.difference import MetricDifference, Order, QuestionChang
 from review.comparisons.values import Side, differing_versions
 from review.comparisons.verdict import family_sentence, lead_sentence, other_sentence
 from review.comparisons.whole import Comparison
+from review.gold.drift import Moved
 from review.reports.figure import Figure
 from review.reports.profile_section import ClassShare, ClassTable, Spread
 from review.reports.report import Report
@@ -134,7 +135,8 @@ class Row(NamedTuple):
 class PairCard(NamedTuple):
     """One run beside the baseline. ``lead`` is the verdict that can be trusted, ``other`` what the judge says alone and
     the reason why it does not lead, empty where no judge is in it. ``weight`` is that of the common parts, empty where
-    they are all. ``worse`` and ``better`` are questions with the address of both answers side by side."""
+    they are all. ``moved`` says of metrics what of their change is the judge's. ``worse`` and ``better`` are questions
+    with the address of both answers side by side."""
 
     found: RunDifference
     title: str
@@ -143,6 +145,7 @@ class PairCard(NamedTuple):
     chart: Differences
     rows: tuple[Row, ...]
     weight: str
+    moved: tuple[str, ...]
     worse: tuple[tuple[QuestionChange, str], ...]
     better: tuple[tuple[QuestionChange, str], ...]
 
@@ -207,9 +210,31 @@ def _pair_card(one: RunDifference, run_names: Mapping[int, str]) -> PairCard:
         chart=_chart(one),
         rows=(overall, *(_metric_row(metric) for metric in one.metrics)),
         weight="" if one.weight > 1 - 1e-9 else numbers.plain(one.weight),
+        moved=tuple(_moved(metric) for metric in one.metrics if metric.system_moved),
         worse=tuple((change, _href(change, one)) for change in one.worse),
         better=tuple((change, _href(change, one)) for change in one.better),
     )
+
+
+def _moved(one: MetricDifference) -> str:
+    if one.judge_moved is None or one.system_moved is None or one.paired is None:
+        return ""
+    text = gettext(
+        "%(metric)s changed by %(whole)s. By %(judge)s the judge moved, as %(count)d anchors tell that were judged for "
+        "both runs; %(system)s is left for the system."
+    )
+    return text % {
+        "metric": one.title.in_language(get_language() or "en"),
+        "whole": numbers.signed(one.paired.value),
+        "judge": _with_interval(one.judge_moved),
+        "count": one.judge_moved.answers,
+        "system": _with_interval(one.system_moved),
+    }
+
+
+def _with_interval(one: Moved) -> str:
+    ends = numbers.interval(one.low, one.high)
+    return f"{numbers.signed(one.change)} ({ends})" if ends else numbers.signed(one.change)
 
 
 def _metric_row(one: MetricDifference) -> Row:

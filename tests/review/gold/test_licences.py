@@ -26,6 +26,7 @@ from review.comparisons.gating import GateAsked, gate_of
 from review.gold.licences import LicenceState, RunLicence, licences_of
 from review.reports.gate import gate_reasons
 from review.reports.report import make_report
+from tests.evaluation.api.clients import Caller
 from tests.factories import make_judge, make_user
 from tests.review.builders import answer_rows, metric, score
 from tests.review.calibration.place import Place
@@ -160,3 +161,15 @@ def test_page_report_and_commands_say_so_and_the_gate_fails_without_one(place: P
     assert gate_reasons(gate)[-1] == "No licence that holds: correctness."
     assert gate.to_dict()["unlicensed"] == ["correctness"]
     assert gate_of(stale, GateAsked()) is None
+
+
+def test_a_gate_by_rest_can_ask_for_a_licence_too(place: Place) -> None:
+    activate(place.drafted("LIKE IT"), place.judge, by=None, reason="r")
+    stale = told_run(place)
+    viewer = Caller(Role.VIEWER, place.run.project)
+    gates = [
+        json.loads(b"".join(viewer.get(f"runs/{stale.pk}/report/", **asked).streaming_content))["gate"]
+        for asked in ({"require_licence": "true"}, {})
+    ]
+    assert (gates[0]["exit_code"], gates[0]["unlicensed"]) == (100, ["correctness"])
+    assert gates[1] is None
