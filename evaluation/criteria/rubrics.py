@@ -165,6 +165,8 @@ def activate(
 ) -> RubricEvent:
     """Let new runs of the judge work by this version. ``ground`` is ``accepted`` only where the version proved itself.
 
+    What is in force already can only prove itself anew.
+
     :raises Refused: ``rubric_active`` when it is in force already, ``rubric_other_language``, ``reason_required``.
     """
     return _happen(version, slot_of(judge, version.family), Verb.ACTIVATED, by, reason, ground)
@@ -194,7 +196,7 @@ def _happen(
     if verb == Verb.RETIRED:
         if version.pk == stand.shipped.pk:
             raise Refused("rubric_not_activated", family=slot.family, judge=slot.judge)
-    elif version.pk == stand.active.pk:
+    elif version.pk == stand.active.pk and ground != Ground.ACCEPTED:
         raise Refused("rubric_active", rubric=str(version), judge=slot.judge)
     seq = RubricEvent.next_seq(**slot.columns)
     what = {"version": version, "verb": verb, "ground": ground, "reason": _short(reason), "created_by": by}

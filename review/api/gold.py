@@ -118,11 +118,13 @@ class ForWhomSerializer(StrictSerializer):
 
 
 class LookAskedSerializer(ForWhomSerializer):
-    """A look to take: what the version is to show, and how often each answer is judged."""
+    """A look to take: what the version is to show, and how often each answer is judged. ``beside``: a judge proved on
+    the gold set, by the id of a version, from which this one must not fall off."""
 
     gold_set = IntegerField(min_value=1)
     claim = ChoiceField(choices=[str(one) for one in Claim], default=str(Claim.BETTER))
     repeat = IntegerField(default=1, min_value=1, max_value=MOST_REPEATS)
+    beside = IntegerField(default=None, allow_null=True, min_value=1)
 
 
 class ForecastSerializer(Serializer[Any]):
@@ -176,6 +178,7 @@ class LookSerializer(ModelSerializer[Look]):
     judge = CharField(source="judge_version.name", read_only=True)
     candidate = CharField(read_only=True)
     active = CharField(read_only=True)
+    against = CharField(default=None, allow_null=True, read_only=True)
     gold_set = CharField(read_only=True)
     waits_for = CharField(source="turn.reason", default="", read_only=True)
     outcome = CharField(source="result.outcome", default=None, allow_null=True, read_only=True)
@@ -184,8 +187,8 @@ class LookSerializer(ModelSerializer[Look]):
     class Meta:
         model = Look
         fields = (
-            *("id", "project", "gold_set", "number", "step", "judge", "candidate", "active", "claim", "outcome"),
-            *("waits_for", "created_at", "ended_at"),
+            *("id", "project", "gold_set", "number", "step", "judge", "candidate", "active", "claim", "against"),
+            *("outcome", "waits_for", "created_at", "ended_at"),
         )
         read_only_fields = fields
 
@@ -260,7 +263,7 @@ class CalibrationViewSet(RowsViewSet):
     """Looks at hold-outs, newest first. A POST by a lead has a worker take one; ``outcome`` is what it answers."""
 
     rows: ClassVar[QuerySet[Any]] = Look.objects.select_related(
-        "gold_set", "judge_version", "candidate", "active", "result", "turn"
+        "gold_set", "judge_version", "candidate", "active", "against", "result", "turn"
     )
     path = "project_id"
     serializer_class = LookSerializer
@@ -271,8 +274,9 @@ class CalibrationViewSet(RowsViewSet):
         asked = self.body()
         gold_set = fetch(GOLD_SETS, request.user, Action.ACTIVATE, asked["gold_set"], path="project_id")
         judge, rubric = _for_whom(gold_set, asked)
-        claim, repeat, since = Claim(asked["claim"]), asked["repeat"], asked["added_since"]
-        look = ask_for_look(gold_set, judge, rubric, by=person(request), claim=claim, repeat=repeat, since=since)
+        beside = None if asked["beside"] is None else _for_whom(gold_set, asked | {"judge": asked["beside"]})[0]
+        about = {"claim": Claim(asked["claim"]), "repeat": asked["repeat"], "since": asked["added_since"]}
+        look = ask_for_look(gold_set, judge, rubric, by=person(request), beside=beside, **about)
         made: Look = self.rows.get(pk=look.pk)
         return made
 

@@ -68,14 +68,18 @@ def open_look(
     claim: Claim,
     repeat: int = 1,
     since: int = 1,
+    beside: JudgeVersion | None = None,
 ) -> Look:
     """The row of a look, or the open one that tests the same. ``repeat``: judgements of each answer, whose mean counts.
-    ``since``: test only groups added since that version of the gold set, which has a budget of its own.
+    ``since``: test only groups added since that version of the gold set, which has a budget of its own. ``beside``: a
+    judge whose version in force was proved on the gold set, from which this one, a cheaper one, must not fall off.
+    Without it, a version in force can show that it is not worse than when it was proved.
 
     :raises Refused: ``rubric_of_baseline``, ``jury_asks_nobody``, ``rubric_active``, ``rubric_other_language``;
-        ``look_repeats``; ``gold_old_version``; ``gold_other_metrics`` where nothing of the family is labelled;
-        ``rubric_embeds``; ``gold_changed``; ``hold_out_too_small`` naming what is missing; ``hold_out_seen`` where the
-        candidate has judged hold-out answers in the open; ``look_open`` where another look has not ended.
+        ``beside_not_proved``, ``beside_not_better``; ``look_repeats``; ``gold_old_version``; ``gold_other_metrics``
+        where nothing of the family is labelled; ``rubric_embeds``; ``gold_changed``; ``hold_out_too_small`` naming
+        what is missing; ``hold_out_seen`` where the candidate has judged hold-out answers in the open; ``look_open``
+        where another look has not ended.
     """
     lock_project(gold_set.project_id)
     if judge.is_baseline:
@@ -88,17 +92,18 @@ def open_look(
     if candidate.language != slot.language:
         raise Refused("rubric_other_language", rubric=str(candidate), language=slot.language)
     stand = standings(slot)
-    if candidate.pk == stand.active.pk:
-        raise Refused("rubric_active", rubric=str(candidate), judge=judge.name)
+    against = _against(gold_set, judge, candidate, stand.active, claim, beside)
     looks = Look.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
     pinned = {"gold_set": gold_set, "judge_version": judge, "candidate": candidate, "claim": str(claim)}
-    pinned |= {"repeat": repeat, "since": since}
+    pinned |= {"repeat": repeat, "since": since, "against": against}
     waiting = looks.filter(result=None).first()
     if waiting is not None:
         if all(getattr(waiting, name) == value for name, value in pinned.items()):
             return waiting
         raise Refused("look_open", look=str(waiting), rubric=str(waiting.candidate))
-    _check_gold(gold_set, candidate, since, unproven=stand.of(candidate) in UNPROVEN)
+    _check_gold(gold_set, candidate, since)
+    if stand.of(candidate) in UNPROVEN or beside is not None:
+        _check_unseen(gold_set, candidate, since, judge if beside else None)
     newest = looks.order_by("-number").values_list("number", flat=True).first() or 0
     look = Look.objects.create(
         project_id=gold_set.project_id,
@@ -106,12 +111,38 @@ def open_look(
         number=newest + 1,
         step=step_of(gold_set, since),
         active=stand.active,
-        best=_best(gold_set, slot.judge, candidate.family) or stand.active,
+        best=against.candidate if against else _best(gold_set, slot.judge, candidate.family) or stand.active,
         created_by=by,
         **pinned,
     )
     audit.record(by, "look.opened", look, rubric=candidate.content_hash, gold=gold_set.content_hash, step=look.step)
     return look
+
+
+def _against(
+    gold_set: GoldSet,
+    judge: JudgeVersion,
+    candidate: RubricVersion,
+    active: RubricVersion,
+    claim: Claim,
+    beside: JudgeVersion | None,
+) -> Look | None:
+    """The look whose verdicts the candidate must not fall off from, where these are not asked for anew."""
+    if beside is None and candidate.pk != active.pk:
+        return None
+    of = beside or judge
+    proved = standings(slot_of(of, candidate.family)).active
+    good = Look.objects.filter(
+        project=gold_set.project_id, lineage=gold_set.name, candidate=proved, result__outcome=Outcome.ACCEPTED
+    )
+    found = good.filter(judge_version__name=of.name).order_by("-number").first()
+    if beside is None and (found is None or claim is not Claim.NOT_WORSE):
+        raise Refused("rubric_active", rubric=str(candidate), judge=judge.name)
+    if found is None:
+        raise Refused("beside_not_proved", judge=of.name, gold=str(gold_set))
+    if claim is not Claim.NOT_WORSE or (beside is not None and of.name == judge.name):
+        raise Refused("beside_not_better")
+    return found
 
 
 def _best(gold_set: GoldSet, judge: str, family: str) -> RubricVersion | None:
@@ -129,7 +160,7 @@ def _best(gold_set: GoldSet, judge: str, family: str) -> RubricVersion | None:
     return newest.candidate if newest else None
 
 
-def _check_gold(gold_set: GoldSet, candidate: RubricVersion, since: int, *, unproven: bool) -> None:
+def _check_gold(gold_set: GoldSet, candidate: RubricVersion, since: int) -> None:
     if GoldSet.objects.filter(project=gold_set.project_id, name=gold_set.name, version__gt=gold_set.version).exists():
         raise Refused("gold_old_version", gold=str(gold_set))
     if any("embeddings" in spec.inputs for spec in family_for(candidate.rubric).given):
@@ -142,9 +173,15 @@ def _check_gold(gold_set: GoldSet, candidate: RubricVersion, since: int, *, unpr
     for items in by_metric.values():
         if lacks := too_small(one.group for one in items):
             raise Refused("hold_out_too_small", groups=lacks.groups, answers=lacks.answers)
-    held = {one.answer_id for items in by_metric.values() for one in items}
-    judged = Score.objects.filter(rubric_version=candidate, answer__in=held).values("answer").distinct().count()
-    if unproven and judged:
+
+
+def _check_unseen(gold_set: GoldSet, candidate: RubricVersion, since: int, judge: JudgeVersion | None) -> None:
+    """Nobody may have seen verdicts of the version on the hold-out, where given of this judge."""
+    held = {one.answer_id for items in hold_out_items(gold_set, candidate, since).values() for one in items}
+    scores = Score.objects.filter(rubric_version=candidate, answer__in=held)
+    if judge is not None:
+        scores = scores.filter(judge_version__name=judge.name)
+    if judged := scores.values("answer").distinct().count():
         raise Refused("hold_out_seen", rubric=str(candidate), answers=judged)
 
 
@@ -164,6 +201,8 @@ def _items(gold_set: GoldSet, rubric: RubricVersion, split: Split, since: int = 
 
 def versions_of(look: Look) -> list[RubricVersion]:
     """The versions that judge the hold-out in a look, each once."""
+    if look.against_id:
+        return [look.candidate]
     return list({one.pk: one for one in (look.candidate, look.active, look.best)}.values())
 
 
@@ -217,9 +256,15 @@ def compared_on(
 
 def _outcome(look: Look) -> str:
     said = {rubric.pk: _verdicts(look, rubric) for rubric in versions_of(look)}
+    before = _verdicts(look.against, look.against.candidate) if look.against else {}
     metrics: dict[str, Compared] = {}
     for name, items in hold_out_items(look.gold_set, look.candidate, look.since).items():
-        ours, active, best = (said[pk] for pk in (look.candidate_id, look.active_id, look.best_id))
+        ours, active, best = (said.get(pk, before) for pk in (look.candidate_id, look.active_id, look.best_id))
+        if look.against:
+            active, best = before, before
+            items = [one for one in items if one.answer_id in before]
+            if not items:
+                return Outcome.REFUSED
         one, missing = compared_on(items, ours, active, best, items[0].metric)
         if too_small(one.groups) or missing > MOST_MISSING * len(one.groups):
             return Outcome.REFUSED
@@ -241,7 +286,8 @@ def close_look(look: Look, model: str) -> Answered:
             raise Refused("gold_changed", gold=str(look.gold_set), places=len(changed))
         outcome, event = _outcome(look), None
         if outcome == Outcome.ACCEPTED:
-            event = _activated(look) or activate(
+            standing = None if look.against_id else _activated(look)
+            event = standing or activate(
                 look.candidate, look.judge_version, by=look.created_by, reason=str(look), ground=Ground.ACCEPTED
             )
         done = LookResult.objects.create(look=look, outcome=outcome, event=event)

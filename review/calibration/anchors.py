@@ -29,7 +29,7 @@ from evaluation.scoring.aside import judged_aside, reach
 from evaluation.work.dispatch import ring_for
 from evaluation.work.shares import ENDPOINT_BUSY
 from review.calibration.turns import TurnInHands, keep_model, turn_at
-from review.calibration.workbench import bench_of
+from review.calibration.workbench import Bench, bench_of
 from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, LookResult
 from review.statistics.acceptance import shift_of
 from review.statistics.gold_split import Split
@@ -60,6 +60,13 @@ def proof_of(judge: JudgeVersion, rubric: RubricVersion) -> LookResult | None:
     """The newest acceptance of a version for the judges of the name."""
     of_name = PROOFS.filter(look__project=judge.project_id, look__judge_version__name=judge.name)
     return of_name.filter(look__candidate=rubric).order_by("-pk").first()
+
+
+def proves(judge: JudgeVersion, bench: Bench) -> bool:
+    """Whether what the judge works by in the bench's family was proved on its gold set. Two queries."""
+    active = standings(slot_of(judge, bench.family)).active
+    proof = proof_of(judge, active)
+    return proof is not None and proof.look.lineage == bench.gold_set.name
 
 
 @transaction.atomic

@@ -41,13 +41,14 @@ def accept(
     claim: Claim = Claim.BETTER,
     repeat: int = 1,
     since: int = 1,
+    beside: JudgeVersion | None = None,
 ) -> Answered:
     """Take a look here and now, or go on with the same one that was interrupted.
 
     :raises Refused: see :func:`open_look`; ``judge_away`` where the judge cannot be asked, which leaves the look open;
         ``look_in_hands`` where somebody is at it.
     """
-    look = open_look(gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since)
+    look = open_look(gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since, beside=beside)
     told = _worked(look, deadline=float("inf"))
     if told is None:
         raise Refused("look_in_hands", look=str(look))
@@ -64,12 +65,13 @@ def ask_for_look(
     claim: Claim = Claim.BETTER,
     repeat: int = 1,
     since: int = 1,
+    beside: JudgeVersion | None = None,
 ) -> Look:
     """Have a worker take a look, or go on with the same one that stands still.
 
     :raises Refused: see :func:`open_look`.
     """
-    look = open_look(gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since)
+    look = open_look(gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since, beside=beside)
     LookTurn.objects.filter(look=look).update(reason="")
     ring_for(WORK, look.pk)
     return look

@@ -61,7 +61,9 @@ class GoldItem(AppendOnly):
 class Look(AppendOnly, Authored):
     """A look at the hold-out of a lineage, with all that it tests pinned before anything is asked. ``number`` counts
     the looks of the lineage for ever, ``step`` those that spend of the same budget; ``since``: only groups added since
-    that version are tested. ``best`` is the best version ever accepted, against which others must not fall off."""
+    that version are tested. ``best`` is the best version ever accepted, against which others must not fall off. With
+    ``against`` it is what was said in that look, by another judge or by this one when it was proved, that the candidate
+    must not fall off from."""
 
     gold_set = models.ForeignKey(GoldSet, on_delete=PROTECT, related_name="looks")
     lineage = models.CharField(max_length=100)
@@ -75,11 +77,15 @@ class Look(AppendOnly, Authored):
     claim = models.CharField(max_length=12)
     repeat = models.PositiveIntegerField(default=1)
     since = models.PositiveIntegerField(default=1)
+    against = models.ForeignKey("self", on_delete=PROTECT, null=True, related_name="+")
 
     class Meta:
         verbose_name = _("look at a hold-out")
         verbose_name_plural = _("looks at hold-outs")
-        constraints = [models.UniqueConstraint(fields=["project", "lineage", "number"], name="one_look_per_number")]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "lineage", "number"], name="one_look_per_number"),
+            models.CheckConstraint(condition=Q(against=None) | Q(claim="not_worse"), name="proved_anew_not_worse"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.lineage} #{self.number}"

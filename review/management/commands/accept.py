@@ -31,6 +31,12 @@ class Command(BaseCommand):
         parser.add_argument("--judge", default="", help="name of a judge; the project's own, else the baseline")
         parser.add_argument("--gold", required=True, metavar="NAME", help="gold set; its newest version is tested on")
         parser.add_argument("--claim", choices=[*Claim], default=str(Claim.BETTER), help="what it is to show")
+        parser.add_argument(
+            "--beside",
+            default="",
+            metavar="JUDGE",
+            help="a judge proved on the gold set, from which this one may not fall off (with --claim not_worse)",
+        )
         parser.add_argument("--repeat", type=int, default=1, help="judgements of each answer, whose mean counts")
         parser.add_argument(
             "--added-since",
@@ -54,8 +60,9 @@ class Command(BaseCommand):
             if options["dry_run"]:
                 self._foresee(foresee(gold_set, judge, version, since=since), options["format"])
                 return
-            claim, repeat = Claim(options["claim"]), options["repeat"]
-            told = accept(gold_set, judge, version, by=None, claim=claim, repeat=repeat, since=since)
+            asked = {"claim": Claim(options["claim"]), "repeat": options["repeat"], "since": since}
+            beside = judge_row(project, options["beside"]) if options["beside"] else None
+            told = accept(gold_set, judge, version, by=None, beside=beside, **asked)
         if options["format"] == "json":
             as_json(self, asdict(told))
         else:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
@@ -19,7 +20,7 @@ from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVers
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.calibration.accepting import Foreseen, foresee
-from review.calibration.anchors import CheckTold, proof_of, told_of
+from review.calibration.anchors import CheckTold, proof_of, proves, told_of
 from review.calibration.workbench import (
     Bench,
     Disagreement,
@@ -103,6 +104,7 @@ class WorkbenchPage:
     measures: Sequence[Measured] = ()
     forecast: Sequence[Foreseen] = ()
     proof: LookResult | None = None
+    besides: Sequence[JudgeVersion] = ()
     checks: Sequence[CheckTold] = ()
     found: Sequence[Disagreement] = ()
     shown: Sequence[Shown] = field(default=())
@@ -244,16 +246,22 @@ def workbench_page(
         leads=leads,
         entered=entered,
         tried=tried,
-        looks=list(looks.select_related("candidate", "active", "judge_version", "result", "turn").order_by("-number")),
+        looks=list(_with_names(looks).order_by("-number")),
         searches=_searches(bench),
         history=history(bench),
         measures=measured(bench, version, resamples=RESAMPLES),
         forecast=() if version.pk == bench.active.pk else foresee(bench.gold_set, bench.judge, version),
         proof=proof,
+        besides=[one for one in judges if leads and one.name != bench.judge.name and proves(one, bench)],
         checks=told_of(AnchorCheck.objects.filter(result=proof)) if proof else (),
         found=found,
         shown=_shown(found[page * PER_PAGE : (page + 1) * PER_PAGE]),
     )
+
+
+def _with_names(looks: QuerySet[Look]) -> QuerySet[Look]:
+    names = ("candidate", "active", "judge_version", "against__candidate", "against__judge_version")
+    return looks.select_related(*names, "result", "turn")
 
 
 def _searches(bench: Bench) -> list[Search]:

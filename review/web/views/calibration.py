@@ -288,7 +288,11 @@ def calibration_check(request: HttpRequest, bench: Bench, version: RubricVersion
 @_act(Action.ACTIVATE)
 def calibration_look(request: HttpRequest, bench: Bench, version: RubricVersion) -> HttpResponse | None:
     """Take a look at the hold-out."""
-    claim = Claim.NOT_WORSE if request.POST.get("claim") == Claim.NOT_WORSE else Claim.BETTER
-    look = ask_for_look(bench.gold_set, bench.judge, version, by=person(request), claim=claim)
+    claim, beside = Claim.BETTER, None
+    if (said := request.POST.get("claim", "")) == Claim.NOT_WORSE:
+        claim = Claim.NOT_WORSE
+    elif said.startswith("beside:"):
+        claim, beside = Claim.NOT_WORSE, _chosen(_judges(bench.gold_set), said.removeprefix("beside:"))
+    look = ask_for_look(bench.gold_set, bench.judge, version, by=person(request), claim=claim, beside=beside)
     messages.success(request, gettext("%(look)s is under way; it answers with one word.") % {"look": look})
     return None

@@ -27,6 +27,9 @@ class Place:
     def drafted(self, text: str) -> RubricVersion:
         return draft(self.run.project, reworded(text), by=None)
 
+    def look(self, judge: JudgeVersion, version: RubricVersion, **more: Any) -> accepting.Answered:
+        return accept(self.gold, judge, version, by=None, **more)
+
     def accept(self, version: RubricVersion, **more: Any) -> accepting.Answered:
         return accept(self.gold, self.judge, version, by=None, **more)
 

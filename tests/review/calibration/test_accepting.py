@@ -15,19 +15,20 @@ from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
-from evaluation.criteria.rubrics import activate, draft
+from evaluation.criteria.rubrics import activate, draft, slot_of, standings
 from evaluation.judges.shipping import profile_row
 from evaluation.judging.calls import JudgeReply
-from evaluation.models import Attempt, Reply, Score, Standing
+from evaluation.models import Attempt, JudgeVersion, Reply, Score, Standing
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
 from evaluation.scoring import aside
 from evaluation.work.lifecycle import planned_units
 from review.calibration import accepting
 from review.calibration.accepting import foresee
-from review.models import GoldItem, Look, LookResult, Rating, SealedVerdict
+from review.models import GoldItem, Licence, Look, LookResult, Rating, SealedVerdict
 from review.statistics.acceptance import Claim
 from tests.evaluation.api.clients import Caller
+from tests.factories import make_judge
 from tests.review.builders import answer_rows, metric, run_over, score
 from tests.review.calibration.place import Place
 from tests.review.gold.labelled import FAMILY
@@ -245,3 +246,64 @@ def test_the_best_version_ever_accepted_bounds_the_next(place: Place) -> None:
     assert Look.objects.get(number=2).best == skilled
     assert len(place.script.calls) == 3 * 120
     assert told.outcome == "accepted"
+
+
+def other_judge(place: Place) -> JudgeVersion:
+    """A cheaper judge behind the same endpoint."""
+    return make_judge(place.run.project, "cheap", endpoint=place.judge.endpoint)
+
+
+def test_a_cheaper_judge_is_measured_by_what_was_proved_of_the_other(place: Place) -> None:
+    cheap = other_judge(place)
+    shipped = place.slot.active
+    with pytest.raises(Refused, match="beside_not_proved"):
+        place.look(cheap, shipped, claim=Claim.NOT_WORSE, beside=place.judge)
+    skilled = place.drafted("SKILLED")
+    place.accept(skilled)
+    place.script.calls.clear()
+    # the cheaper judge by the shipped words is two levels off: far worse than the other by the accepted ones
+    assert place.look(cheap, shipped, claim=Claim.NOT_WORSE, beside=place.judge).outcome == "not_accepted"
+    assert len(place.script.calls) == 120  # nothing is asked of the dearer one
+    told = place.look(cheap, skilled, claim=Claim.NOT_WORSE, beside=place.judge)
+    assert (told.number, told.outcome, told.looks) == (3, "accepted", 3)
+    assert standings(slot_of(cheap, FAMILY)).active == skilled
+    look = Look.objects.get(number=3)
+    assert (look.against, look.best) == (Look.objects.get(number=1), skilled)
+    assert Licence.objects.filter(result__look__judge_version=cheap).exists()
+
+
+def test_beside_another_judge_only_not_worse_can_be_shown(place: Place) -> None:
+    cheap, skilled = other_judge(place), place.drafted("SKILLED")
+    place.accept(skilled)
+    with pytest.raises(Refused, match="beside_not_better"):
+        place.look(cheap, skilled, beside=place.judge)
+    with pytest.raises(Refused, match="beside_not_better"):
+        place.look(place.judge, place.drafted("LIKE IT"), claim=Claim.NOT_WORSE, beside=place.judge)
+
+
+def test_a_cheaper_judge_whose_verdicts_were_seen_cannot_be_looked_at(place: Place) -> None:
+    cheap, shipped = other_judge(place), place.slot.active
+    place.accept(place.drafted("SKILLED"))
+    run = prepare_run(place.run.answer_set, profile_row(place.run.project, "graphrag"), judge=cheap)
+    held = GoldItem.objects.filter(split="hold_out").first()
+    assert held is not None
+    score(run, held.answer, metric("correctness"), 4, judge_version=cheap, rubric_version=shipped)
+    with pytest.raises(Refused, match="hold_out_seen"):
+        place.look(cheap, shipped, claim=Claim.NOT_WORSE, beside=place.judge)
+
+
+def test_what_is_in_force_proves_itself_anew_where_it_is_no_worse(place: Place) -> None:
+    skilled = place.drafted("SKILLED")
+    with pytest.raises(Refused, match="rubric_active"):
+        place.accept(place.slot.active, claim=Claim.NOT_WORSE)  # never proved
+    place.accept(skilled)
+    place.script.calls.clear()
+    with pytest.raises(Refused, match="rubric_active"):
+        place.accept(skilled)
+    told = place.accept(skilled, claim=Claim.NOT_WORSE)
+    assert (told.outcome, told.looks, len(place.script.calls)) == ("accepted", 2, 120)
+    assert Licence.objects.count() == 2
+    place.script.off = 1  # the model behind the name errs by a level now
+    told = place.accept(skilled, claim=Claim.NOT_WORSE)
+    assert (told.outcome, told.looks) == ("not_accepted", 3)
+    assert place.slot.active == skilled  # it is not put out of force by that; only its licence grows old

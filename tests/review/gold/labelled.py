@@ -55,6 +55,7 @@ class Scripted:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.off = 0  # levels by which it errs beside
 
     async def call(self, request: JudgeCall) -> JudgeReply:
         text = request.answer.text
@@ -67,6 +68,7 @@ class Scripted:
             return JudgeReply(Outcome.OK, raw="no")
         off = number + 1 if "LIKE IT" in wording else number
         level = right if "SKILLED" in wording or text in wording else max(1, min(5, right + (2 if off % 2 else -2)))
+        level = level - self.off if level > 3 else level + self.off
         said = {name: {"reason": "r", "score": level} for name in request.ask.names}
         return JudgeReply(Outcome.OK, raw=json.dumps(said))
 
