@@ -1,0 +1,120 @@
+"""From a disagreement to a version that proved itself, a licensed run and a comparison, in a browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from evaluation.core.roles import Role
+from evaluation.judges.shipping import profile_row, save_judge
+from evaluation.judging.drafting import as_yaml
+from evaluation.models import Endpoint, JudgeVersion, Run
+from evaluation.runs.draining import drain
+from evaluation.runs.making import prepare_run
+from evaluation.work.lifecycle import start
+from review.calibration import anchors, looking
+from review.gold.licences import licences_of
+from review.models import AnchorCheck, GoldSet, Look
+from tests.factories import make_user
+from tests.judge_server.fixture import judge_server
+from tests.judge_server.server import JudgeServer
+from tests.pages.browser import VIEWS, Visit, visit, wrong_with
+from tests.review.calibration.test_whole_path import biased
+from tests.review.gold.labelled import rated_run, reworded
+
+__all__ = ["judge_server"]
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def judge(settings: Any, judge_server: JudgeServer) -> JudgeVersion:
+    """A judge who is two levels off until its prompt says how to read, and answers that two experts rated."""
+    settings.CONCORD_DISPATCHER = "local"
+    settings.DEBUG = True
+    settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
+    judge_server.behave(biased())
+    run = rated_run(240)
+    endpoint = Endpoint.objects.create(name="llm", base_url=judge_server.base_url)
+    return save_judge(run.project, "gpt", endpoint, model="m", language="en")
+
+
+def judged(run: Run, judge: JudgeVersion) -> Run:
+    """A run of the same answers by what the judge works by now."""
+    made = prepare_run(run.answer_set, profile_row(run.project, "graphrag"), judge=judge)
+    start(made, None)
+    drain(made.pk, seconds=120)
+    return made
+
+
+@pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
+def test_a_lead_makes_a_judge_prove_a_better_prompt(
+    judge: JudgeVersion, browser: Any, live_server: Any, language: str, size: tuple[int, int]
+) -> None:
+    rated = Run.objects.get()
+    before = judged(rated, judge)
+    lead = make_user(Role.LEAD, rated.project)
+    wrong: list[str] = []
+
+    def look(found: Visit, name: str) -> None:
+        wrong.extend(wrong_with(found, name))
+
+    def press(found: Visit, selector: str) -> None:
+        with found.page.expect_navigation():
+            found.page.locator(selector).first.click()
+        found.settle()
+
+    def done() -> None:
+        for run in Run.objects.filter(state=Run.State.RUNNING):
+            drain(run.pk, seconds=120)
+
+    with visit(browser, live_server.url, lead, language=language, size=size) as found:
+        found.open("/calibration/")
+        look(found, "1-empty")
+        found.page.fill("form[action$='/freeze/'] input[name=name]", "gold")
+        press(found, "form[action$='/freeze/'] button")
+        gold = GoldSet.objects.get()
+        at = found.path
+        assert at == reverse("calibration", args=[gold.pk])
+        press(found, f"form[action='{at}run/'] button")  # the prompt in force, on examples and validation
+        done()
+        found.open(at)
+        look(found, "2-disagreements")
+        found.page.keyboard.press("j")
+        found.page.keyboard.press("e")
+        assert found.page.evaluate("document.activeElement.id") == "text"
+        found.page.fill("#text", as_yaml(reworded("SKILLED")))
+        found.page.fill("#note", "It read two levels too far.")
+        press(found, f"form[action='{at}draft/'] button.primary")
+        press(found, f"form[action='{at}run/'] button")
+        done()
+        here = found.path
+        found.open(here)
+        look(found, "3-draft")
+        press(found, f"form[action='{at}offer/'] button")
+        press(found, f"form[action='{at}look/'] button")
+        taken = Look.objects.get()
+        if not hasattr(taken, "result"):  # nobody works here but this test
+            looking.work_on(taken.pk)
+        found.open(here)
+        look(found, "4-accepted")
+        assert found.page.locator("#proof ~ div b, section[aria-labelledby=proof] b").inner_text() == (
+            "accepted" if language == "en" else "승인됨"
+        )
+        for _ in range(2):
+            press(found, f"form[action='{at}check/'] button")
+            for check in AnchorCheck.objects.filter(ended_at=None):
+                anchors.work_on(check.pk)
+        found.open(here)
+        look(found, "5-watched")
+        after = judged(rated, judge)
+        assert [one.state for one in licences_of(after) if one.metric == "correctness"] == ["licensed"]
+        found.open(reverse("run", args=[after.pk]))
+        look(found, "6-licensed")
+        found.open(f"{reverse('run-compare')}?runs={before.pk},{after.pk}")
+        look(found, "7-compared")
+        found.open(reverse("judge", args=[judge.pk]))
+        look(found, "8-card")
+    assert wrong == []
