@@ -7,26 +7,32 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from evaluation.judges.shipping import judge_row
-from evaluation.management.working import as_json, refusals
+from evaluation.management.working import as_json, refusals, run_numbered
 from evaluation.runs.selectors import project_named
-from review.web.pages.judge_prompts import as_markdown, judge_prompts
+from review.web.pages.judge_prompts import as_markdown, imported_card, judge_prompts
 
 
 class Command(BaseCommand):
-    """``judge_card NAME``: Markdown, or JSON."""
+    """``judge_card NAME``: Markdown, or JSON; of imported scores ``judge_card AUTHOR --run ID``."""
 
     help = "By which prompts a judge works, their proofs, its agreement beside experts, attacks, cost and history."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Whose card, and how it is written."""
         parser.add_argument("judge", metavar="NAME", help="name of a judge, or 'baseline'")
+        parser.add_argument(
+            "--run", type=int, metavar="ID", help="run for which the scores of this judge were imported"
+        )
         parser.add_argument("--project", default="", help="needed where there are several projects")
         parser.add_argument("--format", choices=["md", "json"], default="md")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print it."""
         with refusals(self):
-            card = judge_prompts(judge_row(project_named(options["project"]), options["judge"]))
+            if options["run"] is None:
+                card = judge_prompts(judge_row(project_named(options["project"]), options["judge"]))
+            else:
+                card = imported_card(run_numbered(options["run"]), options["judge"])
         if options["format"] == "json":
             as_json(self, card.to_dict())
         else:

@@ -10,18 +10,19 @@ from typing import Any
 
 from django.db.models import Count, Q, Sum
 
+from evaluation.core.errors import UnknownName
 from evaluation.core.registry import Scale
 from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.judging.catalogue import families
 from evaluation.judging.drafting import as_yaml
-from evaluation.models import JudgeVersion, Preflight, Reply, RubricEvent, RubricVersion, RunJudge
+from evaluation.models import JudgeVersion, Preflight, Reply, RubricEvent, RubricVersion, Run, RunJudge
 from evaluation.models.runs import UNPROVEN
 from evaluation.runs.progress import CACHED, UNSENT
 from evaluation.wording import numbers
 from review.calibration.anchors import CheckTold, told_of
 from review.comparisons.trend import judge_records
 from review.models import AnchorCheck, Licence, Look
-from review.results.run_agreement import By, kept_of
+from review.results.run_agreement import By, kept_agreement, kept_of
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.variance import Source
 from review.web.pages.judges import attacks_of
@@ -130,10 +131,28 @@ def _agreement(judge: JudgeVersion) -> tuple[str, list[Agreement]]:
     run = record.measured
     if run is None or run.judges.filter(judge_version=judge, standing__in=UNPROVEN).exists():
         return "", []
-    figures = kept_of([run]).get(run.pk, {})
+    found = _agreed(str(judge), kept_of([run]).get(run.pk, {}))
+    return str(run) if found else "", found
+
+
+def imported_card(run: Run, author: str) -> JudgeCardFile:
+    """The card of a judge whose scores were imported: what they tell beside the experts of a run.
+
+    :raises UnknownName: where no such judge gave scores that experts can be compared with.
+    """
+    figures = kept_agreement(run, by=By.CATEGORY)
+    if not (found := _agreed(author, figures)):
+        known = [name for name, of in figures["judges"].items() if any(one["imported"] for one in of.values())]
+        raise UnknownName("imported judge", author, known)
+    nothing = dict.fromkeys(("model", "language", "method", "asked", "answered_by", "attacks"), "")
+    return JudgeCardFile(judge=author, parameters={}, measured_in=str(run), agreement=found, prompts=[], **nothing)
+
+
+def _agreed(author: str, figures: dict[str, Any]) -> list[Agreement]:
+    """What the figures of a run tell of a judge."""
     judges, experts = figures.get("judges", {}), figures.get("experts", {})
     found = []
-    for metric, of in judges.get(str(judge), {}).items():
+    for metric, of in judges.get(author, {}).items():
         name = _statistic(of)
         beside = [
             said[metric].get(name) for author, said in judges.items() if metric in said and said[metric]["baseline"]
@@ -152,14 +171,14 @@ def _agreement(judge: JudgeVersion) -> tuple[str, list[Agreement]]:
                 bias=of.get("bias"),
                 bias_by_category={part: said.get("bias") for part, said in of.get(f"by_{By.CATEGORY}", {}).items()},
                 bias_by_length=of.get("bias_by_length"),
-                noise=_noise(figures.get("variance", {}).get(metric, {}), judge),
+                noise=_noise(figures.get("variance", {}).get(metric, {}), author),
             )
         )
-    return str(run) if found else "", found
+    return found
 
 
-def _noise(of: dict[str, Any], judge: JudgeVersion) -> float | None:
-    variance = of.get("variance", {}).get(str(Source.NOISE)) if of.get("judge") == str(judge) else None
+def _noise(of: dict[str, Any], author: str) -> float | None:
+    variance = of.get("variance", {}).get(str(Source.NOISE)) if of.get("judge") == author else None
     return None if variance is None else math.sqrt(max(0.0, variance))
 
 
