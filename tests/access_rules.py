@@ -88,6 +88,7 @@ PAGES = {
     ("POST", "calibration-freeze"): LEADS,
     ("GET", "calibration"): EVALUATES,
     ("POST", "calibration-grow"): LEADS,
+    ("POST", "calibration-retire"): LEADS,
     ("POST", "calibration-draft"): EVALUATES_AT_BENCH,
     ("POST", "calibration-try"): EVALUATES_AT_BENCH,
     ("POST", "calibration-run"): EVALUATES_AT_BENCH,
@@ -194,6 +195,8 @@ API = {
     ("POST", "api-gold-set-list"): LOGGED_IN,  # the run that is named decides; here none is: 400
     ("GET", "api-gold-set-detail"): SEES_RUNS,
     ("POST", "api-gold-set-grow"): LEADS,
+    ("POST", "api-gold-set-retire"): LEADS,
+    ("GET", "api-gold-set-hold-out"): EVALUATES,
     ("GET", "api-gold-set-export"): EVALUATES,
     ("GET", "api-gold-set-forecast"): EVALUATES,
     ("GET", "api-calibration-list"): LOGGED_IN,

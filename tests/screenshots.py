@@ -56,8 +56,8 @@ LEAD_PAGES = {
 
 
 @contextmanager
-def served_demo() -> Iterator[tuple[str, dict[str, str]]]:
-    """The address of a freshly loaded demo and its passwords by user name."""
+def served_demo() -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
+    """The address of a freshly loaded demo, its passwords by user name, and the environment it is served in."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         environment = {
@@ -84,7 +84,7 @@ def served_demo() -> Iterator[tuple[str, dict[str, str]]]:
                 told += line
             address = f"http://127.0.0.1:{port}"
             _wait(address)
-            yield address, dict(re.findall(r"^\s+(\w+)\s+(\S+)\s+\(", told, re.M))
+            yield address, dict(re.findall(r"^\s+(\w+)\s+(\S+)\s+\(", told, re.M)), environment
         finally:
             process.terminate()
             process.wait()
@@ -141,7 +141,7 @@ class Camera:
 
 def main() -> None:
     """Take every picture."""
-    with served_demo() as (address, passwords), sync_playwright() as driver:
+    with served_demo() as (address, passwords, environment), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         views = [(language, width) for language in LANGUAGES for width in WIDTHS]
         for language, width in views:
@@ -158,8 +158,22 @@ def main() -> None:
             reviewer.shoot("keys", "/keys/")
             reviewer.shoot("review", "/review/1/")
             rate_far_from_the_judge(reviewer)
+        workbench = prepared_workbench(environment)
+        for language, width in views:  # last, because its judge and runs stand on other pages too
+            lead = Camera(browser, address, language, width)
+            lead.log_in("lead", passwords["lead"])
+            lead.shoot("calibration", "/calibration/")
+            lead.shoot("workbench", workbench)
         browser.close()
     print(f"{len(list(OUT.glob('*.png')))} pictures in {OUT.relative_to(ROOT)}")
+
+
+def prepared_workbench(environment: dict[str, str]) -> str:
+    """The path of a page on which a judge prompt is worked on."""
+    command = [sys.executable, "-m", "tests.prepared_workbench"]
+    environment = environment | {"DJANGO_SETTINGS_MODULE": "config.settings"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.strip().splitlines()[-1]
 
 
 def rate_far_from_the_judge(reviewer: Camera) -> None:

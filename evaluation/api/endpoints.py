@@ -193,7 +193,8 @@ def part(
     options: dict[str, Any] = {"serializer_class": kinds[0], "pagination_class": pages, "filterset_class": filters}
 
     def decorate(method: Method) -> Method:
-        return written_by(*kinds, paged=pages is not None, **declared)(action(detail=True, **options)(method))
+        routed = action(detail=True, url_path=method.__name__.replace("_", "-"), **options)(method)
+        return written_by(*kinds, paged=pages is not None, **declared)(routed)
 
     return decorate
 

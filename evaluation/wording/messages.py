@@ -164,6 +164,8 @@ REFUSALS = {
     "search_rounds": _("A rubric is rewritten in 1 to %(limit)s rounds."),
     "search_in_hands": _("%(search)s is in the hands of another process. Wait for it."),
     "look_in_hands": _("%(look)s is under way. Wait for its answer."),
+    "gold_retired": _("%(gold)s is retired: nobody looks at it any more, and it does not grow."),
+    "gold_not_retired": _("What looks saw of the hold-out of %(gold)s is told once it is retired, not before."),
     "beside_not_proved": _("What %(judge)s works by has not proved itself on %(gold)s."),
     "beside_not_better": _("Beside another judge it can only be shown that one is not worse; choose that claim."),
     "anchors_not_proved": _("%(rubric)s has not proved itself; only what was proved is watched."),

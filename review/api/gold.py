@@ -24,11 +24,12 @@ from evaluation.accounts.access import Person, fetch
 from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written_by
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.criteria.rubrics import rubrics_for
+from evaluation.criteria.rubrics import LONGEST_REASON, rubrics_for
 from evaluation.models import JudgeVersion, RubricVersion, Run
 from review.calibration.accepting import MOST_REPEATS, Foreseen, foresee
 from review.calibration.anchors import PROOFS, CheckTold, ask_for_check, told_of
 from review.calibration.looking import ask_for_look
+from review.calibration.retiring import HeldOut, hold_out_figures, retire
 from review.gold.freezing import LONGEST_NAME, freeze, grow
 from review.gold.overview import GoldOverview, overview, shown_items
 from review.models import AnchorCheck, GoldSet, Look
@@ -74,6 +75,7 @@ class GoldOverviewSerializer(Serializer[Any]):
     looks = IntegerField()
     left = FloatField()
     changed = ListField(child=CharField())
+    retired = BooleanField()
 
 
 class GoldLabelSerializer(Serializer[Any]):
@@ -144,6 +146,29 @@ class ForeseenSerializer(Serializer[Any]):
     hold_out_groups = IntegerField()
     step = IntegerField()
     forecast = ForecastSerializer(allow_null=True)
+
+
+class RetireSerializer(StrictSerializer):
+    """Why nobody is to look at it any more; kept for ever."""
+
+    reason = CharField(max_length=LONGEST_REASON)
+
+
+class HeldOutSerializer(Serializer[Any]):
+    """What a look saw of a metric, in squared units of its scale, with the 95% interval of ``lower_by``."""
+
+    look = CharField()
+    candidate = CharField()
+    against = CharField()
+    outcome = CharField()
+    metric = CharField()
+    answers = IntegerField()
+    groups = IntegerField()
+    candidate_loss = FloatField()
+    against_loss = FloatField()
+    lower_by = FloatField()
+    low = FloatField(allow_null=True)
+    high = FloatField(allow_null=True)
 
 
 class ShiftSerializer(Serializer[Any]):
@@ -228,9 +253,20 @@ class GoldSetViewSet(RowsViewSet):
         """The next version, with the labels of a run's answers that it does not hold yet."""
         return grow(_run(self.request.user, asked["run"]), gold_set.name, by=person(self.request))
 
+    @verb(_for_lead, GoldOverviewSerializer, body=RetireSerializer)
+    def retire(self, gold_set: GoldSet, asked: dict[str, Any]) -> GoldOverview:
+        """Retire the lineage for good: no looks any more, and what they saw is told."""
+        retire(gold_set, by=person(self.request), reason=asked["reason"])
+        return overview(gold_set)
+
+    @part(HeldOutSerializer, many=True)
+    def hold_out(self, request: Request, pk: int) -> list[HeldOut]:
+        """What the looks of a retired lineage saw of its hold-out; refused before."""
+        return hold_out_figures(fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id"))
+
     @part(GoldLabelSerializer, many=True)
     def export(self, request: Request, pk: int) -> list[dict[str, object]]:
-        """The labels of examples and validation; those of the hold-out are not given."""
+        """The labels of examples and validation; those of the hold-out are given once the lineage is retired."""
         return shown_items(fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id"))
 
     @part(ForeseenSerializer, many=True, query=ForWhomSerializer)

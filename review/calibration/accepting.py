@@ -25,7 +25,7 @@ from evaluation.judges.clients import seal, unseal
 from evaluation.judging.catalogue import family_for
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricEvent, RubricVersion, Score, User
 from evaluation.models.runs import UNPROVEN
-from review.gold.freezing import changed_in
+from review.gold.freezing import changed_in, is_retired
 from review.gold.licences import license_metrics
 from review.gold.overview import step_of
 from review.models import GoldItem, GoldSet, Look, LookResult, SealedVerdict
@@ -76,10 +76,10 @@ def open_look(
     Without it, a version in force can show that it is not worse than when it was proved.
 
     :raises Refused: ``rubric_of_baseline``, ``jury_asks_nobody``, ``rubric_active``, ``rubric_other_language``;
-        ``beside_not_proved``, ``beside_not_better``; ``look_repeats``; ``gold_old_version``; ``gold_other_metrics``
-        where nothing of the family is labelled; ``rubric_embeds``; ``gold_changed``; ``hold_out_too_small`` naming
-        what is missing; ``hold_out_seen`` where the candidate has judged hold-out answers in the open; ``look_open``
-        where another look has not ended.
+        ``beside_not_proved``, ``beside_not_better``; ``look_repeats``; ``gold_retired``; ``gold_old_version``;
+        ``gold_other_metrics`` where nothing of the family is labelled; ``rubric_embeds``; ``gold_changed``;
+        ``hold_out_too_small`` naming what is missing; ``hold_out_seen`` where the candidate has judged hold-out answers
+        in the open; ``look_open`` where another look has not ended.
     """
     lock_project(gold_set.project_id)
     if judge.is_baseline:
@@ -93,6 +93,8 @@ def open_look(
         raise Refused("rubric_other_language", rubric=str(candidate), language=slot.language)
     stand = standings(slot)
     against = _against(gold_set, judge, candidate, stand.active, claim, beside)
+    if is_retired(gold_set.project_id, gold_set.name):
+        raise Refused("gold_retired", gold=gold_set.name)
     looks = Look.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
     pinned = {"gold_set": gold_set, "judge_version": judge, "candidate": candidate, "claim": str(claim)}
     pinned |= {"repeat": repeat, "since": since, "against": against}
@@ -218,7 +220,7 @@ def _about(look: Look) -> str:
     return f"look {look.pk}"
 
 
-def _verdicts(look: Look, rubric: RubricVersion) -> Verdicts:
+def sealed_verdicts(look: Look, rubric: RubricVersion) -> Verdicts:
     """What a version said, its repeats as their mean."""
     secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
     each: dict[int, dict[str, list[float]]] = {}
@@ -255,8 +257,8 @@ def compared_on(
 
 
 def _outcome(look: Look) -> str:
-    said = {rubric.pk: _verdicts(look, rubric) for rubric in versions_of(look)}
-    before = _verdicts(look.against, look.against.candidate) if look.against else {}
+    said = {rubric.pk: sealed_verdicts(look, rubric) for rubric in versions_of(look)}
+    before = sealed_verdicts(look.against, look.against.candidate) if look.against else {}
     metrics: dict[str, Compared] = {}
     for name, items in hold_out_items(look.gold_set, look.candidate, look.since).items():
         ours, active, best = (said.get(pk, before) for pk in (look.candidate_id, look.active_id, look.best_id))

@@ -20,7 +20,7 @@ from evaluation.work.lifecycle import seal_of
 from review.evidence.effective import said_of, samples_behind
 from review.evidence.experts import ExpertRating, agreement_ratings
 from review.evidence.sampling import weigh
-from review.models import Exposure, GoldItem, GoldSet, Rating
+from review.models import Exposure, GoldItem, GoldRetirement, GoldSet, Rating
 from review.statistics.gold_split import Group, Split, split_groups
 
 LONGEST_NAME = 100
@@ -123,6 +123,11 @@ def lineage_of(project_id: int, name: str) -> list[GoldSet]:
     return list(GoldSet.objects.filter(project=project_id, name=name).order_by("version"))
 
 
+def is_retired(project_id: int, name: str) -> bool:
+    """Whether nobody may look at the hold-out of the lineage any more."""
+    return GoldRetirement.objects.filter(project=project_id, lineage=name).exists()
+
+
 @transaction.atomic
 def freeze(run: Run, name: str, *, by: User | None, metrics: Collection[str] = (), seed: int = 0) -> GoldSet:
     """The first version of a gold set, of the labels of a run's answers.
@@ -143,12 +148,14 @@ def grow(run: Run, name: str, *, by: User | None) -> GoldSet:
     """The next version of a gold set: all that the newest one holds, unchanged and in its part, and the labels of the
     run's answers that it does not hold, of the metrics it is about. Groups that are new go to all three parts.
 
-    :raises Refused: ``gold_unknown``, ``gold_no_labels`` where there is nothing new.
+    :raises Refused: ``gold_unknown``, ``gold_retired``, ``gold_no_labels`` where there is nothing new.
     """
     lock_project(run.project_id)
     versions = lineage_of(run.project_id, name)
     if not versions:
         raise Refused("gold_unknown", name=name)
+    if is_retired(run.project_id, name):
+        raise Refused("gold_retired", gold=name)
     held = list(versions[-1].items.select_related("metric"))
     there = {(one.answer_id, one.metric_id) for one in held}
     metrics = {one.metric.name for one in held}

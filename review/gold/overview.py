@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluation.core.errors import UnknownName
-from review.gold.freezing import changed_in, lineage_of
+from review.gold.freezing import changed_in, is_retired, lineage_of
 from review.models import GoldItem, GoldSet, Look, LookResult
 from review.statistics.acceptance import left_before, too_small
 from review.statistics.gold_split import Split
@@ -62,7 +62,7 @@ class MetricInGold:
 @dataclass(frozen=True, slots=True)
 class GoldOverview:
     """``looks`` counts the tests of the lineage for ever; ``left`` is what of the 5% is there to spend yet; ``changed``
-    names what is not as it was frozen."""
+    names what is not as it was frozen. ``retired``: nobody looks at it any more, and what looks saw may be told."""
 
     name: str
     version: int
@@ -72,6 +72,7 @@ class GoldOverview:
     looks: int
     left: float
     changed: tuple[str, ...]
+    retired: bool = False
 
 
 def overview(gold_set: GoldSet) -> GoldOverview:
@@ -90,6 +91,7 @@ def overview(gold_set: GoldSet) -> GoldOverview:
         looks=step - 1,
         left=left_before(step),
         changed=tuple(changed_in(gold_set)),
+        retired=is_retired(gold_set.project_id, gold_set.name),
     )
 
 
@@ -118,8 +120,11 @@ def _apart(item: GoldItem) -> float:
 
 
 def shown_items(gold_set: GoldSet) -> list[dict[str, object]]:
-    """The labels that may be looked at, those of examples and validation, with question and answer, as rows."""
-    rows = gold_set.items.exclude(split=Split.HOLD_OUT).select_related("metric", "answer__question")
+    """The labels that may be looked at, with question and answer, as rows: those of examples and validation; once the
+    lineage is retired all."""
+    rows = gold_set.items.select_related("metric", "answer__question")
+    if not is_retired(gold_set.project_id, gold_set.name):
+        rows = rows.exclude(split=Split.HOLD_OUT)
     return [
         {
             "split": one.split,

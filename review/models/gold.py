@@ -27,6 +27,20 @@ class GoldSet(AppendOnly, Authored):
         return f"{self.name}@{self.version}"
 
 
+class GoldRetirement(AppendOnly, Authored):
+    """A lineage at whose hold-out nobody looks any more, and why; what its looks saw may be told from then on."""
+
+    project = models.ForeignKey(Project, on_delete=PROTECT, related_name="+")
+    lineage = models.CharField(max_length=100)
+    reason = models.TextField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "lineage"], name="one_retirement_of_a_gold_set")]
+
+    def __str__(self) -> str:
+        return self.lineage
+
+
 class GoldItem(AppendOnly):
     """An answer's label on one metric: the unrounded mean of the blind first ratings ``ratings`` (key and value of
     each), with the weight of its draw. ``group`` stays together in one ``split``; ``since`` is the version that brought

@@ -13,6 +13,7 @@ from evaluation.management.working import add_format, as_json, refusals, run_num
 from evaluation.models import Project
 from evaluation.runs.selectors import project_named
 from review.calibration.anchors import PROOFS, ShiftTold, check_now, proofs_in_force, told_of
+from review.calibration.retiring import HeldOut, hold_out_figures, retire
 from review.gold.freezing import freeze, grow
 from review.gold.overview import GoldOverview, gold_set_named, overview, shown_items
 from review.models import AnchorCheck, GoldSet
@@ -20,7 +21,7 @@ from review.statistics.gold_split import Split
 
 
 class Command(BaseCommand):
-    """``gold_set create|grow NAME --run ID`` · ``gold_set show|export|check NAME``."""
+    """``gold_set create|grow NAME --run ID`` · ``gold_set show|export|check|retire NAME``."""
 
     help = (
         "Freeze the blind first ratings of a run's answers as labels, split once into examples, validation, hold-out."
@@ -46,7 +47,11 @@ class Command(BaseCommand):
         check = verbs.add_parser("check", help="judge the anchors of what was proved on it again: has the judge moved?")
         check.add_argument("name", metavar="NAME")
         add_format(check)
-        for one in (show, export, check):
+        retiring = verbs.add_parser("retire", help="no looks any more; show tells from then on what looks saw")
+        retiring.add_argument("name", metavar="NAME")
+        retiring.add_argument("--reason", required=True, help="kept for ever")
+        add_format(retiring)
+        for one in (show, export, check, retiring):
             one.add_argument("--project", default="", help="needed where there are several projects")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -63,7 +68,9 @@ class Command(BaseCommand):
                 return
             project: Project = project_named(options["project"])
             found = gold_set_named(project.pk, options["name"])
-            if options["verb"] == "show":
+            if options["verb"] == "retire":
+                retire(found, by=None, reason=options["reason"])
+            if options["verb"] in {"show", "retire"}:
                 self._show(found, options["format"])
             elif options["verb"] == "check":
                 self._check(found, options["format"])
@@ -72,8 +79,9 @@ class Command(BaseCommand):
 
     def _show(self, gold_set: GoldSet, form: str) -> None:
         whole = overview(gold_set)
+        seen = hold_out_figures(gold_set) if whole.retired else []
         if form == "json":
-            as_json(self, asdict(whole))
+            as_json(self, asdict(whole) | ({"hold_out": [asdict(one) for one in seen]} if whole.retired else {}))
             return
         self.stdout.write(f"{whole.name}@{whole.version} {whole.content_hash[:12]}")
         table(self, ["metric", *map(str, Split), "an expert's loss"], _rows(whole))
@@ -82,6 +90,9 @@ class Command(BaseCommand):
                 lacks = f"{one.lacks_groups} groups, {one.lacks_answers} answers"
                 self.stdout.write(f"{one.metric}: no look yet, the hold-out lacks {lacks}")
         self.stdout.write(f"{whole.looks} looks taken, {whole.left:.4f} of 0.05 left")
+        if whole.retired:
+            self.stdout.write("retired; what its looks saw of the hold-out:")
+            table(self, ["look", "version", "against", "metric", "n", "loss", "lower by", "95%"], map(_held, seen))
         for place in whole.changed:
             self.stderr.write(f"changed since it was frozen: {place}", self.style.ERROR)
 
@@ -110,6 +121,12 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{path}: {error}") from error
         self.stdout.write(f"{len(rows)} labels of examples and validation")
+
+
+def _held(one: HeldOut) -> list[object]:
+    ends = "–" if one.low is None or one.high is None else f"{one.low:+.3f} to {one.high:+.3f}"
+    figures = [one.answers, f"{one.candidate_loss:.3f}", f"{one.lower_by:+.3f}", ends]
+    return [f"{one.look} {one.outcome}", one.candidate, one.against, one.metric, *figures]
 
 
 def _moved(one: ShiftTold) -> list[object]:

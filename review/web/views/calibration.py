@@ -26,10 +26,11 @@ from evaluation.models import JudgeVersion, RubricVersion, Run
 from evaluation.wording.messages import explain, explain_refusal
 from review.calibration.anchors import ask_for_check, proof_of
 from review.calibration.looking import ask_for_look
+from review.calibration.retiring import HeldOut, hold_out_figures, retire
 from review.calibration.searching import MOST_ROUNDS, ask_for_search, open_search
 from review.calibration.workbench import Bench, bench_of, families_in, try_on, validate
 from review.evidence.answers import expose_answers
-from review.gold.freezing import freeze, grow
+from review.gold.freezing import freeze, grow, is_retired
 from review.gold.overview import overview
 from review.models import GoldSet, Rating, Search
 from review.statistics.acceptance import Claim
@@ -89,6 +90,18 @@ def calibration_grow(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         gold_set = grow(run, gold_set.name, by=person(request))
         messages.success(request, gettext("%(gold)s is frozen and split.") % {"gold": gold_set})
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    return redirect("calibration", gold_set.pk)
+
+
+@signed_in_post
+def calibration_retire(request: HttpRequest, pk: int) -> HttpResponse:
+    """Let nobody look at the hold-out any more, and tell what looks saw."""
+    gold_set = access.fetch(GOLD_SETS, request.user, Action.MANAGE_REVIEW, pk, path="project_id")
+    try:
+        retire(gold_set, by=person(request), reason=request.POST.get("reason", ""))
+        messages.success(request, gettext("%(gold)s is retired.") % {"gold": gold_set.name})
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
     return redirect("calibration", gold_set.pk)
@@ -168,12 +181,23 @@ def _page(
         bench, version, judges, families = _bench(gold_set, asked)
     except NoBench:
         shown = {"gold_set": gold_set, "gold": overview(gold_set), "judges": _judges(gold_set), "runs": runs}
+        shown |= {"leads": leads, "held": _held(gold_set)}
         return render(request, "review/workbench_none.html", shown)
     page = workbench_page(
         bench, version, judges=judges, families=families, asked=asked, leads=leads, entered=entered, tried=tried
     )
     expose_answers(request.user, [one.one.item.answer_id for one in page.shown], "workbench")
-    return render(request, "review/workbench.html", {"page": page, "runs": runs}, status=status)
+    return render(
+        request,
+        "review/workbench.html",
+        {"page": page, "runs": runs, "leads": leads, "held": _held(gold_set)},
+        status=status,
+    )
+
+
+def _held(gold_set: GoldSet) -> list[HeldOut]:
+    """What looks saw of the hold-out, once the lineage is retired."""
+    return hold_out_figures(gold_set) if is_retired(gold_set.project_id, gold_set.name) else []
 
 
 def _act(action: Action) -> Callable[[Callable[..., HttpResponse | None]], Callable[..., HttpResponse]]:
