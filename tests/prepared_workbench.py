@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from typing import Any
 
 import django
@@ -69,7 +68,7 @@ def prepare(server: Any) -> str:
     gold = freeze(run, "team-gold", by=None)
     bench = bench_of(gold, judge, "answer_quality")
     shipped = bench.active.rubric
-    words = re.sub(r"\n*$", "\nAn answer that is only partly right is worth 3 at most.\n", shipped.instruction)
+    words = f"{shipped.instruction.rstrip()}\nAn answer that is only partly right is worth 3 at most.\n"
     better = draft(
         run.project, shipped.model_copy(update={"instruction": words}), by=None, note="Too lenient with halves"
     )
