@@ -39,6 +39,7 @@ FORMATS = {
         ExportFormat("html", "html", "text/html; charset=utf-8"),
         ExportFormat("junit", "xml", "application/xml"),
         ExportFormat("md", "md", "text/markdown; charset=utf-8"),
+        ExportFormat("experiment", "yaml", "application/yaml"),
         ExportFormat("label_studio", "json", "application/json"),
         ExportFormat("label_studio_config", "xml", "application/xml"),
     )

@@ -22,9 +22,10 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
+from evaluation.core.described import read_yaml
 from evaluation.core.registry import MetricSpec, RuleMetric, RuleSettings
 from evaluation.core.samples import AnswerSpec, FrozenModel, QuestionSpec, Result
-from evaluation.judging.rubric import Rubric, read_yaml
+from evaluation.judging.rubric import Rubric
 from evaluation.network.outcomes import Outcome
 
 VERDICT = "VERDICT:"  # begins the last line of a reply on the rung ``text``

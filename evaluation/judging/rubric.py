@@ -15,11 +15,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import InvalidFile, Problem, UnknownName
+from evaluation.core.described import read_yaml
+from evaluation.core.errors import UnknownName
 from evaluation.core.registry import Direction, Scale, ScaleKind
 from evaluation.core.samples import FrozenModel
 
@@ -79,7 +79,6 @@ def conforms(value: Any, schema: Schema) -> bool:
 
 SHIPPED = Path(__file__).parent / "rubrics"
 _Part = TypeVar("_Part", "RubricMetric", "RubricStep")
-_Model = TypeVar("_Model", bound=BaseModel)
 Text = Annotated[str, Field(min_length=1)]
 Anchor = Annotated[str, Field(min_length=1, max_length=120)]
 
@@ -347,24 +346,6 @@ def _named(parts: Sequence[_Part], name: str, kind: str) -> _Part:
         if part.name == name:
             return part
     raise UnknownName(kind, name, [part.name for part in parts])
-
-
-def read_yaml(model: type[_Model], text: str, file: str, problem: str) -> _Model:
-    """What a YAML text describes.
-
-    :raises InvalidFile: ``..._not_yaml`` when it is not YAML, ``..._invalid`` with the field of each problem when it is
-        not a complete description.
-    """
-    try:
-        return model.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
-    except yaml.YAMLError as error:
-        raise InvalidFile([Problem(f"{problem}_not_yaml", file, params={"error": str(error)})]) from error
-    except ValidationError as error:
-        code = f"{problem}_invalid"
-        problems = [
-            Problem(code, file, field=".".join(map(str, e["loc"])), params={"error": e["msg"]}) for e in error.errors()
-        ]
-        raise InvalidFile(problems) from error
 
 
 def parse_rubric(text: str, *, file: str = "") -> Rubric:

@@ -167,6 +167,9 @@ SENTENCES = {
     # Rubrics
     "rubric_not_yaml": _("The rubric is no valid YAML: %(error)s"),
     "rubric_invalid": _("The rubric does not have the required form: %(error)s"),
+    "experiment_not_yaml": _("The experiment is no valid YAML: %(error)s"),
+    "experiment_invalid": _("The experiment does not have the required form: %(error)s"),
+    "experiment_has_questions": _("Bring the questions in as a question set (import_questions) and take this out."),
     # Prices
     "prices_not_yaml": _("The price table is no valid YAML: %(error)s"),
     "prices_invalid": _("The price table does not have the required form: %(error)s"),

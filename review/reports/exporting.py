@@ -13,6 +13,7 @@ from django.utils.translation import get_language, override
 
 from evaluation.files.export import ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
 from evaluation.models import Answer, Run
+from evaluation.runs.experiments import experiment_of
 from evaluation.runs.progress import spending_by_answer
 from review.reports.answer_fields import answer_fields
 from review.reports.as_html import html_report
@@ -35,11 +36,12 @@ Planned = Callable[[Gathered], Mapping[str, object] | None]
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What an export says beside the report: the answers with their texts, the gate where one was asked for, and the
-    ``pictures`` of a format that shows some."""
+    ``pictures`` of a format that shows some; ``experiment`` is the run as an experiment file."""
 
     answers: Sequence[ToldAnswer]
     gate: Gate | None = None
     pictures: str = ""
+    experiment: str = ""
 
 
 def export(
@@ -62,7 +64,8 @@ def export(
         report = dataclasses.replace(report, agreement=kept_agreement(run))
     answers = _answers(basis, report, with_fields=wants in WITH_FIELDS)
     drawn = pictures(run) if pictures and wants in PICTURED else ""
-    made = REPORT_EXPORTS.write(format_name, f"run-{run.pk}", report, Facts(answers, gate, drawn))
+    experiment = experiment_of(run) if wants == EXPERIMENT else ""
+    made = REPORT_EXPORTS.write(format_name, f"run-{run.pk}", report, Facts(answers, gate, drawn, experiment))
     return dataclasses.replace(made, chunks=in_language(made.chunks, get_language()))
 
 
@@ -124,9 +127,23 @@ def _html(report: Report, facts: Facts) -> Iterator[bytes]:
     yield html_report(report, facts.answers, facts.gate, facts.pictures).encode()
 
 
+def _experiment(report: Report, facts: Facts) -> Iterator[bytes]:
+    yield facts.experiment.encode()
+
+
+EXPERIMENT = "experiment"
 REPORT_EXPORTS = Exports(
     "a report",
-    {"json": _json, "jsonl": _jsonl, "csv": _csv, "xlsx": _xlsx, "html": _html, "junit": _junit, "md": _markdown},
+    {
+        "json": _json,
+        "jsonl": _jsonl,
+        "csv": _csv,
+        "xlsx": _xlsx,
+        "html": _html,
+        "junit": _junit,
+        "md": _markdown,
+        EXPERIMENT: _experiment,
+    },
 )
 WITH_FIELDS = {"json", "jsonl"}  # these have the source's fields and the cost of each answer
 WITH_AGREEMENT = {"json"}  # with its intervals; in HTML it stands with the plots

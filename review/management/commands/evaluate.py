@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from evaluation.asking.systems import asked_version
@@ -13,6 +13,7 @@ from evaluation.judging.formulas import JuryRule
 from evaluation.management.working import dollars, work_off
 from evaluation.models import AnswerSet, QuestionSet, Run
 from evaluation.profiles.spec import DEFAULT_PROFILE
+from evaluation.runs.experiments import Experiment, judges_named, read_experiment
 from evaluation.runs.making import Asking, Wanted, draft_run
 from evaluation.runs.planning import Plan, plan_of, plan_sentences
 from evaluation.runs.selectors import QuestionFilter, answers_of_run, newest_answers, project_named, question_set_named
@@ -23,7 +24,11 @@ from review.management.options import add_gate_arguments, gate_asked, refusals
 from review.management.tables import show_results
 from review.plans.ahead import planned_review
 from review.reports.exporting import REPORT_EXPORTS, export_to
+from review.reports.gate import GateOn
 from review.web.pages.agreement import agreement_pictures
+
+#: What stands on the command line in place of something else in a file.
+ALONE = (("judge", "no_judge"), ("no_judge", "judge"), ("reuse_answers", "no_ask"), ("no_ask", "reuse_answers"))
 
 
 class Command(BaseCommand):
@@ -34,8 +39,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """What to score and with what."""
-        parser.add_argument("--questions", required=True, help="name of the question set, or NAME@VERSION")
-        parser.add_argument("--system", required=True, help="name of the system")
+        parser.add_argument(
+            "--config",
+            type=Path,
+            metavar="FILE",
+            help="experiment file: any of these options as YAML; what stands on the command line wins",
+        )
+        parser.add_argument("--questions", help="name of the question set, or NAME@VERSION")
+        parser.add_argument("--system", help="name of the system")
         parser.add_argument("--project", default="", help="needed where there are several projects")
         parser.add_argument("--profile", default=DEFAULT_PROFILE)
         judge = parser.add_mutually_exclusive_group()
@@ -46,7 +57,7 @@ class Command(BaseCommand):
             help="name of a judge; else the project's default or only one, else the offline baseline. "
             "Named again: judges to compare with",
         )
-        judge.add_argument("--no-judge", action="store_true", help="rules only")
+        judge.add_argument("--no-judge", "--no-llm-judge", action="store_true", help="rules only")
         parser.add_argument(
             "--embeddings",
             default="",
@@ -63,10 +74,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--metrics", nargs="+", default=[], metavar="NAME", help="metrics and criteria beside the profile's"
         )
-        parser.add_argument("--limit", type=_positive, help="only the first so many questions")
-        parser.add_argument("--category", action="append", default=[])
-        parser.add_argument("--tag", action="append", default=[])
-        parser.add_argument("--ids", nargs="+", default=[])
+        _add_selection(parser)
         parser.add_argument(
             "--rubric",
             action="append",
@@ -86,9 +94,34 @@ class Command(BaseCommand):
         parser.add_argument("--output", type=Path, action="append", default=[], help="report file, by its ending")
         parser.add_argument("--format", choices=["text", "json"], default="text")
         add_gate_arguments(parser)
+        # None tells that an option was not given; what it is then stands here.
+        self.usual = {name: parser.get_default(name) for name in Experiment.model_fields}
+        parser.set_defaults(**dict.fromkeys(self.usual))
+
+    def _with_file(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options with what the experiment file says where the command line says nothing, and as they usually are
+        where neither does."""
+        told = read_experiment(options["config"]).options() if options["config"] else {}
+        for given, other in ALONE:
+            if options[given] is not None:
+                told.pop(other, None)
+        said = {name: options[name] if options[name] is not None else told.get(name) for name in self.usual}
+        whole = {name: self.usual[name] if value is None else value for name, value in said.items()}
+        for name in ("questions", "system"):
+            if not whole[name]:
+                raise CommandError(f"--{name} is needed, here or in the file of --config", returncode=2)
+        if whole["gate_on"] not in {"", *GateOn}:
+            raise CommandError(f"gate_on is one of {', '.join(GateOn)}", returncode=2)
+        if whole["judge"] and whole["no_judge"]:
+            raise CommandError("judge and no_judge do not go together", returncode=2)
+        if whole["reuse_answers"] and whole["no_ask"]:
+            raise CommandError("reuse_answers and no_ask do not go together", returncode=2)
+        return options | whole
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Make the run, do its units here, write the reports and print the figures."""
+        with refusals():
+            options = self._with_file(options)
         asked = gate_asked(options)
         with refusals(), transaction.atomic():
             for path in options["output"]:
@@ -121,7 +154,7 @@ class Command(BaseCommand):
 
 def _draft(options: dict[str, Any]) -> Run:
     questions = question_set_named(project_named(options["project"]), options["questions"])
-    named = options["judge"] or [""]
+    named = judges_named(questions.project, options["judge"]) or [""]
     wanted = Wanted(
         profile=options["profile"],
         judge=None if options["no_judge"] else named[0],
@@ -150,6 +183,16 @@ def _answers(questions: QuestionSet, options: dict[str, Any]) -> AnswerSet | Ask
     if version is None:
         return newest_answers(questions, options["system"])
     return Asking(questions, version, k=options["k"], evaluation_type=options["type"])
+
+
+def _add_selection(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--skip-indexing", action="store_true", help="of source 000; Concord indexes nothing, so nothing is skipped"
+    )
+    parser.add_argument("--limit", type=_positive, help="only the first so many questions")
+    parser.add_argument("--category", action="append", default=[], help="only questions of it; named again: or of that")
+    parser.add_argument("--tag", action="append", default=[], help="only questions with it; named again: or with that")
+    parser.add_argument("--ids", nargs="+", default=[], help="only these questions, by their ids")
 
 
 def _positive(text: str) -> int:
