@@ -60,8 +60,9 @@ def problem_line(problem: Problem) -> str:
 
 
 @contextmanager
-def refusals(command: BaseCommand) -> Iterator[None]:
-    """Says on standard error what is wrong, one line for each problem of a file, and ends with 1.
+def refusals(command: BaseCommand, done: str = "imported") -> Iterator[None]:
+    """Says on standard error what is wrong, one line for each problem of a file, and ends with 1; of a file nothing was
+    ``done``.
 
     :raises CommandError: for our own errors.
     """
@@ -70,7 +71,7 @@ def refusals(command: BaseCommand) -> Iterator[None]:
     except InvalidFile as error:
         for problem in error.problems[:MOST_PROBLEMS]:
             command.stderr.write(problem_line(problem), command.style.ERROR)
-        raise CommandError(f"{len(error.problems)} problem(s); nothing was imported") from error
+        raise CommandError(f"{len(error.problems)} problem(s); nothing was {done}") from error
     except ConcordError as error:
         raise CommandError(explain_refusal(error) if isinstance(error, Refused) else str(error)) from error
 

@@ -170,6 +170,9 @@ SENTENCES = {
     "experiment_not_yaml": _("The experiment is no valid YAML: %(error)s"),
     "experiment_invalid": _("The experiment does not have the required form: %(error)s"),
     "experiment_has_questions": _("Bring the questions in as a question set (import_questions) and take this out."),
+    "provision_not_yaml": _("The file is no valid YAML: %(error)s"),
+    "provision_invalid": _("The file does not have the required form: %(error)s"),
+    "provision_refused": _("This cannot be set up: %(error)s"),
     # Prices
     "prices_not_yaml": _("The price table is no valid YAML: %(error)s"),
     "prices_invalid": _("The price table does not have the required form: %(error)s"),

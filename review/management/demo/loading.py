@@ -15,11 +15,12 @@ from django.db.models.functions import Now
 from evaluation.core.roles import Role
 from evaluation.files.reading import read_questions
 from evaluation.judges.shipping import baseline_judge, profile_row
-from evaluation.models import Project, QuestionSet, RoleGrant, Run, User
+from evaluation.models import Project, QuestionSet, Run, User
 from evaluation.questions.importing import import_question_set
 from evaluation.runs.answer_files import import_answer_file
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
+from evaluation.runs.provisioning import provision, read_setup
 from evaluation.work.lifecycle import start
 from evaluation.work.plugins import extras
 from review.evidence.rating_input import Given
@@ -30,12 +31,7 @@ from review.ratings.leases import lease_end, loaded
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import submit
 
-PEOPLE = {
-    "lead": ("김서연", Role.LEAD, "ko"),
-    "reviewer1": ("이준호", Role.REVIEWER, "ko"),
-    "reviewer2": ("Maya Lindqvist", Role.REVIEWER, "en"),
-    "viewer": ("Tom Adeyemi", Role.VIEWER, "en"),
-}
+HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +45,17 @@ class DemoUser:
 
 def set_people(project: Project) -> list[DemoUser]:
     """Make the demo's people where they are missing, and give each a new random password."""
+    setup = read_setup(HERE / "provision.yaml")
+    provision(setup.model_copy(update={"project": project.name}))
     made = []
-    for username, (name, role, language) in PEOPLE.items():
-        user, _ = User.objects.get_or_create(username=username, defaults={"first_name": name, "language": language})
-        password = secrets.token_urlsafe(9)
+    for person in setup.people:
+        user, password = User.objects.get(username=person.username), secrets.token_urlsafe(9)
         user.set_password(password)
         user.save(update_fields=["password"])
-        RoleGrant.objects.get_or_create(user=user, project=project, role=role)
-        made.append(DemoUser(username, password, role))
+        made += [DemoUser(person.username, password, role) for role in person.roles]
     return made
 
 
-HERE = Path(__file__).parent
 PROJECT = "Demo"
 QUESTIONS = "demo"
 SYSTEMS = {"demo-vector": "answers_vector.jsonl", "demo-graph": "answers_graph.jsonl"}
