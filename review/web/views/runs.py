@@ -245,7 +245,7 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
         "parameters": [(name, str(value)) for name, value in sorted(found.params.items())],
         "versions": versions,
         "attacks": attacks_of(found),
-        "prompts": judge_prompts(found).prompts if found.endpoint_id else (),
+        "whole": judge_prompts(found) if found.endpoint_id else None,
     }
     return render(request, "review/judge.html", shown)
 
