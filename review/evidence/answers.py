@@ -24,7 +24,8 @@ from review.models.statements import EXPOSED
 @dataclass(frozen=True, slots=True)
 class RunAnswer:
     """One answer of a run. ``group`` names answers that are not independent: the question's group, else the question
-    itself, so that several answers to one question belong together. ``failed``: the system gave no answer."""
+    itself, so that several answers to one question belong together. ``failed``: the system gave no answer.
+    ``hops``: how many facts have to be linked for an answer, where the question says so."""
 
     answer_id: int
     question_pk: int
@@ -36,6 +37,7 @@ class RunAnswer:
     sample: int
     failed: bool
     latency_seconds: float | None
+    hops: int | None = None
 
 
 _FIELDS = (
@@ -49,6 +51,7 @@ _FIELDS = (
     "sample",
     "status",
     "latency_seconds",
+    "question__spec__hops",
 )
 
 
@@ -60,7 +63,7 @@ def run_answers(run: Run, answer_ids: Collection[int] | None = None) -> list[Run
     if wanted:
         answers = answers.filter(question__external_id__in=wanted)
     rows = answers.order_by("question__position", "sample", "round").values_list(*_FIELDS)
-    newest = {(row[1], row[7]): row for row in rows}
+    newest = {(row[1], row[7]): row for row in rows}.values()
     return [
         RunAnswer(
             *(pk, question_pk, external_id, text, category, difficulty),
@@ -68,8 +71,9 @@ def run_answers(run: Run, answer_ids: Collection[int] | None = None) -> list[Run
             sample=sample,
             failed=status == "failed",
             latency_seconds=latency,
+            hops=hops if isinstance(hops, int) else None,
         )
-        for pk, question_pk, external_id, text, category, difficulty, group, sample, status, latency in newest.values()
+        for pk, question_pk, external_id, text, category, difficulty, group, sample, status, latency, hops in newest
         if answer_ids is None or pk in answer_ids
     ]
 

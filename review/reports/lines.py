@@ -105,6 +105,21 @@ class CategoryLine:
 
 
 @dataclass(frozen=True, slots=True)
+class HopsLine:
+    """The run's answers to questions that link so many facts: overall scores as they came and with people's values."""
+
+    hops: int
+    answers: int
+    judge_only: Figure
+    reviewed: Figure
+
+    @property
+    def figures(self) -> dict[str, int | Figure]:
+        """All of it but the number, by name."""
+        return {"answers": self.answers, "judge_only": self.judge_only, "reviewed": self.reviewed}
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerLine:
     """One answer with its effective values by metric name. ``score`` is its share of the parts that apply to it (0 to
     1, effective values, profile's weights), ``None`` where there is none: it ranks answers and is no overall score of
@@ -243,6 +258,22 @@ def category_lines(basis: Gathered) -> tuple[CategoryLine, ...]:
                 latency=answer_latency(machine.answers),
             )
         )
+    return tuple(found)
+
+
+def hops_lines(basis: Gathered) -> tuple[HopsLine, ...]:
+    """The run by the number of facts its questions link; empty where none says so."""
+    profile, sides = basis.profile, basis.sides
+    of_hops: dict[int, set[int]] = {}
+    for one in sides.machine.answers:
+        if one.hops is not None:
+            of_hops.setdefault(one.hops, set()).add(one.answer_id)
+    found = []
+    for hops, ids in sorted(of_hops.items()):
+        scores = [
+            score_side(profile, side.within(frozenset(ids)), all_parts=True) for side in (sides.machine, sides.reviewed)
+        ]
+        found.append(HopsLine(hops, len(ids), scores[0].figure, scores[1].figure))
     return tuple(found)
 
 

@@ -26,12 +26,14 @@ from review.reports.lines import (
     AnswerLine,
     CategoryLine,
     Disagreement,
+    HopsLine,
     Latency,
     MetricLine,
     answer_latency,
     answer_lines,
     category_lines,
     disagreements,
+    hops_lines,
     metric_lines,
     worst_answers,
 )
@@ -82,6 +84,7 @@ class Report:
     overall: ThreeScores
     metrics: tuple[MetricLine, ...]
     categories: tuple[CategoryLine, ...]
+    hops: tuple[HopsLine, ...]
     latency: Latency | None
     agreement: Mapping[str, Any]
     gate: Mapping[str, Any] | None
@@ -118,6 +121,7 @@ def report_of(basis: Gathered) -> Report:
         overall=overall,
         metrics=metrics,
         categories=categories,
+        hops=hops_lines(basis),
         latency=latency,
         agreement=replace(agreement, variation=variation_from(said)).to_dict(),
         gate=None,

@@ -283,6 +283,7 @@ REPORT: Section[Report, Report] = Section(
         METRICS,
         COVERAGE,
         BY_CATEGORY,
+        Entry("by_hops", lambda r: {str(one.hops): one.figures for one in r.hops}, "by facts questions link", JSON),
         Entry("latency", lambda r: r.latency, "response times in seconds: n, mean, median, 95th percentile", JSON),
         Entry("agreement", lambda r: r.agreement, "judges and experts, as the agreement command prints them", JSON),
         Entry("gate", lambda r: r.gate, "the gate that was asked for", JSON),

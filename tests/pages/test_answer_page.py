@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import datetime
 
@@ -11,13 +12,14 @@ from django.urls import reverse
 from django.utils import translation
 
 from evaluation.core.roles import Role
-from evaluation.models import Run, User
+from evaluation.models import Answer, Run, User
+from evaluation.storage import append_only
 from review.evidence.rating_input import Given
 from review.models import Exposure, Override, ReviewQueue
 from review.ratings.submitting import submit
 from review.reports.report import make_report
 from review.web.pages.item import Piece, Span, pieces
-from tests.factories import make_answer_set, make_scored_run, make_user
+from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user, question_spec
 from tests.pages.world import World, make_world
 from tests.review.builders import (
     answer_rows,
@@ -28,6 +30,7 @@ from tests.review.builders import (
     queue_for,
     rate,
     run_over,
+    score_all,
 )
 from tests.review.sampled import fill
 
@@ -218,3 +221,42 @@ def test_an_expert_finds_overriding_where_the_queue_is_closed_and_no_way_to_a_ru
     page = member.get(address(world)).content.decode()
     assert f'href="{reverse("run", args=[world.run.pk])}"' not in page
     assert f'href="{reverse("run", args=[world.run.pk])}"' in world.client("lead").get(address(world)).content.decode()
+
+
+def test_the_way_through_a_graph_is_a_picture_and_words(world: World) -> None:
+    asked = make_question_set(world.project, [question_spec(1, hops=2)])
+    answers = make_answer_set(asked, texts=["A city."])
+    row = answers.answers.get()
+    said = {
+        "entities": ["Fund <b>", {"name": "지수"}],
+        "relations": [["Fund <b>", "tracks", "지수"]],
+        "paths": [[["Fund <b>", "tracks", "지수"], ["지수", "", "A very long name of a company that goes on"]]],
+        "communities": [4],
+    }
+    with append_only.suspended():
+        Answer.objects.filter(pk=row.pk).update(metadata={"graph": said})
+    run = run_over(answers, judged=False)
+    page = world.client("lead").get(reverse("answer", args=[row.pk]), {"run": run.pk}).content.decode()
+    assert "Its way through the graph" in page
+    assert re.search(r"2 hops\.\s+The question asks for 2\.", page)
+    assert "<b>" not in page.split('id="graph"')[1].split("</section>")[0]
+    assert "Fund &lt;b&gt; → <i>tracks</i> → 지수 → A very long name of a company that goes on" in page
+    assert page.count("<rect") == 3
+    assert "1 relation" in page
+
+
+def test_an_answer_without_a_graph_has_none_of_it(world: World) -> None:
+    assert "through the graph" not in world.client("lead").get(address(world)).content.decode()
+
+
+def test_results_by_the_number_of_facts_to_link(world: World) -> None:
+    asked = make_question_set(world.project, [question_spec(n, hops=1 + n % 2, category="a") for n in range(4)])
+    run = run_over(make_answer_set(asked))
+    score_all(run, {"correctness": [5, 1, 5, 1], "faithfulness": [5, 1, 5, 1], "completeness": [5, 1, 5, 1]})
+    lines = make_report(run).hops
+    assert [(one.hops, one.answers) for one in lines] == [(1, 2), (2, 2)]
+    page = world.client("lead").get(reverse("run", args=[run.pk])).content.decode()
+    assert "By the number of facts to link" in page
+    told = world.client("lead").get(reverse("run-report", args=[run.pk]), {"format": "json"})
+    by_hops = json.loads(b"".join(told.streaming_content))["by_hops"]
+    assert {name: one["answers"] for name, one in by_hops.items()} == {"1": 2, "2": 2}

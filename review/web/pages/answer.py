@@ -12,6 +12,7 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.errors import UnknownName
+from evaluation.core.graph import Graph, Relation, read_graph
 from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.services import rubric_of
 from evaluation.judges.shipping import BASELINE
@@ -19,6 +20,7 @@ from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Answer, Finding, MetricDefinition, Run, Score
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
+from review.charts.path import Drawing, drawn
 from review.evidence.answers import RunAnswer
 from review.evidence.carried import Origin
 from review.evidence.effective import RunValues, Source
@@ -95,7 +97,7 @@ class Line(NamedTuple):
 class AnswerPage:
     """An answer as seen from a run. ``marked`` is the raw text with what rules found in it; ``contexts`` is ``None``
     where the system does not retrieve; ``may_view``: the reader may open the run. ``refused`` is what an override held
-    that was refused, for the reason in ``error``."""
+    that was refused, for the reason in ``error``. ``graph`` is what the system said of its way through a graph."""
 
     answer: Answer
     run: Run
@@ -109,6 +111,15 @@ class AnswerPage:
     may_view: bool
     refused: Decided | None
     error: str
+    graph: Graph | None = None
+
+    @property
+    def paths(self) -> list[tuple[Drawing, tuple[Relation, ...]]]:
+        """The paths that the system told, as pictures and as relations."""
+        return [(drawn(path), path) for path in self.graph.paths[:MOST_PATHS]] if self.graph else []
+
+
+MOST_PATHS = 5
 
 
 def answer_page(
@@ -159,6 +170,7 @@ def answer_page(
         may_view=may_view,
         refused=refused,
         error=error,
+        graph=read_graph(answer.metadata.get("graph")),
     )
 
 

@@ -29,6 +29,7 @@ def test_every_format_has_its_name_ending_and_media_type() -> None:
         ("html", "html", "text/html; charset=utf-8"),
         ("junit", "xml", "application/xml"),
         ("md", "md", "text/markdown; charset=utf-8"),
+        ("experiment", "yaml", "application/yaml"),
         ("label_studio", "json", "application/json"),
         ("label_studio_config", "xml", "application/xml"),
     ]
