@@ -28,6 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("answers/<int:pk>/revert/", answers.revert_score, name="answer-revert"),
     path("judges/", runs.judge_list, name="judge-list"),
     path("judges/<int:pk>/", runs.judge, name="judge"),
+    path("judges/<int:pk>/try/", runs.judge_try, name="judge-try"),
     path("judges/<int:pk>/card/", runs.judge_card_file, name="judge-card"),
     path("calibration/", calibration.calibration_list, name="calibration-list"),
     path("calibration/freeze/", calibration.calibration_freeze, name="calibration-freeze"),

@@ -83,6 +83,7 @@ PAGES = {
     ("POST", "answer-revert"): OVERRIDES,
     ("GET", "judge-list"): EVALUATES_SOMEWHERE,
     ("GET", "judge"): EVALUATES,
+    ("POST", "judge-try"): EVALUATES,
     ("GET", "judge-card"): EVALUATES,
     ("GET", "calibration-list"): EVALUATES_SOMEWHERE,
     ("POST", "calibration-freeze"): LEADS,

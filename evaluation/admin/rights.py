@@ -8,6 +8,7 @@ from django.contrib.admin import ModelAdmin
 from django.db.models import ForeignKey, Model, QuerySet
 from django.forms import ModelChoiceField, ModelForm
 from django.http import HttpRequest
+from django.urls import reverse
 
 from evaluation.accounts import access, audit
 from evaluation.core.roles import Action
@@ -25,8 +26,13 @@ class RoleAdmin(ModelAdmin):
     view: Action = Action.EVALUATE
     add: Action | None = None
     change: Action | None = None
+    site_page = ""  # name of the address of a row's page on the site, where it has one
     list_per_page = 50
     show_full_result_count = False
+
+    def view_on_site(self, obj: Any) -> str | None:
+        """The row's page on the site, which the back office links to."""
+        return reverse(self.site_page, args=[obj.pk]) if self.site_page else None
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The rows of the projects in which the person may look at the table."""

@@ -41,6 +41,7 @@ from evaluation.work import lifecycle
 class QuestionSetAdmin(ReadOnlyAdmin):
     """Versions of question sets. "Add" leads to the upload with its preview."""
 
+    site_page = "question-set"
     add = Action.EVALUATE
     list_display = ("name", "version", "project", "questions", "created_at", "created_by")
     list_filter = ("project",)
@@ -208,6 +209,7 @@ class AnswerSetAdmin(ReadOnlyAdmin):
 class RunAdmin(ReadOnlyAdmin):
     """Runs with a link to their page. "Add" leads to the page for new evaluations; chosen runs are steered here."""
 
+    site_page = "run"
     add = Action.EVALUATE
     actions = ("start", "pause", "resume", "cancel", "retry")
     list_display = ("name_or_number", "state", "answer_set", "profile_version", "created_at", "page")

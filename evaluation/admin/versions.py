@@ -109,6 +109,7 @@ class JudgeForm(VersionForm):
 class JudgeVersionAdmin(VersionAdmin):
     """Judges."""
 
+    site_page = "judge"
     form = JudgeForm
     list_display = ("name", "version", "endpoint", "model", "language", "project", "created_at")
     list_filter = ("project",)

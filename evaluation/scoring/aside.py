@@ -15,9 +15,10 @@ from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of, probed
 from evaluation.judging.calls import JudgeReply, Rung
 from evaluation.judging.catalogue import family_for
+from evaluation.judging.probing import Probed
 from evaluation.judging.prompt import hear, repaired
 from evaluation.judging.rubric import Rubric
-from evaluation.models import Answer, JudgeVersion, WorkUnit
+from evaluation.models import Answer, Endpoint, JudgeVersion, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import GiveUp, NeedsPerson, decide
 from evaluation.scoring.judges import Conversation, Setting
@@ -44,13 +45,22 @@ def reach(judge: JudgeVersion) -> Reached:
     """
     if judge.endpoint is None:
         return Reached(Rung.JSON_SCHEMA)
-    with SingleCalls(judge.endpoint, None, project_id=judge.project_id) as calls:
-        if calls.wait(time.monotonic() + PATIENCE_SECONDS):
-            raise Refused("judge_away", reason=ENDPOINT_BUSY)
-        found = probed(client_of(judge), judge, calls)
+    found = asked_once(judge, judge.endpoint, PATIENCE_SECONDS)
     if found.outcome != Outcome.OK or found.rung is None:
         raise Refused("judge_away", reason=str(found.outcome))
     return Reached(found.rung, found.last.model_returned)
+
+
+def asked_once(judge: JudgeVersion, endpoint: Endpoint, patience: float) -> Probed:
+    """What the few calls told that begin every run, of which nothing is kept. At most ``patience`` seconds are waited
+    for a place at the endpoint.
+
+    :raises Refused: ``judge_away`` where there is none; what :func:`client_of` refuses.
+    """
+    with SingleCalls(endpoint, None, project_id=judge.project_id) as calls:
+        if calls.wait(time.monotonic() + patience):
+            raise Refused("judge_away", reason=ENDPOINT_BUSY)
+        return probed(client_of(judge), judge, calls)
 
 
 @dataclass(slots=True)

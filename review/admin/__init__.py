@@ -17,6 +17,7 @@ from review.models import Draw, Override, ReviewQueue
 class ReviewQueueAdmin(RoleAdmin):
     """Queues. What reviewers have rated under stays; guideline and deadline may change."""
 
+    site_page = "queue"
     view = change = Action.MANAGE_REVIEW
     list_display = ("name", "project", "mode", "reviews_needed", "reveal", "state", "deadline", "page")
     list_filter = ("state", "mode", "project")

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.criteria.services import deactivate
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipping import baseline_judge, save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run
 from review.comparisons.trend import judge_records
 from review.evidence.rating_input import Given
@@ -25,7 +25,12 @@ from review.templatetags.figures import plain, signed
 from review.web.pages.judges import judge_card
 from tests.evaluation.criteria.written import drafted, in_force
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
+from tests.judge_server.actions import status
+from tests.judge_server.fixture import judge_server
+from tests.judge_server.server import JudgeServer
 from tests.pages.world import make_world
+
+__all__ = ["judge_server"]
 
 pytestmark = pytest.mark.django_db
 
@@ -192,3 +197,52 @@ def test_a_judges_page_has_its_parameters_and_other_versions() -> None:
     page = world.client("evaluator").get(reverse("judge", args=[one.pk])).context
     assert page["parameters"] == [("temperature", "0")]
     assert page["versions"] == [(other.pk, "v2")]
+
+
+@pytest.fixture
+def remote(settings: Any, judge_server: JudgeServer) -> JudgeVersion:
+    settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
+    endpoint = Endpoint.objects.create(name="llm", base_url=judge_server.base_url)
+    return save_judge(make_project(), "gpt", endpoint, model="m", language="en")
+
+
+def tried(judge: JudgeVersion, role: Role = Role.EVALUATOR) -> Any:
+    client = Client()
+    client.force_login(make_user(role, judge.project))
+    return client.post(reverse("judge-try", args=[judge.pk]), follow=True)
+
+
+def test_a_judge_is_tried_and_nothing_is_kept(remote: JudgeVersion, judge_server: JudgeServer) -> None:
+    page = tried(remote).content.decode()
+    assert "It answers." in page
+    assert "json_schema" in page
+    assert judge_server.preflights + judge_server.calls > 0
+    assert not Preflight.objects.exists()
+
+
+def test_a_judge_that_does_not_answer_says_why_in_words(remote: JudgeVersion, judge_server: JudgeServer) -> None:
+    judge_server.behave(status(401))
+    page = tried(remote).content.decode()
+    assert "It answers." not in page
+    assert "401" in page
+    remote.endpoint.base_url = "http://127.0.0.1:1/v1"  # type: ignore[union-attr]
+    remote.endpoint.save()  # type: ignore[union-attr]
+    assert "CONCORD_JUDGE_ORIGINS" in tried(remote).content.decode()
+
+
+def test_the_baseline_and_strangers_are_not_asked(remote: JudgeVersion, judge_server: JudgeServer) -> None:
+    asked = judge_server.preflights
+    assert tried(remote, Role.VIEWER).status_code == 403
+    assert "nobody to ask" in tried(baseline_judge(remote.project, "en")).content.decode()
+    assert judge_server.preflights == asked
+
+
+def test_page_and_back_office_lead_to_each_other(remote: JudgeVersion) -> None:
+    client = Client()
+    client.force_login(make_user(Role.EVALUATOR, remote.project))
+    page, row = reverse("judge", args=[remote.pk]), reverse("admin:evaluation_judgeversion_change", args=[remote.pk])
+    assert f'href="{row}"' in client.get(page).content.decode()
+    assert f'href="{page}"' in client.get(row).content.decode()
+    asked = make_question_set(remote.project)
+    shown = client.get(reverse("admin:evaluation_questionset_change", args=[asked.pk])).content.decode()
+    assert f'href="{reverse("question-set", args=[asked.pk])}"' in shown

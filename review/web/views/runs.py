@@ -5,20 +5,26 @@ from __future__ import annotations
 
 import json
 
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person, roles_anywhere, signed_in_get, signed_in_post
 from evaluation.core.canonical import whole_number
+from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, allowed
 from evaluation.criteria.services import active_in
 from evaluation.files.records import OWN, forms
+from evaluation.judging.probing import Probed
 from evaluation.models import JudgeVersion, Project, Run
 from evaluation.runs.exports import download, take_export
 from evaluation.runs.progress import calls_of, progress
+from evaluation.scoring.aside import asked_once
 from evaluation.wording.markdown import language_of
+from evaluation.wording.messages import explain_refusal
 from review.comparisons.answers import answer_pairs
 from review.comparisons.summaries import attention, headlines
 from review.comparisons.trend import judge_records, trends_of
@@ -232,11 +238,33 @@ def judge_list(request: HttpRequest) -> HttpResponse:
     return render(request, "review/judges.html", shown)
 
 
+JUDGES = JudgeVersion.objects.select_related("endpoint")
+TRY_SECONDS = 10.0  # until the endpoint has a place for somebody who waits
+
+
 @signed_in_get
 def judge(request: HttpRequest, pk: int) -> HttpResponse:
     """One judge version."""
-    rows = JudgeVersion.objects.select_related("endpoint")
-    found = access.fetch(rows, request.user, Action.EVALUATE, pk, path=OF_PROJECT)
+    return _judge_page(request, access.fetch(JUDGES, request.user, Action.EVALUATE, pk, path=OF_PROJECT))
+
+
+@signed_in_post
+def judge_try(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask a judge as every run begins: the page shows how it can be asked, what it said, and how long that took."""
+    found = access.fetch(JUDGES, request.user, Action.EVALUATE, pk, path=OF_PROJECT)
+    if found.endpoint is None:
+        messages.error(request, gettext("There is nobody to ask: it calls no model."))
+        return redirect("judge", pk)
+    try:
+        tried = asked_once(found, found.endpoint, TRY_SECONDS)
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+        return redirect("judge", pk)
+    return _judge_page(request, found, tried)
+
+
+def _judge_page(request: HttpRequest, found: JudgeVersion, tried: Probed | None = None) -> HttpResponse:
+    pk = found.pk
     others = JudgeVersion.objects.filter(project=found.project_id, name=found.name).exclude(pk=pk).order_by("-version")
     versions = [(other, f"v{version}") for other, version in others.values_list("pk", "version")]
     (record,) = judge_records([found])
@@ -246,6 +274,7 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
         "versions": versions,
         "attacks": attacks_of(found),
         "whole": judge_prompts(found) if found.endpoint_id else None,
+        "tried": tried,
     }
     return render(request, "review/judge.html", shown)
 
@@ -253,8 +282,7 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
 @signed_in_get
 def judge_card_file(request: HttpRequest, pk: int) -> HttpResponse:
     """The card of a judge version as a file."""
-    rows = JudgeVersion.objects.select_related("endpoint")
-    found = access.fetch(rows, request.user, Action.EVALUATE, pk, path=OF_PROJECT)
+    found = access.fetch(JUDGES, request.user, Action.EVALUATE, pk, path=OF_PROJECT)
     kinds = {"md": "text/markdown", "json": "application/json"}
     if (form := request.GET.get("format", "md")) not in kinds:
         raise Http404
