@@ -18,6 +18,7 @@ from evaluation.files.rating_rows import RatingFile, rating_file
 from evaluation.files.shaping import ANSWERS, QUESTIONS, Shape, shaped
 from evaluation.files.tables import read_csv, read_xlsx, rows_of_columns
 from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
+from evaluation.files.traces import is_protobuf, json_of_protobuf, with_traces
 from evaluation.files.trec import QRELS, RUN, TOPICS, read_qrels, read_run, read_topics, trec_form
 from evaluation.files.tree import MAX_BYTES, FileTree, Limits, Node, Problems
 
@@ -214,7 +215,7 @@ def read_questions(
     :raises InvalidFile: with every problem found; nothing of the file is given back then.
     """
     problems = Problems(display_name(name))
-    tree = read_tree(data, problems, QUESTION_FORMATS, max_bytes)
+    tree = _rows_of(data, problems, QUESTION_FORMATS, max_bytes)
     file = question_file(shaped(tree, QUESTIONS, shape, problems), problems, group_by=group_by)
     return _with_passages(file, qrels, max_bytes) if qrels else file
 
@@ -243,7 +244,16 @@ def read_answers(data: bytes, name: str, *, shape: Shape | None = None, max_byte
     :raises InvalidFile: with every problem found.
     """
     problems = Problems(display_name(name))
-    return answer_file(shaped(read_tree(data, problems, ANSWER_FORMATS, max_bytes), ANSWERS, shape, problems), problems)
+    return answer_file(shaped(_rows_of(data, problems, ANSWER_FORMATS, max_bytes), ANSWERS, shape, problems), problems)
+
+
+def _rows_of(data: bytes, problems: Problems, accepted: tuple[FileFormat, ...], max_bytes: int) -> FileTree:
+    """The tree of a file; of traces a record each."""
+    if is_protobuf(data):
+        if len(data) > max_bytes:
+            problems.stop("file_too_large", size=len(data), limit=max_bytes)
+        data = json_of_protobuf(data, problems)
+    return with_traces(read_tree(data, problems, accepted, max_bytes), problems)
 
 
 def read_ratings(data: bytes, name: str, *, scales: Mapping[str, Scale]) -> RatingFile:

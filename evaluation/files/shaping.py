@@ -317,23 +317,23 @@ class _Reader:
 
     def _node(self, value: Any, line: int) -> Node:
         self.builder.restart()
-        _feed(self.builder, value, line)
+        feed(self.builder, value, line)
         assert self.builder.root is not None  # noqa: S101  -- tells the type checker
         return self.builder.root
 
 
-def _feed(builder: TreeBuilder, value: Any, line: int) -> None:
+def feed(builder: TreeBuilder, value: Any, line: int) -> None:
     """A plain value as events. Depth and number are capped by the builder."""
     if isinstance(value, Mapping):
         builder.open_map(line)
         for key, one in value.items():
             builder.key(str(key), line)
-            _feed(builder, one, line)
+            feed(builder, one, line)
         builder.close()
     elif isinstance(value, list):
         builder.open_list(line)
         for one in value:
-            _feed(builder, one, line)
+            feed(builder, one, line)
         builder.close()
     elif value is None:
         builder.scalar(Kind.NULL, None, line)

@@ -24,6 +24,9 @@ file_pdf
 file_old_excel
 file_not_workbook
 file_binary
+traces_need_otel
+traces_damaged
+secrets_masked places
 format_unknown known
 format_not_accepted format accepted
 encoding_utf16 byte

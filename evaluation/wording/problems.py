@@ -42,6 +42,12 @@ SENTENCES = {
     "file_old_excel": _("This is an old or encrypted Excel file. Save it as .xlsx without a password."),
     "file_not_workbook": _("The name ends in .xlsx, but the content is no Excel workbook."),
     "file_binary": _("The content is no text in any encoding that is read here (UTF-8, CP949)."),
+    "traces_need_otel": _(
+        "These may be OpenTelemetry traces in protobuf, which need the extra “otel”. Have it installed here, or write "
+        "them as JSON."
+    ),
+    "traces_damaged": _("These are no OpenTelemetry traces in protobuf, or they are damaged."),
+    "secrets_masked": _("What looks like a secret was masked in %(places)s place(s)."),
     "format_unknown": _("The format cannot be told from name or content. Use one of these endings: %(known)s."),
     "format_not_accepted": _("This import takes %(accepted)s, not %(format)s."),
     "encoding_utf16": _("The text is UTF-16 but damaged (byte %(byte)s). Save it as UTF-8 (in Excel: “CSV UTF-8”)."),

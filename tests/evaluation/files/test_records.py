@@ -30,7 +30,7 @@ def test_the_table_of_the_docs_is_what_the_forms_hold() -> None:
 
 def test_every_shape_that_is_read_whole_is_written_or_named_in_the_docs() -> None:
     only_read = {name for name, shape in shipped().items() if not shape.writes and (shape.questions or shape.answers)}
-    assert only_read == {"inspect_log", "promptfoo_csv", "promptfoo_results", "squad"}
+    assert only_read == {"inspect_log", "otlp", "promptfoo_csv", "promptfoo_results", "squad"}
 
 
 @given(TEXTS, TEXTS, TEXTS, st.lists(TEXTS, max_size=3))

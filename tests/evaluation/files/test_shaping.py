@@ -14,7 +14,7 @@ from tests.evaluation.files.support import facts, jsonl, refused
 
 PROMISED = """Ragas, DeepEval, Langfuse, LangSmith examples, LangSmith runs, Phoenix, MLflow, Opik, Inspect samples,
  Inspect log, promptfoo tests, promptfoo table, promptfoo results, AutoRAG, RAGChecker, LlamaIndex, OpenAI evals,
- SQuAD and KorQuAD, BEIR queries, BEIR corpus, relevance judgements (qrels)"""
+ SQuAD and KorQuAD, OpenTelemetry traces, BEIR queries, BEIR corpus, relevance judgements (qrels)"""
 
 
 def named(sample: Sample) -> str:

@@ -1,0 +1,188 @@
+"""Traces as questions and answers: written by OpenTelemetry's own SDK, in both conventions, as JSON and protobuf."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.core.errors import InvalidFile
+from evaluation.files import traces
+from evaluation.files.reading import read_answers, read_questions
+
+common = pytest.importorskip("opentelemetry.exporter.otlp.proto.common.trace_encoder")
+json_format = pytest.importorskip("google.protobuf.json_format")
+sdk = pytest.importorskip("opentelemetry.sdk.trace")
+memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+export = pytest.importorskip("opentelemetry.sdk.trace.export")
+api = pytest.importorskip("opentelemetry.trace")
+status = pytest.importorskip("opentelemetry.trace.status")
+
+SECOND = 10**9
+Tracer = Any
+
+
+def written(make: Callable[[Tracer], None]) -> tuple[bytes, bytes]:
+    """What the SDK exports of the spans, as OTLP in JSON and in protobuf."""
+    kept, provider = memory.InMemorySpanExporter(), sdk.TracerProvider()
+    provider.add_span_processor(export.SimpleSpanProcessor(kept))
+    make(provider.get_tracer("tests"))
+    request = common.encode_spans(kept.get_finished_spans())
+    return json.dumps(json_format.MessageToDict(request)).encode(), request.SerializeToString()
+
+
+def open_inference(tracer: Tracer) -> None:
+    """A chain that retrieves two passages, ranks one first and asks a model."""
+    chain = tracer.start_span("rag", start_time=10 * SECOND)
+    chain.set_attributes(
+        {"openinference.span.kind": "CHAIN", "input.value": "연차는 며칠인가요?", "output.value": "15일."}
+    )
+    context = __import__("opentelemetry.trace", fromlist=["set_span_in_context"]).set_span_in_context(chain)
+    retriever = tracer.start_span("retrieve", context=context, start_time=10 * SECOND)
+    retriever.set_attributes(
+        {
+            "openinference.span.kind": "RETRIEVER",
+            "retrieval.documents.0.document.content": "연차는 15일이다.",
+            "retrieval.documents.0.document.id": "d1",
+            "retrieval.documents.0.document.score": 0.75,
+            "retrieval.documents.1.document.content": "Sick leave.",
+        }
+    )
+    retriever.end(end_time=11 * SECOND)
+    model = tracer.start_span("llm", context=context, start_time=11 * SECOND)
+    model.set_attributes(
+        {
+            "openinference.span.kind": "LLM",
+            "llm.model_name": "m-1",
+            "llm.token_count.prompt": 12,
+            "llm.token_count.completion": 3,
+        }
+    )
+    model.end(end_time=12 * SECOND)
+    chain.end(end_time=12 * SECOND + SECOND // 2)
+
+
+def gen_ai(tracer: Tracer) -> None:
+    """A model call alone, by OpenTelemetry's own convention, and one that failed."""
+    asked = [{"role": "user", "parts": [{"type": "text", "content": "How long may a leave be?"}]}]
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": "Fifteen days."}]}]
+    span = tracer.start_span("chat m-2", start_time=SECOND)
+    span.set_attributes(
+        {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.response.model": "m-2",
+            "gen_ai.input.messages": json.dumps(asked),
+            "gen_ai.output.messages": json.dumps(said),
+            "gen_ai.usage.input_tokens": 7,
+            "gen_ai.usage.output_tokens": 2,
+        }
+    )
+    span.end(end_time=3 * SECOND)
+    broken = tracer.start_span("chat m-2", start_time=5 * SECOND)
+    broken.set_attribute("gen_ai.input.messages", json.dumps(asked).replace("leave", "break"))
+    broken.set_status(status.Status(status.StatusCode.ERROR, "timed out"))
+    broken.end(end_time=6 * SECOND)
+
+
+@pytest.mark.parametrize("form", ["json", "lines", "protobuf"])
+def test_a_chain_is_an_answer_with_its_passages(form: str) -> None:
+    as_json, as_protobuf = written(open_inference)
+    data = {"json": as_json, "lines": as_json + b"\n" + b'{"resourceSpans": []}\n', "protobuf": as_protobuf}[form]
+    file = read_answers(data, f"traces.{'jsonl' if form == 'lines' else 'json' if form == 'json' else 'pb'}")
+    (answer,) = file.answers
+    assert (answer.question, answer.answer.text, answer.answer.latency_seconds) == ("연차는 며칠인가요?", "15일.", 2.5)
+    first, second = answer.answer.contexts or ()
+    assert (first.text, first.chunk_id, first.score) == ("연차는 15일이다.", "d1", 0.75)
+    assert (second.text, second.chunk_id) == ("Sick leave.", "")
+    assert answer.metadata["model"] == "m-1"
+    assert (answer.metadata["tokens_in"], answer.metadata["tokens_out"]) == (12, 3)
+    assert len(answer.metadata["otlp_trace_id"]) == 32
+
+
+def test_the_same_answers_come_of_the_rows_they_were_made_from() -> None:
+    row = {
+        "question": "연차는 며칠인가요?",
+        "answer": "15일.",
+        "contexts": [{"text": "연차는 15일이다.", "chunk_id": "d1", "score": 0.75}, {"text": "Sick leave."}],
+        "latency_seconds": 2.5,
+    }
+    plain = read_answers(json.dumps(row).encode() + b"\n", "rows.jsonl").answers[0]
+    traced = read_answers(written(open_inference)[0], "traces.json").answers[0]
+    assert (traced.question, traced.answer) == (plain.question, plain.answer)
+
+
+def test_calls_of_a_model_alone_are_answers_and_failures_say_why() -> None:
+    good, failed = read_answers(written(gen_ai)[0], "traces.json").answers
+    assert (good.question, good.answer.text, good.answer.contexts) == (
+        "How long may a leave be?",
+        "Fifteen days.",
+        None,
+    )
+    assert good.metadata["model"] == "m-2"
+    assert (failed.question, failed.error) == ("How long may a break be?", "timed out")
+
+
+def test_questions_made_of_traces_are_marked_as_such() -> None:
+    file = read_questions(written(gen_ai)[0], "traces.json")
+    assert [one.text for one in file.questions] == ["How long may a leave be?", "How long may a break be?"]
+    assert {one.tags for one in file.questions} == {("from a trace",)}
+    assert all(len(one.id) == 32 for one in file.questions)
+
+
+def test_secrets_are_masked_and_counted() -> None:
+    def leaking(tracer: Tracer) -> None:
+        span = tracer.start_span("rag", start_time=SECOND)
+        span.set_attributes(
+            {
+                "input.value": "Why is sk-abcdefghijklmnop1234 refused?",
+                "output.value": "Authorization: Bearer abcdefghijklmnopqrstuvwx was sent, password=hunter22 too.",
+            }
+        )
+        span.end(end_time=2 * SECOND)
+
+    file = read_answers(written(leaking)[0], "traces.json")
+    (answer,) = file.answers
+    assert answer.question == "Why is [masked] refused?"
+    assert answer.answer.text == "Authorization: [masked] was sent, [masked] too."
+    assert [one.params for one in file.remarks if one.code == "secrets_masked"] == [{"places": 3}]
+
+
+def test_protobuf_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for data in (b"\n\xff\xff\xff\xff\x0f", b"\n\x05\xff\xfe\x00"):
+        with pytest.raises(InvalidFile):
+            read_answers(data, "traces.pb")
+    assert not traces.is_protobuf(b'\n\n{"resourceSpans": []}')
+    assert not traces.is_protobuf(b'{"resourceSpans": []}')
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["resourceSpans", "scopeSpans", "spans", "attributes", "key", "value", "traceId", "status"]
+                ),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=15,
+    )
+)
+def test_whatever_claims_to_be_traces_is_read_or_refused(said: Any) -> None:
+    with suppress(InvalidFile):
+        read_answers(json.dumps({"resourceSpans": said}).encode(), "traces.json")
+
+
+@pytest.mark.parametrize("span", ["text", 3, [], {"attributes": 5}, {"attributes": [{"value": {"arrayValue": 1}}]}])
+def test_spans_of_another_form_tell_nothing(span: Any) -> None:
+    said = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+    with pytest.raises(InvalidFile):
+        read_answers(json.dumps(said).encode(), "traces.json")
