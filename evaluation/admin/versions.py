@@ -73,6 +73,9 @@ class VersionAdmin(ReadOnlyAdmin):
         raise NotImplementedError
 
 
+USUAL_PARAMETERS = ("temperature", "top_p", "max_tokens", "seed")
+
+
 class VersionForm(forms.ModelForm):
     """What makes a version."""
 
@@ -81,14 +84,58 @@ class VersionForm(forms.ModelForm):
 
 
 class JudgeForm(VersionForm):
-    """Endpoint, model and parameters of a judge."""
+    """Endpoint, model and parameters of a judge: the usual ones in fields of their own, others as JSON."""
 
     language = forms.ChoiceField(label=_("rubric language"), choices=LANGUAGES)
-    params = forms.JSONField(label=_("parameters"), required=False, initial=dict)
+    temperature = forms.FloatField(
+        label=_("temperature"),
+        required=False,
+        min_value=0,
+        max_value=2,
+        help_text=_("0 makes a judge say the same again as far as it can. Empty leaves it to the server."),
+    )
+    top_p = forms.FloatField(label="top_p", required=False, min_value=0, max_value=1)
+    max_tokens = forms.IntegerField(
+        label=_("longest reply, tokens"),
+        required=False,
+        min_value=1,
+        max_value=1_000_000,
+        help_text=_("A reply that is cut off is asked for again with twice as many."),
+    )
+    seed = forms.IntegerField(label=_("seed"), required=False, min_value=0, max_value=2**53)
+    params = forms.JSONField(
+        label=_("further parameters"),
+        required=False,
+        initial=dict,
+        help_text=_("JSON: further members of the request, for experts."),
+    )
 
     class Meta:
         model = JudgeVersion
         fields = ("project", "name", "endpoint", "model", "language", "params", "method")
+
+    def clean_params(self) -> dict[str, Any]:
+        """An object: the expert's door to everything."""
+        said = self.cleaned_data.get("params") or {}
+        if not isinstance(said, dict):
+            raise forms.ValidationError(gettext("An object is expected, such as {}."))
+        return said
+
+    def clean(self) -> dict[str, Any]:
+        """Nothing is said twice."""
+        said = super().clean() or self.cleaned_data
+        given = said.get("params") or {}
+        if twice := [name for name in USUAL_PARAMETERS if name in given and said.get(name) is not None]:
+            text = gettext("These have fields of their own: %(names)s") % {"names": ", ".join(twice)}
+            self.add_error("params", text)
+        return said
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All of them together; whole numbers as such, so that 0 and 0.0 are no two versions."""
+        said = {name: self.cleaned_data[name] for name in USUAL_PARAMETERS}
+        usual = {name: int(one) if one == int(one) else one for name, one in said.items() if one is not None}
+        return {**usual, **self.cleaned_data["params"]}
 
     def clean_name(self) -> str:
         """The baseline's name is taken."""
@@ -124,13 +171,15 @@ class JudgeVersionAdmin(VersionAdmin):
             said["endpoint"],
             model=said["model"],
             language=said["language"],
-            params=said["params"] or {},
+            params=form.parameters,
             method=said["method"],
         )
 
     def values_of(self, row: JudgeVersion) -> dict[str, Any]:
         """Its columns."""
-        return {name: getattr(row, name) for name in JudgeForm.Meta.fields}
+        values = {name: getattr(row, name) for name in JudgeForm.Meta.fields}
+        usual = {name: row.params[name] for name in USUAL_PARAMETERS if name in row.params}
+        return values | usual | {"params": {name: one for name, one in row.params.items() if name not in usual}}
 
 
 class YamlForm(VersionForm):

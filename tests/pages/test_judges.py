@@ -246,3 +246,37 @@ def test_page_and_back_office_lead_to_each_other(remote: JudgeVersion) -> None:
     asked = make_question_set(remote.project)
     shown = client.get(reverse("admin:evaluation_questionset_change", args=[asked.pk])).content.decode()
     assert f'href="{reverse("question-set", args=[asked.pk])}"' in shown
+
+
+def added(client: Client, judge: JudgeVersion, **fields: Any) -> Any:
+    asked = {
+        "project": judge.project_id,
+        "name": "plain",
+        "endpoint": judge.endpoint_id,
+        "model": "m",
+        "language": "en",
+    }
+    return client.post(
+        reverse("admin:evaluation_judgeversion_add"), asked | {"method": "said", "params": "{}"} | fields
+    )
+
+
+def test_the_usual_parameters_of_a_judge_have_fields_of_their_own(remote: JudgeVersion) -> None:
+    client = Client()
+    client.force_login(make_user(Role.EVALUATOR, remote.project))
+    reply = added(client, remote, temperature="0", max_tokens="800", params='{"reasoning_effort": "low"}')
+    assert reply.status_code == 302, reply.context["adminform"].form.errors
+    made = JudgeVersion.objects.get(name="plain")
+    assert made.params == {"temperature": 0, "max_tokens": 800, "reasoning_effort": "low"}
+    form = client.get(reverse("admin:evaluation_judgeversion_add"), {"from": made.pk}).context["adminform"].form
+    assert (form.initial["temperature"], form.initial["params"]) == (0, {"reasoning_effort": "low"})
+    added(client, remote, temperature="0.0", max_tokens="800", params='{"reasoning_effort": "low"}')
+    assert JudgeVersion.objects.filter(name="plain").count() == 1  # 0 and 0.0 are one
+    for wrong in (
+        {"temperature": "3"},
+        {"temperature": "1", "params": '{"temperature": 1}'},
+        {"params": "[1]"},
+        {"max_tokens": "0"},
+    ):
+        assert added(client, remote, **wrong).status_code == 200, wrong
+    assert JudgeVersion.objects.filter(name="plain").count() == 1
