@@ -59,12 +59,12 @@ def test_where_processes_cannot_be_told_apart_a_token_names_nobody(monkeypatch: 
 def test_only_leases_of_processes_that_are_gone_end(ended: int) -> None:
     run = make_draft_run()
     made = make_units(run, 4)
-    later = timezone.now() + timedelta(seconds=60)
+    later, before = (timezone.now() + timedelta(seconds=away) for away in (60, -1))
     dead, alive, elsewhere, old = made
     tokens = {dead: token_of(ended), alive: leases.new_token(), elsewhere: uuid.UUID("f" * 32), old: token_of(ended)}
     for unit, token in tokens.items():
         WorkUnit.objects.filter(pk=unit.pk).update(
-            state="leased", tries=1, lease_token=token, lease_until=later if unit != old else timezone.now()
+            state="leased", tries=1, lease_token=token, lease_until=later if unit != old else before
         )
     assert units.let_lapse_of_the_gone() == 1
     assert list(WorkUnit.objects.filter(units.lapsed(), lease_until__lt=timezone.now()).order_by("pk")) == [dead, old]
