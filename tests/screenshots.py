@@ -52,7 +52,9 @@ LEAD_PAGES = {
     "disputes": "/adjudication/",
     "pairs-new": "/pairs/new/?run=4",
     "compare": "/runs/compare/?runs=2,4",
+    "new-evaluation": "/evaluations/new/",
 }
+ADMINISTRATOR = ("admin", "a-password-of-pictures")
 
 
 @contextmanager
@@ -164,14 +166,20 @@ def main() -> None:
             lead.log_in("lead", passwords["lead"])
             lead.shoot("calibration", "/calibration/")
             lead.shoot("workbench", workbench)
+            administrator = Camera(browser, address, language, width)
+            administrator.log_in(*ADMINISTRATOR)
+            administrator.shoot("back-office", "/admin/")
         browser.close()
     print(f"{len(list(OUT.glob('*.png')))} pictures in {OUT.relative_to(ROOT)}")
 
 
 def prepared_workbench(environment: dict[str, str]) -> str:
-    """The path of a page on which a judge prompt is worked on."""
+    """The path of a page on which a judge prompt is worked on; an administrator is made on the way."""
+    name, password = ADMINISTRATOR
+    environment = environment | {"DJANGO_SETTINGS_MODULE": "config.settings", "DJANGO_SUPERUSER_PASSWORD": password}
+    made = [sys.executable, "manage.py", "createsuperuser", "--noinput", "--username", name, "--email", ""]
+    subprocess.run(made, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
     command = [sys.executable, "-m", "tests.prepared_workbench"]
-    environment = environment | {"DJANGO_SETTINGS_MODULE": "config.settings"}
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout.strip().splitlines()[-1]
 
