@@ -68,9 +68,9 @@ class Command(BaseCommand):
         answers.add_argument("--reuse-answers", type=int, metavar="RUN", help="judge the answers of that run again")
         answers.add_argument("--no-ask", action="store_true", help="score the newest answers, asked for or imported")
         parser.add_argument(
-            "--k", type=int, choices=range(1, 51), default=5, metavar="1..50", help="passages to ask for"
+            "-k", "--k", type=int, choices=range(1, 51), default=5, metavar="1..50", help="passages to ask for"
         )
-        parser.add_argument("--type", choices=[FULL_RAG, RETRIEVAL_ONLY], default=FULL_RAG, help="what to ask for")
+        parser.add_argument("-t", "--type", choices=[FULL_RAG, RETRIEVAL_ONLY], default=FULL_RAG, help="what to ask for")
         parser.add_argument(
             "--metrics", nargs="+", default=[], metavar="NAME", help="metrics and criteria beside the profile's"
         )
