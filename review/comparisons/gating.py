@@ -15,6 +15,7 @@ from review.gold.licences import LicenceState
 from review.reports.figure import Figure
 from review.reports.gate import Check, Gate, GateOn, Rule
 from review.reports.scores import score_side
+from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.correction.outcome import Target
 from review.statistics.paired_tests.gate import (
     MOST_LOOKS,
@@ -60,8 +61,11 @@ class GateAsked:
 def checked(asked: GateAsked) -> GateAsked:
     """The same, if it makes sense.
 
-    :raises Refused: ``gate_needs_baseline``, ``gate_needs_drop``, ``gate_drop_negative`` or ``gate_looks``.
+    :raises Refused: ``gate_needs_baseline``, ``gate_needs_drop``, ``gate_drop_negative``, ``gate_no_drop`` or
+        ``gate_looks``.
     """
+    if asked.on == GateOn.PASS_RATE and asked.max_drop is not None:
+        raise Refused("gate_no_drop")
     if not 1 <= asked.looks <= MOST_LOOKS:
         raise Refused("gate_looks", looks=asked.looks, most=MOST_LOOKS)
     if asked.max_drop is not None and asked.baseline is None:
@@ -143,6 +147,8 @@ def _on(asked: GateAsked, ours: Side, compared: RunDifference | None) -> GateOn:
 
 
 def _least(side: Side, on: GateOn, limit: float, confidence: float) -> Check:
+    if on is GateOn.PASS_RATE:
+        return _passing(side, limit, confidence)
     overall = side.report.overall
     figure = overall.corrected_over_questions if on is GateOn.CORRECTED else overall.judge_only
     if figure.low is not None and confidence != CONFIDENCE:
@@ -159,6 +165,15 @@ def _least(side: Side, on: GateOn, limit: float, confidence: float) -> Check:
     if verdict is GateVerdict.CANNOT_TELL:
         settling = _settling(figure, overall.corrected, on, abs(figure.value - limit), _groups(side))
     return Check(Rule.FAIL_UNDER, limit, figure.value, figure.low, figure.high, verdict, settling=settling)
+
+
+def _passing(side: Side, limit: float, confidence: float) -> Check:
+    """The share of answers that pass by the profile's own rule, as judged, by its exact interval."""
+    passing = side.report.by_profile.passing
+    if passing is None or passing.rate is None:
+        return Check(Rule.FAIL_UNDER, limit, None, None, None, GateVerdict.CANNOT_TELL, "no_values")
+    low, high = clopper_pearson(passing.rate, passing.passed + passing.failed, confidence)
+    return Check(Rule.FAIL_UNDER, limit, passing.rate, low, high, fail_under(low, high, limit))
 
 
 def _at(side: Side, on: GateOn, confidence: float) -> Figure:

@@ -19,6 +19,7 @@ class GateOn(StrEnum):
 
     CORRECTED = "corrected"
     JUDGE_ONLY = "judge_only"
+    PASS_RATE = "pass_rate"  # noqa: S105  -- of profiles with a rule for single answers, as judged; it has no drop
 
 
 class Rule(StrEnum):
@@ -100,7 +101,11 @@ class Gate:
 
 def gate_line(gate: Gate, run: int | None = None) -> str:
     """The first line of the output: which score the gate looks at, and what it says; ``run`` names it among several."""
-    on = _("corrected score") if gate.on is GateOn.CORRECTED else _("judge-only score")
+    on = {
+        GateOn.CORRECTED: _("corrected score"),
+        GateOn.JUDGE_ONLY: _("judge-only score"),
+        GateOn.PASS_RATE: _("pass rate"),
+    }[gate.on]
     verdict = {
         GateVerdict.PASSED: _("passed"),
         GateVerdict.FAILED: _("failed"),

@@ -64,13 +64,7 @@ class Command(BaseCommand):
             metavar="NAME",
             help="endpoint to embed with, 'local' or 'none'; the judge's own endpoint, else the first that embeds",
         )
-        answers = parser.add_mutually_exclusive_group()
-        answers.add_argument("--reuse-answers", type=int, metavar="RUN", help="judge the answers of that run again")
-        answers.add_argument("--no-ask", action="store_true", help="score the newest answers, asked for or imported")
-        parser.add_argument(
-            "-k", "--k", type=int, choices=range(1, 51), default=5, metavar="1..50", help="passages to ask for"
-        )
-        parser.add_argument("-t", "--type", choices=[FULL_RAG, RETRIEVAL_ONLY], default=FULL_RAG, help="what to ask for")
+        _add_asking(parser)
         parser.add_argument(
             "--metrics", nargs="+", default=[], metavar="NAME", help="metrics and criteria beside the profile's"
         )
@@ -183,6 +177,16 @@ def _answers(questions: QuestionSet, options: dict[str, Any]) -> AnswerSet | Ask
     if version is None:
         return newest_answers(questions, options["system"])
     return Asking(questions, version, k=options["k"], evaluation_type=options["type"])
+
+
+def _add_asking(parser: CommandParser) -> None:
+    answers = parser.add_mutually_exclusive_group()
+    answers.add_argument("--reuse-answers", type=int, metavar="RUN", help="judge the answers of that run again")
+    answers.add_argument("--no-ask", action="store_true", help="score the newest answers, asked for or imported")
+    parser.add_argument(
+        "-k", "--k", type=int, choices=range(1, 51), default=5, metavar="1..50", help="passages to ask for"
+    )
+    parser.add_argument("-t", "--type", choices=[FULL_RAG, RETRIEVAL_ONLY], default=FULL_RAG, help="what to ask for")
 
 
 def _add_selection(parser: CommandParser) -> None:
