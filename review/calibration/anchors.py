@@ -107,8 +107,7 @@ def _step(proof: LookResult) -> int:
 
 
 def _chosen(proof: LookResult) -> list[GoldItem]:
-    """The labels whose answers are the anchors: of validation, as a draw by the gold set's hash has them, groups of one
-    answer as likely as any."""
+    """The labels whose answers are the anchors: of validation, in an order by the gold set's hash."""
     look = proof.look
     items = bench_of(look.gold_set, look.judge_version, look.candidate.family).items
     open_ones = [one for one in items if one.split == Split.VALIDATION]
