@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 CROSSCHECK := var/crosscheck
 INTERCHANGE := var/interchange/packages
 MUTATION := var/mutation
+LOCKED := --quiet --upgrade --universal --no-header --no-emit-index-url --no-annotate --python-version 3.11 \
+  --extra ko --extra semantic --extra arrow --extra otel
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup setup-dev demo test test-browser lint test-faults test-endurance test-crowd bench screenshots crosscheck interchange simulate mutate lock sbom messages
@@ -12,15 +14,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-$(VENV)/.run: pyproject.toml
+$(VENV)/.run: pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Concord needs Python 3.11 or newer (set PYTHON=...)"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv is missing; on Debian: apt-get install python3-venv"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet -c requirements-dev.lock -e .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml $(VENV)/.run
-	$(BIN)/python -m pip install --quiet -e '.[dev,ko,semantic,otel,arrow]'
+$(VENV)/.dev: pyproject.toml requirements-dev.lock $(VENV)/.run
+	$(BIN)/python -m pip install --quiet -c requirements-dev.lock -e '.[dev,ko,semantic,otel,arrow]'
 	@touch $@
 
 setup: $(VENV)/.run            ## install what running needs into .venv
@@ -90,9 +92,10 @@ mutate: setup-dev $(MUTATION)/.ready  ## break 600 places of the pure packages, 
 	$(MUTATION)/bin/python -m tests.mutation.drawing $(MUTATION)/mutants.jsonl $(if $(CHANGED),--changed $(CHANGED))
 	$(BIN)/python -m tests.mutation.running $(MUTATION)/mutants.jsonl $(if $(WORKERS),--workers $(WORKERS))
 
-lock: setup-dev                ## requirements.lock: what an installation gets, with hashes
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --no-annotate \
-	  --python-version 3.11 --extra ko --extra semantic --extra arrow --extra otel pyproject.toml -o requirements.lock
+lock:                          ## the newest versions that fit: what an installation gets, with hashes, and a checkout
+	$(PYTHON) -m venv var/lock && var/lock/bin/python -m pip install --quiet uv
+	var/lock/bin/uv pip compile $(LOCKED) --generate-hashes pyproject.toml -o requirements.lock
+	var/lock/bin/uv pip compile $(LOCKED) --extra dev pyproject.toml -o requirements-dev.lock
 
 sbom: setup-dev                ## var/sbom.json: what requirements.lock installs, as CycloneDX
 	$(BIN)/uvx --quiet --from cyclonedx-bom cyclonedx-py requirements requirements.lock --pyproject pyproject.toml -o var/sbom.json

@@ -208,6 +208,7 @@ _YAML_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _YAML_REAL = re.compile(r"-?(?:0|[1-9][0-9]{0,17})\.[0-9]+(?:[eE][-+]?[0-9]{1,2})?")
 _PREFIX = "tag:yaml.org,2002:"
 _RESOLVERS = yaml.resolver.Resolver.yaml_implicit_resolvers
+_LOADER_TOO_DEEP = "exceeded maximum nesting depth"  # libyaml from PyYAML 6.0.4 on: at 1,000 levels, before any event
 
 
 def read_yaml(text: str, problems: Problems, limits: Limits) -> Node | None:
@@ -230,7 +231,10 @@ def read_yaml(text: str, problems: Problems, limits: Limits) -> Node | None:
         problems.stop("yaml_syntax", text.count("\n", 0, error.position) + 1, detail=str(error.reason))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problems.stop("yaml_syntax", mark.line + 1 if mark else None, detail=_detail(error))
+        line = mark.line + 1 if mark else None
+        if error.problem == _LOADER_TOO_DEEP:
+            problems.stop("too_deep", line, limit=limits.depth)
+        problems.stop("yaml_syntax", line, detail=_detail(error))
     return builder.root
 
 
