@@ -146,10 +146,11 @@ def _gates(text: str, stem_words: tuple[str, ...] | None, has_value: bool) -> tu
 _SYMBOLS = "·…→※□■○●△▲▽▼◇◆☆★①-⑳°×÷"
 _PLAIN = re.compile(rf"[\t\n\r -_a-~가-힣{_SYMBOLS}]*")
 # Of those the texts that surely negate nothing: English negates with an n or with "without", Korean with one of the
-# syllables left out here where nothing beside it tells otherwise. One scan in place of two and a dozen searches.
+# syllables left out here where nothing beside it tells otherwise. One scan in place of two and a dozen searches. (Only
+# the run of characters is possessive: Python before 3.11.5 fails to match possessive groups.)
 _CALM = re.compile(
     rf"(?:[\t\n\r -MO-VX-_a-mo-vx-~가-맇막-맏맑-몺몼-앃악-앇앉앋-업엇-힣{_SYMBOLS}]++"
-    r"|아(?![니닌닙닐님])|마(?![세십라요.!\s])|(?<![지\s])말|(?<=[가-힣])안)*+"
+    r"|아(?![니닌닙닐님])|마(?![세십라요.!\s])|(?<![지\s])말|(?<=[가-힣])안)*"
 )
 _NUMERIC = re.compile(r"[\d십백천만억조]")
 _BEFORE_NUMBERS = OF_NUMBERS | frozenset("+-.,")

@@ -122,7 +122,7 @@ class CommandSystem(SystemClient):
                 out = both.create_task(_read(process.stdout, most))
                 error = both.create_task(_tail(process.stderr))
             return await process.wait(), out.result(), error.result()
-        except* AskFailed as group:
+        except ExceptionGroup as group:
             raise group.exceptions[0] from group
         finally:
             with suppress(ProcessLookupError):
