@@ -28,6 +28,7 @@ class Made:
     file_id: str
     metadata: Mapping[str, str]
     at: float
+    expires_at: int = field(default_factory=lambda: int(time.time()) + 86_400)
     status: str = "in_progress"
     output: str = ""
     errors: str = ""
@@ -185,7 +186,7 @@ class Batches:
             "errors": {"data": [{"code": batch.reason}]} if batch.reason else None,
             "request_counts": batch.counts,
             "metadata": dict(batch.metadata),
-            "expires_at": int(time.time()) + 86_400,
+            "expires_at": batch.expires_at,
         }
 
 
