@@ -12,13 +12,13 @@ from rest_framework.serializers import (
     CharField,
     ChoiceField,
     DateTimeField,
-    DictField,
     FloatField,
     IntegerField,
     ListField,
     ModelSerializer,
     Serializer,
 )
+from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.accounts.access import Person, fetch
 from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written_by
@@ -45,37 +45,11 @@ class GoldSetSerializer(ModelSerializer[GoldSet]):
         read_only_fields = fields
 
 
-class PartSerializer(Serializer[Any]):
-    """Labels of a metric in one part."""
-
-    answers = IntegerField()
-    groups = IntegerField()
-    seen = IntegerField()
-
-
-class MetricInGoldSerializer(Serializer[Any]):
-    """A metric of a gold set, what its hold-out lacks, and how near experts come to each other."""
-
-    metric = CharField()
-    parts = DictField(child=PartSerializer())
-    lacks_groups = IntegerField()
-    lacks_answers = IntegerField()
-    several_raters = IntegerField()
-    expert_loss = FloatField(allow_null=True)
-
-
-class GoldOverviewSerializer(Serializer[Any]):
+class GoldOverviewSerializer(DataclassSerializer[GoldOverview]):
     """What a gold set holds and lacks, and what its looks have spent; ``changed`` is empty where it is as frozen."""
 
-    name = CharField()
-    version = IntegerField()
-    content_hash = CharField()
-    metrics = MetricInGoldSerializer(many=True)
-    categories = DictField(child=IntegerField())
-    looks = IntegerField()
-    left = FloatField()
-    changed = ListField(child=CharField())
-    retired = BooleanField()
+    class Meta:
+        dataclass = GoldOverview
 
 
 class GoldLabelSerializer(Serializer[Any]):
@@ -129,23 +103,11 @@ class LookAskedSerializer(ForWhomSerializer):
     beside = IntegerField(default=None, allow_null=True, min_value=1)
 
 
-class ForecastSerializer(Serializer[Any]):
-    """Squared units of the scale, but for ``power``, a chance."""
-
-    improvement = FloatField()
-    detectable = FloatField()
-    power = FloatField()
-    harm = FloatField()
-
-
-class ForeseenSerializer(Serializer[Any]):
+class ForeseenSerializer(DataclassSerializer[Foreseen]):
     """What the next look could tell of a metric, by verdicts on validation answers alone."""
 
-    metric = CharField()
-    validation = IntegerField()
-    hold_out_groups = IntegerField()
-    step = IntegerField()
-    forecast = ForecastSerializer(allow_null=True)
+    class Meta:
+        dataclass = Foreseen
 
 
 class RetireSerializer(StrictSerializer):
@@ -154,46 +116,19 @@ class RetireSerializer(StrictSerializer):
     reason = CharField(max_length=LONGEST_REASON)
 
 
-class HeldOutSerializer(Serializer[Any]):
+class HeldOutSerializer(DataclassSerializer[HeldOut]):
     """What a look saw of a metric, in squared units of its scale, with the 95% interval of ``lower_by``."""
 
-    look = CharField()
-    candidate = CharField()
-    against = CharField()
-    outcome = CharField()
-    metric = CharField()
-    answers = IntegerField()
-    groups = IntegerField()
-    candidate_loss = FloatField()
-    against_loss = FloatField()
-    lower_by = FloatField()
-    low = FloatField(allow_null=True)
-    high = FloatField(allow_null=True)
+    class Meta:
+        dataclass = HeldOut
 
 
-class ShiftSerializer(Serializer[Any]):
-    """How far the judge moved on a metric, in units of its scale, with the 95% interval."""
-
-    metric = CharField()
-    answers = IntegerField()
-    change = FloatField()
-    low = FloatField(allow_null=True)
-    high = FloatField(allow_null=True)
-    moved = BooleanField()
-
-
-class CheckSerializer(Serializer[Any]):
+class CheckSerializer(DataclassSerializer[CheckTold]):
     """A check whether the judge moved since it was proved; ``number`` 0 is the reference. ``at`` is empty while it is
     under way, ``waits_for`` then the code of why it stands still, where it does."""
 
-    judge = CharField()
-    rubric = CharField()
-    number = IntegerField()
-    at = CharField(allow_blank=True)
-    model = CharField(allow_blank=True)
-    anchors = IntegerField()
-    waits_for = CharField(allow_blank=True)
-    shifts = ShiftSerializer(many=True)
+    class Meta:
+        dataclass = CheckTold
 
 
 class LookSerializer(ModelSerializer[Look]):
