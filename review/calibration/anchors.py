@@ -7,7 +7,6 @@ no licence from then on. Both versions' references tell how much of a change of 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,12 +22,12 @@ from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
+from evaluation.core.samples import Result
 from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion, User
-from evaluation.scoring.aside import judged_aside, reach
 from evaluation.work.dispatch import ring_for
 from evaluation.work.shares import ENDPOINT_BUSY
-from review.calibration.turns import TurnInHands, keep_model, turn_at
+from review.calibration.turns import Left, judge_left, take_turn, turn_at
 from review.calibration.workbench import Bench, bench_of
 from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, LookResult
 from review.statistics.acceptance import shift_of
@@ -140,16 +139,10 @@ def ask_for_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
 
 
 def work_on(check_id: int) -> None:
-    """A worker's turn: one task's time, then the next. Why it cannot go on is kept with the check."""
+    """A worker's turn at a check."""
     check = AnchorCheck.objects.get(pk=check_id)
-    try:
-        done = _worked(check, deadline=time.monotonic() + settings.CONCORD_BUDGET_SECONDS)
-    except Refused as refused:
-        reason = str(refused.params.get("reason", refused.code))
-        AnchorCheck.objects.filter(pk=check_id).update(reason=reason[:100])
-        return
-    if not done and AnchorCheck.objects.filter(pk=check_id, token=None, ended_at=None).exists():
-        ring_for(WORK, check_id)
+    open_ones = AnchorCheck.objects.filter(pk=check_id, ended_at=None)
+    take_turn(open_ones, lambda deadline: _worked(check, deadline), WORK, check_id)
 
 
 def check_all() -> None:
@@ -168,41 +161,21 @@ def check_all() -> None:
 
 def _worked(check: AnchorCheck, deadline: float) -> bool:
     """Whether the check has ended."""
-    rows = AnchorCheck.objects.filter(pk=check.pk)
     proof = PROOFS.get(pk=check.result_id)
-    with turn_at(rows, deadline) as turn:
-        if turn is None or not _ask(check, proof, turn):
+    with turn_at(AnchorCheck.objects.filter(pk=check.pk), deadline) as turn:
+        if turn is None:
+            return False
+        metrics, groups = _anchors(check, proof)
+
+        def keep(rubric: RubricVersion, answer: Answer, _: int, results: Mapping[str, Result]) -> None:
+            of = {"check_of": check, "rubric_version": rubric, "answer": answer, "group": groups[answer.pk]}
+            rows = [AnchorVerdict(metric=one, value=results[one.name].value, **of) for one in metrics]
+            AnchorVerdict.objects.bulk_create(rows, ignore_conflicts=True)
+
+        if not judge_left(turn, proof.look.judge_version, lambda: _left(check, proof, set(groups)), keep):
             return False
         _close(check, proof)
         return True
-
-
-def _ask(check: AnchorCheck, proof: LookResult, turn: TurnInHands) -> bool:
-    """Have the anchors judged, as far as they are not yet; whether they are now."""
-    metrics, groups = _anchors(check, proof)
-    answers = Answer.objects.filter(pk__in=groups).select_related("question").prefetch_related("contexts").in_bulk()
-    left = list(_left(check, proof, answers))
-    if not left:
-        return True
-    judge = proof.look.judge_version
-    found = reach(judge)
-    keep_model(turn.rows, found.model)
-    for rubric, missing in left:
-        several = [answers[pk] for pk in missing]
-        for answer, results in judged_aside(judge, rubric.rubric, several, rung=found.rung, more=turn.more):
-            verdicts = [
-                AnchorVerdict(
-                    check_of=check,
-                    rubric_version=rubric,
-                    answer=answer,
-                    metric=metric,
-                    group=groups[answer.pk],
-                    value=results[metric.name].value,
-                )
-                for metric in metrics
-            ]
-            AnchorVerdict.objects.bulk_create(verdicts, ignore_conflicts=True)
-    return not any(_left(check, proof, answers))
 
 
 def _anchors(check: AnchorCheck, proof: LookResult) -> tuple[list[MetricDefinition], dict[int, str]]:
@@ -216,15 +189,12 @@ def _anchors(check: AnchorCheck, proof: LookResult) -> tuple[list[MetricDefiniti
     return list(names), dict(rows.values_list("answer_id", "group"))
 
 
-def _left(
-    check: AnchorCheck, proof: LookResult, answers: Mapping[int, Answer]
-) -> Iterator[tuple[RubricVersion, list[int]]]:
-    """What is still to be judged: by which version, which answers."""
+def _left(check: AnchorCheck, proof: LookResult, anchors: set[int]) -> Iterator[Left]:
     look = proof.look
     for rubric in (look.candidate, look.active) if check.number == 0 else (look.candidate,):
         rows = AnchorVerdict.objects.filter(check_of=check, rubric_version=rubric)
-        if missing := sorted(answers.keys() - set(rows.values_list("answer_id", flat=True))):
-            yield rubric, missing
+        if missing := sorted(anchors - set(rows.values_list("answer_id", flat=True))):
+            yield rubric, 1, missing
 
 
 @transaction.atomic

@@ -1,20 +1,17 @@
 """Taking a look: who has it in hands, asking the judge as far as that is not done, and the end. A command works on one
-itself; pages and REST ask for one, and workers take it in turns of one task's time. A turn that is lost to a crash is
-taken again once its lease is over, and nothing that was heard is asked twice."""
+itself; pages and REST ask for one, and workers take it in turns (:mod:`review.calibration.turns`)."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from functools import partial
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
-from evaluation.models import Answer, JudgeVersion, RubricVersion, User
-from evaluation.scoring.aside import judged_aside, reach
+from evaluation.models import JudgeVersion, RubricVersion, User
 from evaluation.work.dispatch import ring_for
 from evaluation.work.shares import ENDPOINT_BUSY
 from review.calibration.accepting import (
@@ -25,7 +22,7 @@ from review.calibration.accepting import (
     open_look,
     versions_of,
 )
-from review.calibration.turns import TurnInHands, keep_model, turn_at
+from review.calibration.turns import Left, judge_left, take_turn, turn_at
 from review.models import GoldSet, Look, LookTurn, SealedVerdict
 from review.statistics.acceptance import Claim
 
@@ -78,16 +75,9 @@ def ask_for_look(
 
 
 def work_on(look_id: int) -> None:
-    """A worker's turn: one task's time, then the next. Why it cannot go on is kept with the look."""
+    """A worker's turn at a look."""
     look = Look.objects.select_related("gold_set", "judge_version__endpoint").get(pk=look_id)
-    try:
-        done = _worked(look, deadline=time.monotonic() + settings.CONCORD_BUDGET_SECONDS)
-    except Refused as refused:
-        reason = str(refused.params.get("reason", refused.code))
-        LookTurn.objects.filter(look=look).update(reason=reason[:100])
-        return
-    if done is None and LookTurn.objects.filter(look=look, token=None).exists():
-        ring_for(WORK, look_id)
+    take_turn(LookTurn.objects.filter(look=look), lambda deadline: _worked(look, deadline), WORK, look_id)
 
 
 def ring_waiting() -> None:
@@ -101,31 +91,16 @@ def _worked(look: Look, deadline: float) -> Answered | None:
     """How the look ended; ``None`` where time ran out before, or somebody else is at it."""
     LookTurn.objects.get_or_create(look=look)
     with turn_at(LookTurn.objects.filter(look=look), deadline) as turn:
-        if turn is None or not _ask(look, turn):
+        if turn is None:
+            return None
+        items = hold_out_items(look.gold_set, look.candidate, look.since).values()
+        held = {one.answer_id for several in items for one in several}
+        if not judge_left(turn, look.judge_version, lambda: _left(look, held), partial(keep_sealed, look)):
             return None
         return close_look(look, LookTurn.objects.get(look=look).model)
 
 
-def _ask(look: Look, turn: TurnInHands) -> bool:
-    """Have the hold-out judged by every version, as far as it is not yet; whether it is now."""
-    items = hold_out_items(look.gold_set, look.candidate, look.since).values()
-    held = {one.answer_id for several in items for one in several}
-    answers = Answer.objects.filter(pk__in=held).select_related("question").prefetch_related("contexts").in_bulk()
-    left = list(_left(look, set(answers)))
-    if not left:
-        return True
-    judge = look.judge_version
-    found = reach(judge)
-    keep_model(turn.rows, found.model)
-    for rubric, repeat, missing in left:
-        several = [answers[pk] for pk in missing]
-        for answer, results in judged_aside(judge, rubric.rubric, several, rung=found.rung, more=turn.more):
-            keep_sealed(look, rubric, answer, repeat, results)
-    return not any(_left(look, set(answers)))
-
-
-def _left(look: Look, held: set[int]) -> Iterator[tuple[RubricVersion, int, list[int]]]:
-    """What is still to be judged: by which version, the how-manieth time, which answers."""
+def _left(look: Look, held: set[int]) -> Iterator[Left]:
     for rubric in versions_of(look):
         for repeat in range(1, look.repeat + 1):
             rows = SealedVerdict.objects.filter(look=look, rubric_version=rubric, repeat=repeat)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +16,7 @@ from evaluation.models import User
 from review.calibration.accepting import compared_on, hold_out_items, sealed_verdicts
 from review.gold.freezing import is_retired
 from review.models import GoldRetirement, GoldSet, Look
-from review.statistics.acceptance import Compared, evidence_of
-from review.statistics.agreement.statistic import numbered
-from review.statistics.correction.outcome import t_quantile
+from review.statistics.acceptance import Compared
 
 
 @transaction.atomic
@@ -97,9 +94,8 @@ def _seen_by(look: Look) -> list[HeldOut]:
 
 
 def _told(look: Look, against: str, metric: str, one: Compared) -> HeldOut:
-    found = evidence_of(one.candidate - one.active, one.weights, numbered(one.groups))
-    mean, error = float(found.mean), float(found.error)
-    reach = t_quantile(0.975, max(1.0, found.freedom)) * error if 0.0 < error < math.inf else None
+    gain = one.gain
+    low, high = gain.interval
     return HeldOut(
         look=str(look),
         candidate=str(look.candidate),
@@ -107,10 +103,10 @@ def _told(look: Look, against: str, metric: str, one: Compared) -> HeldOut:
         outcome=str(look.result.outcome),
         metric=metric,
         answers=len(one.groups),
-        groups=found.groups,
-        candidate_loss=float(np.average(one.candidate, weights=one.weights)),
+        groups=gain.groups,
+        candidate_loss=one.loss,
         against_loss=float(np.average(one.active, weights=one.weights)),
-        lower_by=-mean,
-        low=None if reach is None else -mean - reach,
-        high=None if reach is None else -mean + reach,
+        lower_by=float(gain.mean),
+        low=low,
+        high=high,
     )

@@ -34,9 +34,7 @@ from review.calibration.rewriting import rewrite, spent_on_calls
 from review.calibration.turns import turn_at
 from review.calibration.workbench import Bench, answer_sets, bench_of, run_over
 from review.models import GoldItem, GoldSet, Search, SearchResult, SearchRun, SearchTurn, SearchVersion
-from review.statistics.acceptance import MOST_MISSING, evidence_of
-from review.statistics.agreement.statistic import numbered
-from review.statistics.correction.outcome import t_quantile
+from review.statistics.acceptance import MOST_MISSING
 from review.statistics.gold_split import Split
 from review.statistics.score_maps import MapProof, fitted, proved
 
@@ -315,19 +313,17 @@ class _Going:
         if not both or sum(one.answer_id not in ours for one in both) > MOST_MISSING * len(both):
             return None
         one, missing = compared_on(both, ours, theirs, theirs, metric)
-        found = evidence_of(one.candidate - one.active, one.weights, numbered(one.groups))
-        gain, error = -float(found.mean), float(found.error)
-        reach = t_quantile(0.975, max(1.0, found.freedom)) * error if 0 < error < float("inf") else None
+        gain, (low, high) = float(one.gain.mean), one.gain.interval
         return {
             "version": made.version_id,
             "kind": made.kind,
             "metric": metric.name,
             "n": len(both),
             "missing": missing,
-            "loss": float(np.average(one.candidate, weights=one.weights)),
+            "loss": one.loss,
             "gain": gain,
-            "low": None if reach is None else gain - reach,
-            "high": None if reach is None else gain + reach,
+            "low": low,
+            "high": high,
             "share": gain / metric.read_scale().width ** 2,
         }
 

@@ -1,10 +1,11 @@
-"""Turns: who has a look or a search in hands, for a lease that is kept while work goes on and lapses with a crash."""
+"""Turns: who has a look, a check or a search in hands, for a lease that is kept while work goes on and lapses with a
+crash. A turn that was lost is taken again, and nothing that was heard is asked twice."""
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +14,12 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
+
+from evaluation.core.errors import Refused
+from evaluation.core.samples import Result
+from evaluation.models import Answer, JudgeVersion, RubricVersion
+from evaluation.scoring.aside import judged_aside, reach
+from evaluation.work.dispatch import ring_for
 
 _RENEW_SECONDS = 5.0
 
@@ -53,7 +60,42 @@ def turn_at(rows: QuerySet[Any], deadline: float) -> Iterator[TurnInHands | None
         rows.filter(token=token).update(token=None, until=None)
 
 
-def keep_model(rows: QuerySet[Any], model: str) -> None:
+def take_turn(rows: QuerySet[Any], step: Callable[[float], object], work: str, pk: int) -> None:
+    """A worker's turn: one task's time (``step`` gets the monotonic second of its end), then the next. Why it cannot go
+    on is kept in the one row of the turn."""
+    try:
+        done = step(time.monotonic() + settings.CONCORD_BUDGET_SECONDS)
+    except Refused as refused:
+        rows.update(reason=str(refused.params.get("reason", refused.code))[:100])
+        return
+    if not done and rows.filter(token=None).exists():
+        ring_for(work, pk)
+
+
+Left = tuple[RubricVersion, int, Sequence[int]]
+"""What is still to be judged: by which version, the how-manieth time, which answers."""
+Keep = Callable[[RubricVersion, Answer, int, Mapping[str, Result]], None]
+
+
+def judge_left(turn: TurnInHands, judge: JudgeVersion, left: Callable[[], Iterable[Left]], keep: Keep) -> bool:
+    """Have judged what is left, as far as the turn's time goes; whether nothing is left now.
+
+    :raises Refused: ``judge_away``; what was heard before is kept.
+    """
+    if not (waiting := list(left())):
+        return True
+    wanted = Answer.objects.filter(pk__in={pk for *_, missing in waiting for pk in missing})
+    answers = wanted.select_related("question").prefetch_related("contexts").in_bulk()
+    found = reach(judge)
+    _keep_model(turn.rows, found.model)
+    for rubric, repeat, missing in waiting:
+        several = [answers[pk] for pk in missing]
+        for answer, results in judged_aside(judge, rubric.rubric, several, rung=found.rung, more=turn.more):
+            keep(rubric, answer, repeat, results)
+    return not any(left())
+
+
+def _keep_model(rows: QuerySet[Any], model: str) -> None:
     """Remember in the one row of the turn which model answers; where it is another than before, both."""
     names = [name for name in rows.values_list("model", flat=True).get().split(", ") if name]
     if model and model not in names:

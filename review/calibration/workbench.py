@@ -3,7 +3,6 @@ each version agrees on validation, and what that cost. Nothing here reads an ans
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -44,7 +43,6 @@ from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.pair import ConstantGuess, PairAgreement, best_constant_guess, compare
 from review.statistics.agreement.statistic import numbered
-from review.statistics.correction.outcome import t_quantile
 from review.statistics.gold_split import Split
 
 Key = tuple[int, int]  # answer, metric
@@ -165,12 +163,9 @@ def _measured(bench: Bench, metric: MetricDefinition, said: Mapping[Key, Score],
     if not kept:
         return Measured(metric, 0, len(items), None, None, None, agreement, guess)
     found = evidence_of(losses(values, labels, 0.0), np.array(weights), numbered(groups))
-    loss, error = float(found.mean), float(found.error)
-    low = high = None
-    if 0.0 < error < math.inf:
-        reach_of = t_quantile(0.975, max(1.0, found.freedom)) * error
-        low, high = max(0.0, loss - reach_of), loss + reach_of
-    return Measured(metric, len(kept), len(items), loss, low, high, agreement, guess)
+    low, high = found.interval
+    low = None if low is None else max(0.0, low)
+    return Measured(metric, len(kept), len(items), float(found.mean), low, high, agreement, guess)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,15 @@ class Evidence:
         """Of the differences the other way round."""
         return Evidence(-self.mean, self.error, self.freedom, self.groups)
 
+    @property
+    def interval(self) -> tuple[float, float] | tuple[None, None]:
+        """The ends of the 95% interval of the one mean; ``None`` where nothing tells how it would vary."""
+        mean, error = float(self.mean), float(self.error)
+        if not _TIE < error < math.inf:
+            return None, None
+        reach = t_quantile(0.975, max(1.0, self.freedom)) * error
+        return mean - reach, mean + reach
+
 
 def evidence_of(differences: Array, weights: Array, member: Indices) -> Evidence:
     """What the differences of answers (last axis) tell of their weighted mean. ``member`` numbers the group of each
@@ -123,10 +132,8 @@ def shift_of(before: Sequence[float], now: Sequence[float], groups: Sequence[Has
     """
     found = evidence_of(np.array(now) - np.array(before), np.ones(len(now)), numbered(groups))
     p = 2.0 * min(float(found.p_below), float(found.negated.p_below))
-    change, error = float(found.mean), float(found.error)
-    reach = t_quantile(0.975, max(1.0, found.freedom)) * error if _TIE < error < math.inf else None
-    low, high = (None, None) if reach is None else (change - reach, change + reach)
-    return Shift(change, low, high, len(now), found.groups, p < level_of_look(step) / tests)
+    low, high = found.interval
+    return Shift(float(found.mean), low, high, len(now), found.groups, p < level_of_look(step) / tests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +150,19 @@ class Compared:
     categories: Sequence[str]
 
     @property
+    def gain(self) -> Evidence:
+        """By how much the candidate's loss is below that of the active version."""
+        return evidence_of(self.active - self.candidate, self.weights, numbered(self.groups))
+
+    @property
+    def loss(self) -> float:
+        """The candidate's mean loss."""
+        return float(np.average(self.candidate, weights=self.weights))
+
+    @property
     def better(self) -> float:
         """The one-sided p-value of: the candidate's loss is below that of the active version."""
-        return float(evidence_of(self.candidate - self.active, self.weights, numbered(self.groups)).p_below)
+        return float(self.gain.negated.p_below)
 
     @property
     def not_worse(self) -> float:
@@ -227,7 +244,7 @@ def forecast(one: Compared, groups: int, look: int, *, tests: int = 1) -> Foreca
     ``tests`` is how many metrics share the level (Bonferroni, the first step of Holm)."""
     from scipy.special import stdtr
 
-    found = evidence_of(one.candidate - one.active, one.weights, numbered(one.groups))
+    found = one.gain
     error = float(found.error)
     if groups < 2 or not _TIE < error < math.inf:
         return None
@@ -239,8 +256,8 @@ def forecast(one: Compared, groups: int, look: int, *, tests: int = 1) -> Foreca
         each / math.sqrt(LEAST_IN_CATEGORY)
     )
     return Forecast(
-        improvement=-float(found.mean),
+        improvement=float(found.mean),
         detectable=(bar + t_quantile(POWER, freedom)) * there,
-        power=float(stdtr(freedom, -float(found.mean) / there - bar)),
+        power=float(stdtr(freedom, float(found.mean) / there - bar)),
         harm=harm,
     )

@@ -15,7 +15,6 @@ import numpy as np
 
 from review.statistics.acceptance import evidence_of
 from review.statistics.agreement.statistic import Array, numbered
-from review.statistics.correction.outcome import t_quantile
 
 FOLDS = 10
 LEAST_GROUPS = 30  # from which on a map is fitted at all
@@ -105,15 +104,14 @@ def proved(
         knots = fitted(said[~inside], labels[~inside], weights[~inside], levels)
         mapped[inside] = read_on(knots, said[inside])
     before, after = np.square(said - labels), np.square(mapped - labels)
-    found = evidence_of(after - before, weights, member)
-    mean, error = float(found.mean), float(found.error)
-    reach = t_quantile(0.975, max(1.0, found.freedom)) * error if error > 0 else None
+    gain = evidence_of(before - after, weights, member)
+    low, high = gain.interval
     return MapProof(
         n=len(said),
         loss=float(np.average(after, weights=weights)),
-        gain=-mean,
-        low=None if reach is None else -mean - reach,
-        high=None if reach is None else -mean + reach,
+        gain=float(gain.mean),
+        low=low,
+        high=high,
         before=concordance(said, labels, weights),
         after=concordance(mapped, labels, weights),
     )

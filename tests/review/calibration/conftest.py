@@ -7,7 +7,7 @@ import pytest
 from evaluation.judging.calls import Rung
 from evaluation.scoring import aside
 from evaluation.scoring.aside import Reached
-from review.calibration import looking
+from review.calibration import turns
 from tests.review.calibration.place import Place
 
 
@@ -15,5 +15,5 @@ from tests.review.calibration.place import Place
 def place(monkeypatch: pytest.MonkeyPatch) -> Place:
     found = Place()
     monkeypatch.setattr(aside, "client_of", lambda _: found.script)
-    monkeypatch.setattr(looking, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
+    monkeypatch.setattr(turns, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
     return found

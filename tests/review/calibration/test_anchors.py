@@ -23,7 +23,7 @@ from evaluation.models import RubricVersion
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
 from evaluation.scoring.aside import Reached
-from review.calibration import anchors
+from review.calibration import anchors, turns
 from review.calibration.anchors import (
     PROOFS,
     begin_check,
@@ -63,7 +63,7 @@ class Moving(Scripted):
 @pytest.fixture
 def proof(place: Place, monkeypatch: pytest.MonkeyPatch) -> LookResult:
     """A version that was accepted and is in force, with a judge that can move."""
-    monkeypatch.setattr(anchors, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
+    monkeypatch.setattr(turns, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
     place.script = Moving()
     place.accept(place.drafted("SKILLED"))
     place.script.calls.clear()

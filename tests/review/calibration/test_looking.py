@@ -13,7 +13,7 @@ from evaluation.core.roles import Role
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import Standing
 from evaluation.network.outcomes import Outcome
-from review.calibration import looking
+from review.calibration import looking, turns
 from review.calibration.looking import ask_for_look, ring_waiting, work_on
 from review.calibration.turns import TurnInHands
 from review.models import Licence, Look, LookResult, LookTurn, SealedVerdict
@@ -30,7 +30,8 @@ pytestmark = pytest.mark.django_db
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The looks for which workers were woken."""
     found: list[int] = []
-    monkeypatch.setattr(looking, "ring_for", lambda task, about: found.append(about))
+    for module in (looking, turns):
+        monkeypatch.setattr(module, "ring_for", lambda task, about: found.append(about))
     return found
 
 

@@ -14,7 +14,7 @@ from evaluation.core.roles import Role
 from evaluation.judging.drafting import as_yaml
 from evaluation.models import RubricVersion, Run, Standing
 from evaluation.work.lifecycle import planned_units
-from review.calibration import looking, workbench
+from review.calibration import looking, turns, workbench
 from review.calibration.workbench import Wanted, bench_of, disagreements, history, measured
 from review.models import Exposure, GoldItem, GoldSet, Look
 from tests.factories import make_user
@@ -176,7 +176,7 @@ def test_a_text_that_cannot_be_a_draft_is_said_beside_it_and_stays(place: Place)
 def test_trying_one_answer_keeps_nothing_and_is_for_open_answers_alone(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workbench, "reach", looking.reach)
+    monkeypatch.setattr(workbench, "reach", turns.reach)
     version, evaluator = place.drafted("SKILLED"), client_of(place, Role.EVALUATOR)
     at = reverse("calibration-try", args=[place.gold.pk])
     opened = place.gold.items.filter(split="examples").first()

@@ -13,7 +13,7 @@ from evaluation.models import Run
 from evaluation.runs.making import prepare_run
 from evaluation.scoring import aside
 from evaluation.scoring.aside import Reached
-from review.calibration import anchors, looking
+from review.calibration import turns
 from review.calibration.anchors import PROOFS, check_now
 from review.comparisons.whole import compare, comparison_json
 from review.gold.drift import Moved, judge_moved
@@ -29,8 +29,7 @@ pytestmark = pytest.mark.django_db
 def place(monkeypatch: pytest.MonkeyPatch) -> Place:
     found = Place()
     monkeypatch.setattr(aside, "client_of", lambda _: found.script)
-    for module in (looking, anchors):
-        monkeypatch.setattr(module, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
+    monkeypatch.setattr(turns, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
     return found
 
 

@@ -21,7 +21,7 @@ from evaluation.runs.making import prepare_run
 from evaluation.scoring import aside
 from evaluation.scoring.aside import Reached
 from evaluation.storage import append_only
-from review.calibration import looking
+from review.calibration import turns
 from review.comparisons.gating import GateAsked, gate_of
 from review.gold.licences import LicenceState, RunLicence, licences_of
 from review.reports.gate import gate_reasons
@@ -39,7 +39,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Place:
     """A judge whose better version was accepted."""
     found = Place()
     monkeypatch.setattr(aside, "client_of", lambda _: found.script)
-    monkeypatch.setattr(looking, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
+    monkeypatch.setattr(turns, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
     found.accept(found.drafted("SKILLED"))
     return found
 
