@@ -15,22 +15,6 @@ from evaluation.storage import append_only
 
 class Migration(migrations.Migration):
 
-    # A database that has all of these is taken over as it is.
-    replaces = [
-        ('evaluation', '0001_tables_of_the_machines_half'),
-        ('evaluation', '0002_places_of_quotes'),
-        ('evaluation', '0003_names_of_fields'),
-        ('evaluation', '0004_embeddings'),
-        ('evaluation', '0005_keys_of_a_person'),
-        ('evaluation', '0006_custom_criteria'),
-        ('evaluation', '0007_stored_keys'),
-        ('evaluation', '0008_preflights'),
-        ('evaluation', '0009_checks_of_judges'),
-        ('evaluation', '0010_limits_of_endpoints'),
-        ('evaluation', '0011_scores_of_an_answer_in_a_run'),
-        ('evaluation', '0012_failed_logins'),
-    ]
-
     initial = True
 
     dependencies = [

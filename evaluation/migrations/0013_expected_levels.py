@@ -8,7 +8,7 @@ from evaluation.storage import append_only
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('evaluation', '0012_failed_logins'),
+        ('evaluation', '0001_all_tables_of_the_machines_half'),
     ]
 
     operations = [

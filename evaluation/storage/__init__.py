@@ -3,5 +3,5 @@
 Imports ``core`` and Django, no table.
 
 Door: ``append_only.AppendOnly``, ``append_only.install``, ``guards.Guard``, ``statements.Statement`` and
-``insert_values``.
+``insert_values``, ``tables.CreateTables``.
 """

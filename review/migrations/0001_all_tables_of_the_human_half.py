@@ -10,18 +10,6 @@ from evaluation.storage import append_only
 
 class Migration(migrations.Migration):
 
-    # A database that has all of these is taken over as it is.
-    replaces = [
-        ('review', '0001_tables_of_the_human_half'),
-        ('review', '0002_names_of_fields'),
-        ('review', '0003_parts_suggestions_and_rulings'),
-        ('review', '0004_kept_figures'),
-        ('review', '0005_who_rates_what'),
-        ('review', '0006_side_by_side'),
-        ('review', '0007_practice_progress'),
-        ('review', '0008_items_set_apart'),
-    ]
-
     initial = True
 
     dependencies = [

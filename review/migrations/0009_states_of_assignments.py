@@ -7,8 +7,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('evaluation', '0012_failed_logins'),
-        ('review', '0008_items_set_apart'),
+        ('evaluation', '0001_all_tables_of_the_machines_half'),
+        ('review', '0001_all_tables_of_the_human_half'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
