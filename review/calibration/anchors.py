@@ -27,7 +27,8 @@ from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion, User
 from evaluation.work.dispatch import ring_for
 from evaluation.work.shares import ENDPOINT_BUSY
-from review.calibration.turns import Left, judge_left, take_turn, turn_at
+from evaluation.work.turns import take_turn, turn_at
+from review.calibration.turns import Left, judge_left
 from review.calibration.workbench import Bench, bench_of
 from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, LookResult
 from review.statistics.acceptance import shift_of

@@ -1,5 +1,5 @@
 """Taking a look: who has it in hands, asking the judge as far as that is not done, and the end. A command works on one
-itself; pages and REST ask for one, and workers take it in turns (:mod:`review.calibration.turns`)."""
+itself; pages and REST ask for one, and workers take it in turns (:mod:`evaluation.work.turns`)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from evaluation.core.errors import Refused
 from evaluation.models import JudgeVersion, RubricVersion, User
 from evaluation.work.dispatch import ring_for
 from evaluation.work.shares import ENDPOINT_BUSY
+from evaluation.work.turns import take_turn, turn_at
 from review.calibration.accepting import (
     Answered,
     close_look,
@@ -22,7 +23,7 @@ from review.calibration.accepting import (
     open_look,
     versions_of,
 )
-from review.calibration.turns import Left, judge_left, take_turn, turn_at
+from review.calibration.turns import Left, judge_left
 from review.models import GoldSet, Look, LookTurn, SealedVerdict
 from review.statistics.acceptance import Claim
 

@@ -28,10 +28,10 @@ from evaluation.models import JudgeVersion, MetricDefinition, RubricVersion, Run
 from evaluation.runs.budgets import check_budget, spent
 from evaluation.work.dispatch import ring_for
 from evaluation.work.lifecycle import RunConfig, cancel, resume
+from evaluation.work.turns import turn_at
 from review.calibration.accepting import Verdicts, compared_on
 from review.calibration.examples import PICKS, with_examples
 from review.calibration.rewriting import rewrite, spent_on_calls
-from review.calibration.turns import turn_at
 from review.calibration.workbench import Bench, answer_sets, bench_of, run_over
 from review.models import GoldItem, GoldSet, Search, SearchResult, SearchRun, SearchTurn, SearchVersion
 from review.statistics.acceptance import MOST_MISSING

@@ -5,7 +5,8 @@ from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, Project, RubricEvent, RubricVersion
-from evaluation.storage.append_only import AppendOnly, Authored, Row
+from evaluation.models.work import Turn
+from evaluation.storage.append_only import AppendOnly, Authored
 
 
 class GoldSet(AppendOnly, Authored):
@@ -103,18 +104,6 @@ class Look(AppendOnly, Authored):
 
     def __str__(self) -> str:
         return f"{self.lineage} #{self.number}"
-
-
-class Turn(Row):
-    """In whose hands something is, so that no two ask at once: ``token`` is the worker's until the lease ``until``
-    ends. ``reason`` says why it stands still, where it was given back with work left."""
-
-    token = models.UUIDField(null=True)
-    until = models.DateTimeField(null=True)
-    reason = models.CharField(max_length=100, blank=True, default="")
-
-    class Meta:
-        abstract = True
 
 
 class LookTurn(Turn):

@@ -5,9 +5,9 @@ from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import JudgeVersion, RubricVersion, Run
-from evaluation.models.work import ReplyRow
+from evaluation.models.work import ReplyRow, Turn
 from evaluation.storage.append_only import AppendOnly, Authored
-from review.models.gold import GoldSet, Turn
+from review.models.gold import GoldSet
 
 
 class Search(AppendOnly, Authored):
