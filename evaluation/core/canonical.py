@@ -51,6 +51,14 @@ def content_hash(value: Any) -> str:
     return hashlib.sha256(canonical_json(value).encode("utf-8", "strict")).hexdigest()
 
 
+def text_hash(value: Any) -> str:
+    """The same as :func:`content_hash`, much faster, for what :func:`canonical_texts` can write.
+
+    :raises TypeError: as that does.
+    """
+    return hashlib.sha256(canonical_texts(value).encode()).hexdigest()
+
+
 LONGEST = 18  # digits; more may not fit into a column of 64 bits
 
 
