@@ -17,6 +17,8 @@ from evaluation.core.errors import InvalidFile
 from evaluation.models import Endpoint
 from evaluation.storage import append_only, guards
 
+OF_SETTINGS = "settings"  # the tag of checks that say what is wrong with what an operator sets
+
 
 @register(Tags.database)
 def append_only_triggers_are_installed(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
@@ -101,7 +103,7 @@ def _others_may_read(path: Path) -> bool:
         return False  # not there, or somebody else's
 
 
-@register()
+@register(OF_SETTINGS)
 def the_table_of_prices_can_be_read(**_: Any) -> Sequence[CheckMessage]:
     """The file that ``CONCORD_PRICES`` names is one."""
     from evaluation.judges.clients import price_table

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, ParamSpec
 
-from openpyxl import Workbook
-
 from evaluation.core.errors import UnknownName
 
 Of = ParamSpec("Of")
@@ -152,6 +150,8 @@ def xlsx_bytes(sheets: Mapping[str, tuple[Sequence[str], Iterable[Sequence[Cell]
 
     Characters that XML cannot hold become U+FFFD; a text beyond Excel's 32,767 characters is cut, visibly.
     """
+    from openpyxl import Workbook  # costs 0.2 s at import
+
     workbook = Workbook(write_only=True)
     for name, (header, rows) in sheets.items():
         sheet = workbook.create_sheet(re.sub(r"[\\/*?:\[\]]", "_", name)[:31])

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from typing import Any
 
-import openpyxl
-
 from evaluation.core.errors import InvalidFile
 from evaluation.files.tree import Kind, Limits, Node, Problems, TreeBuilder
 
@@ -133,6 +131,8 @@ def read_xlsx(data: bytes, problems: Problems, limits: Limits) -> Node:
     :raises InvalidFile: where the workbook is broken, unpacks to too much, or has too many rows or columns.
         Formulas and error cells are collected: what they show is not in the file for certain.
     """
+    import openpyxl  # costs 0.2 s at import
+
     try:
         _guard(data, problems, limits)
         workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, keep_links=False)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
 _NO_PROSE = frozenset({"fence", "heading_open", "thead_open"})
@@ -24,4 +26,6 @@ def prose(text: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # costs 0.05 s at import
+
     return MarkdownIt("commonmark").enable("table")

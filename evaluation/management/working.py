@@ -14,14 +14,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
 
 from evaluation.core.errors import ConcordError, InvalidFile, Problem, Refused
 from evaluation.models import Run
-from evaluation.runs.draining import drain
 from evaluation.runs.progress import progress
 from evaluation.wording.messages import advise, explain, explain_reason, explain_refusal
 from evaluation.work.lifecycle import pause
@@ -88,6 +83,10 @@ def table(command: BaseCommand, header: Sequence[str], rows: Iterable[Sequence[o
         for row in rows:
             command.stdout.write("\t".join(map(str, row)))
         return
+    from rich.console import Console  # costs 0.1 s at import
+    from rich.table import Table
+    from rich.text import Text
+
     shown = Table(*header)
     for row in rows:
         shown.add_row(*(Text(str(cell)) for cell in row))
@@ -111,6 +110,11 @@ def work_off(run: Run) -> Run:
 
     :raises CommandError: when interrupted or the database takes no writing, naming the command that goes on.
     """
+    from rich.console import Console  # costs 0.1 s at import
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from evaluation.runs.draining import drain  # and what calls judges, as much again
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console, batches = Console(stderr=True), batch_hooks()
     try:

@@ -150,12 +150,12 @@ def keyword_set(keywords: Keywords, matching: str) -> KeywordSet:
 
     :raises UnknownName: for a matching other than ``tiers`` and ``substring``.
     """
-    return _compiled(keywords, matching, normalise.Kiwi)
+    return _compiled(keywords, matching, normalise.kiwi_installed)
 
 
 @lru_cache(maxsize=65_536)
-def _compiled(keywords: Keywords, matching: str, analyser: Any) -> KeywordSet:
-    """The set for one analyser, which decides what the first tier can settle."""
+def _compiled(keywords: Keywords, matching: str, analyser: bool) -> KeywordSet:
+    """The set with or without an analyser, which decides what the first tier can settle."""
     if matching not in MATCHINGS:
         raise UnknownName("matching", matching, MATCHINGS)
     kept = (tuple(written for written in keyword if folded(written)) for keyword in keywords)

@@ -19,6 +19,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -84,10 +85,7 @@ def without_particle(word: str) -> str:
     return word
 
 
-try:
-    from kiwipiepy import Kiwi as Kiwi
-except ImportError:  # the extra is optional, and results say which analysis they used
-    Kiwi = None
+kiwi_installed = find_spec("kiwipiepy") is not None  # the extra is optional; results say which analysis they used
 
 KIWI, CLOSED_LIST = "kiwi", "closed_list"
 _PLURAL = "들"
@@ -115,12 +113,14 @@ class Morpheme:
 
 @lru_cache(maxsize=1)
 def _analyser() -> Any:
-    return Kiwi()  # a second to load, so only when a text asks for it
+    from kiwipiepy import Kiwi  # costs 0.1 s at import and a second to load, so only when a text asks for it
+
+    return Kiwi()
 
 
 def analysis() -> str:
     """Which analysis this installation has: ``kiwi`` or ``closed_list``."""
-    return CLOSED_LIST if Kiwi is None else KIWI
+    return KIWI if kiwi_installed else CLOSED_LIST
 
 
 @lru_cache(maxsize=1024)
@@ -136,7 +136,7 @@ def analysed() -> int:
 
 def morphemes(text: str) -> tuple[Morpheme, ...] | None:
     """The morphemes of a sentence in order; ``None`` where there is no analyser."""
-    return None if Kiwi is None else _tokens(text)
+    return _tokens(text) if kiwi_installed else None
 
 
 @lru_cache(maxsize=1024)
@@ -300,14 +300,6 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 def is_hangul(character: str) -> bool:
     """Whether it is a Hangul syllable or letter."""
     return "가" <= character <= "힣" or "ㄱ" <= character <= "ㅣ"
-
-
-_HANGUL = re.compile("[가-힣ㄱ-ㅣ]")
-
-
-def holds_hangul(text: str) -> bool:
-    """Whether any character is a Hangul syllable or letter."""
-    return not text.isascii() and _HANGUL.search(text) is not None
 
 
 @lru_cache(maxsize=4096)

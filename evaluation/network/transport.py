@@ -7,25 +7,17 @@ the machine, and it follows nothing.
 
 from __future__ import annotations
 
-import errno
-import socket
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
-
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from evaluation.network.origins import AllowList, origin_of
 from evaluation.network.outcomes import Outcome
 
 if TYPE_CHECKING:
+    from evaluation.network.connections import Connections
     from evaluation.network.llm import LLMClient
-
-_KEEPALIVE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +35,6 @@ class TransportFault(Exception):
     def __init__(self, outcome: Outcome, message: str) -> None:
         self.outcome = outcome
         super().__init__(message)
-
-
-class AddressRefused(OSError):
-    """The name resolves to addresses that may not be called."""
-
-
-class CheckedResolver(AbstractResolver):
-    """Resolves names to permitted addresses only; what it returns is what is connected to, so a name that changes
-    its address between check and use gains nothing."""
-
-    def __init__(self, allowed: AllowList) -> None:
-        self._allowed = allowed
-        self._resolver = aiohttp.ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """The permitted addresses.
-
-        :raises AddressRefused: when there is none among those found.
-        """
-        found = await self._resolver.resolve(host, port, family)
-        permitted = [result for result in found if self._allowed.permits(host, result["host"])]
-        if not permitted:
-            raise AddressRefused(f"{host} resolves to no permitted address")
-        return permitted
-
-    async def close(self) -> None:
-        await self._resolver.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +88,12 @@ class GuardedTransport:
         headers: Mapping[str, str] | None = None,
         azure: str = "",
     ) -> None:
+        from evaluation.network.connections import Connections  # aiohttp costs 0.2 s at import, before any call is out
+
         self.azure = azure
         self._allowed = AllowList(allowed_origins)
         self.origin = self._allowed.check(base_url)
         self.deadlines = deadlines or Deadlines()
-        self._most_bytes = most_bytes
         self._headers = {
             "Accept": "application/json",
             "Accept-Encoding": "identity",  # a compressed body could pass the cap and burst afterwards
@@ -140,8 +104,8 @@ class GuardedTransport:
             self._headers |= {"api-key": key} if azure else {"Authorization": f"Bearer {key}"}
         for name, value in (headers or {}).items():
             self._headers = {k: v for k, v in self._headers.items() if k.lower() != name.lower()} | {name: value}
-        self._timeout = aiohttp.ClientTimeout(sock_connect=self.deadlines.connect, sock_read=self.deadlines.read)
-        self._session: aiohttp.ClientSession | None = None
+        self._connect = partial(Connections, self._allowed, self.origin, self.deadlines, most_bytes)
+        self._connections: Connections | None = None
         self._known: set[str] = set()  # addresses found to be of the origin
 
     def llm(self, base_url: str) -> LLMClient:
@@ -159,69 +123,13 @@ class GuardedTransport:
             if origin_of(url.partition("?")[0]) != self.origin:
                 raise TransportFault(Outcome.BLOCKED, "not the origin that was agreed on")
             self._known.add(url)
-        if self._session is None:
-            self._session = self._opened()
+        if self._connections is None:
+            self._connections = self._connect()
         sent = {**self._headers, "Content-Type": content_type} if content_type else self._headers
-        with _faults():
-            response = await self._session.request(
-                method, url, data=body, headers=sent, allow_redirects=False, timeout=self._timeout
-            )
-        return Exchange(response.status, response.headers, self._chunks(response), partial(_released, response))
-
-    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise TransportFault(Outcome.WRONG_CONTENT, "compressed although identity was asked for")
-        read = 0
-        if (response.content_length or 0) <= self._most_bytes:
-            with _faults():
-                while chunk := await response.content.readany():
-                    read += len(chunk)
-                    if read > self._most_bytes:
-                        break
-                    yield chunk
-                else:
-                    return
-        raise TransportFault(Outcome.TOO_LARGE, f"more than {self._most_bytes} bytes")
-
-    def _opened(self) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            resolver=CheckedResolver(self._allowed),
-            ssl=ssl.create_default_context() if self.origin.scheme == "https" else True,
-            limit=0,  # the caller bounds concurrency; waiting here would eat the deadline
-            keepalive_timeout=_KEEPALIVE_SECONDS,
-        )
-        return aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False
-        )
+        return await self._connections.open(method, url, body, sent)
 
     async def aclose(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
-
-
-async def _released(response: aiohttp.ClientResponse) -> None:
-    response.release()
-
-
-@contextmanager
-def _faults() -> Iterator[None]:
-    try:
-        yield
-    except TimeoutError as error:
-        raise TransportFault(Outcome.TIMEOUT, "no answer in time") from error
-    except (aiohttp.ClientError, OSError) as error:
-        raise TransportFault(_outcome_of(error), type(error).__name__) from error
-
-
-def _outcome_of(error: BaseException) -> Outcome:
-    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
-        return Outcome.TLS
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, AddressRefused):
-        return Outcome.BLOCKED
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return Outcome.NAME_UNKNOWN
-    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno == errno.ECONNREFUSED:
-        return Outcome.UNREACHED
-    return Outcome.BLOCKED if isinstance(error, aiohttp.InvalidURL) else Outcome.CONNECTION
+        if self._connections is not None:
+            await self._connections.aclose()
+            self._connections = None

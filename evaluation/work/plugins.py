@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.module_loading import import_string
-from prometheus_client.core import Metric
 
 from evaluation.core.errors import Refused
 from evaluation.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
 from evaluation.models import JudgeBatch, JudgeVersion, Run, User
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
 
 OFF = "feature_off"
 

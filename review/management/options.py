@@ -1,12 +1,14 @@
 """What several commands share: finding runs, refusals as one clear line, and the options of gates and queues."""
 
+from __future__ import annotations
+
 import math
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
@@ -17,11 +19,13 @@ from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.core.roles import Role
 from evaluation.models import RoleGrant, Run, User
 from evaluation.wording.messages import explain, explain_refusal
-from review.comparisons.gating import GateAsked, checked
 from review.models.queue_spec import ASKED, SETTINGS, Distribution, QueueSpec, Setting
 from review.queues.sharing import Sharing, fields_from
 from review.reports.gate import Gate, GateOn, gate_line, gate_reasons
 from review.statistics.paired_tests.gate import GateVerdict
+
+if TYPE_CHECKING:
+    from review.comparisons.gating import GateAsked
 
 GOOD, GATE = 0, 100
 
@@ -89,6 +93,8 @@ def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAske
 
     :raises CommandError: exit code 2, for options that do not go together and a baseline that does not exist.
     """
+    from review.comparisons.gating import GateAsked, checked  # costs 0.5 s at import
+
     asked = GateAsked(
         fail_under=options["fail_under"],
         baseline=baseline or (None if options.get("baseline") is None else run_named(options["baseline"])),

@@ -1,15 +1,17 @@
 """Tables of texts as commands print them: drawn on a terminal, else tab-separated lines."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from unicodedata import category
 
 from django.core.management.base import OutputWrapper
-from rich.cells import cell_len
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 NOTHING = "–"
 
@@ -26,16 +28,19 @@ class Sheet:
 
 def write(out: OutputWrapper, sheets: Iterable[Sheet]) -> None:
     """Print the tables."""
-    console = Console() if _is_terminal(out) else None
-    for sheet in sheets:
-        if console:
+    if _is_terminal(out):
+        from rich.console import Console  # costs 0.1 s at import
+
+        console = Console()
+        for sheet in sheets:
             for table in drawn(sheet, console.width):
                 console.print(table)
-        else:
-            out.write(f"# {visible(sheet.title)}\n")
-            for row in (sheet.header, *sheet.rows):
-                out.write("\t".join(visible(" ".join(cell.split())) for cell in row) + "\n")
-            out.write("\n")
+        return
+    for sheet in sheets:
+        out.write(f"# {visible(sheet.title)}\n")
+        for row in (sheet.header, *sheet.rows):
+            out.write("\t".join(visible(" ".join(cell.split())) for cell in row) + "\n")
+        out.write("\n")
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -55,6 +60,10 @@ _EMPTY = frozenset(("", NOTHING))
 def drawn(sheet: Sheet, width: int) -> Iterator[Table]:
     """The sheet as tables of at most so many characters, each beginning with the first column: no word is cut to an
     ellipsis, so that long names stay apart. Columns in which nothing stands are left out."""
+    from rich.cells import cell_len
+    from rich.markup import escape
+    from rich.table import Table
+
     rows = [tuple(map(visible, row)) for row in sheet.rows]
     kept = [p for p in range(len(sheet.header)) if p == 0 or any(row[p] not in _EMPTY for row in rows)]
     columns = {p: [visible(sheet.header[p]), *(row[p] for row in rows)] for p in kept}

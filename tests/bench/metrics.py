@@ -188,7 +188,7 @@ def main(count: int) -> None:
 
 if __name__ == "__main__":
     size = int(sys.argv[1]) if len(sys.argv) > 1 else ANSWERS
-    if normalise.Kiwi is not None:
+    if normalise.kiwi_installed:
         main(size)
-        normalise.Kiwi = None
+        normalise.kiwi_installed = False
     main(size)

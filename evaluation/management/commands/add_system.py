@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evaluation.asking.systems import save_system
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import refusals
 from evaluation.profiles.spec import read_mapping
 from evaluation.runs.selectors import project_named
@@ -15,7 +16,7 @@ from evaluation.systems.catalogue import CONNECTORS, BadSettings
 from evaluation.wording.system_settings import explain_setting
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``add_system NAME --connector http --settings FILE``: prints the version that has these settings."""
 
     help = "Make a system under test, or its next version, of a YAML or JSON file with its settings."

@@ -3,18 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
 from evaluation.accounts.audit import record
 from evaluation.core.errors import Refused
+from evaluation.management.site_command import SiteCommand
 from evaluation.models import AuditEvent
 from evaluation.wording.messages import explain_refusal
 from evaluation.work.backups import take
 from evaluation.work.health import BACKUP
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``backup FILE``: the database of one moment in one file, read again before it gets its name."""
 
     help = "Write a backup of the database to FILE, which must not exist; nobody has to stop working."

@@ -3,10 +3,11 @@
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evaluation.extras.attacks.checking import check
 from evaluation.judges.shipping import judge_row
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals, table
 from evaluation.models import AttackResult
 from evaluation.runs.selectors import project_named
@@ -18,7 +19,7 @@ TOLD = ("model_returned", "rung", "rubric_hash", "attacks_hash", "attacks", "pas
 TOLD_OF_EACH = ("language", "kind", "attack", "passed", "gate", "reason", "values", "broken")
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``check_judge NAME``: exit 0 when every attack is passed, 100 when some are not, 1 when the judge cannot be
     asked."""
 

@@ -3,16 +3,17 @@
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db.models import Exists, OuterRef, Q
 
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import WORKING, refusals
 from evaluation.models import Run
 from evaluation.runs.draining import drain
 from evaluation.work.plugins import batch_hooks
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``drain [RUN]``: works until no unit of the run (or of any running run) can be claimed. What is out in batches
     is asked about once where it is due, and not waited for."""
 

@@ -4,15 +4,16 @@ import sys
 from typing import Any
 
 from django.core.checks import WARNING, Tags, run_checks
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from evaluation.accounts import audit
+from evaluation.management.site_command import SiteCommand
 from evaluation.wording.messages import explain_reason
 from evaluation.work.database import limit_waits
 from evaluation.work.health import Finding, Weight, examine
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``healthcheck``: exit code 0 when healthy, 1 with the problems listed otherwise."""
 
     help = "Exit with 1 when the database takes no writing, the cluster gives no sign of life or a run stands still."

@@ -7,11 +7,12 @@ from shlex import quote
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
 from evaluation.files.reading import read_answers
 from evaluation.management.commands.import_questions import add_map, map_in, read_bytes
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import (
     PROGRAM,
     add_format,
@@ -27,7 +28,7 @@ from evaluation.runs.answer_files import import_answers
 from evaluation.runs.selectors import project_named, question_set_named
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``import_answers FILE --questions NAME --system NAME``: prints ``run ID``, and on standard error what that run is
     for and what comes next; 1 with every problem of the file."""
 

@@ -5,18 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evaluation.core.errors import Problem
 from evaluation.files.reading import read_questions
 from evaluation.files.shaping import Shape, read_map
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
 from evaluation.questions.importing import import_question_set, set_name
 from evaluation.questions.uploads import Preview, preview_file
 from evaluation.runs.selectors import project_named
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``import_questions FILE``: exit 0 with the version that has the content now, 1 with every problem of the file."""
 
     help = "Import a question set from YAML, JSON, JSON Lines, CSV, XLSX, Parquet, Arrow or TREC topics."

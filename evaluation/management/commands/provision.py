@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import refusals
 from evaluation.runs.provisioning import provision, read_setup
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``provision FILE.yaml``: exit 0; with ``--check`` 1 where something would change."""
 
     help = "Make project, people, roles, endpoints, judges, systems and tokens as a YAML file says; again: nothing."

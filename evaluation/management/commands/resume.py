@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, dollars, refusals, report, run_numbered, work_off
 from evaluation.runs.making import resume_run
 from evaluation.runs.results import drift
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``resume RUN``: exit 0 when complete, 100 when incomplete, 1 when it is neither paused nor running."""
 
     help = "Go on with a paused run under the configuration it was made with, in this process."

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, refusals, report, run_numbered, work_off
 from evaluation.work.lifecycle import retry_failed
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``retry_failed RUN``: exit 0 when complete, 100 when still incomplete, 1 when nothing can be retried."""
 
     help = "Put every failed step of a run back to work in the next round, in this process."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evaluation.criteria.rubrics import (
     activate,
@@ -21,12 +21,13 @@ from evaluation.judges.shipping import judge_row, shipped_rubric_row
 from evaluation.judging.catalogue import families
 from evaluation.judging.drafting import as_yaml, differences
 from evaluation.judging.rubric import parse_rubric
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals, table
 from evaluation.models import JudgeVersion
 from evaluation.runs.selectors import project_named
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``rubric VERB``: for the judge that ``--judge`` names, else the project's own."""
 
     help = "Versions of judge prompts: which there are, what they say, and by which one a judge works."

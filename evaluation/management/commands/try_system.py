@@ -6,12 +6,13 @@ import json
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evaluation.asking.systems import asked_version, settings_of
 from evaluation.asking.trying import Tried, try_question
 from evaluation.core.errors import Refused
 from evaluation.core.samples import QuestionSpec
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals
 from evaluation.models import Project
 from evaluation.runs.selectors import project_named, question_set_named
@@ -22,7 +23,7 @@ FAILED = 100
 SHOWN = 1_500  # characters of the raw reply on a terminal
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``try_system NAME --question TEXT``: exit 0 when there is an answer, 100 when there is none, 1 when the system
     cannot be asked."""
 

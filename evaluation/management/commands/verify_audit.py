@@ -4,14 +4,15 @@ import sys
 from argparse import ArgumentTypeError
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from evaluation.accounts import audit
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json
 from evaluation.wording.messages import explain_reason
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``verify_audit [--head NUMBER:HASH] [--seal] [--format json]``: every flaw, and the head to keep elsewhere; 1
     with any flaw."""
 

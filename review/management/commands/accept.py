@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from evaluation.criteria.rubrics import slot_of, version_named
 from evaluation.judges.shipping import judge_row
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals
 from evaluation.runs.selectors import project_named
 from review.calibration.accepting import Foreseen, foresee
@@ -20,7 +21,7 @@ from review.statistics.acceptance import Claim
 NOT_ACCEPTED = 100
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``accept FAMILY@V --judge J --gold SET``: exit 0 when accepted (the version is then in force), 100 when not."""
 
     help = "Take a look: judge the hold-out by a version and the one in force; says accepted or not, and nothing else."

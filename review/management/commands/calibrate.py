@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from evaluation.judges.shipping import judge_row
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import (
     NOT_DONE,
     add_format,
@@ -26,7 +27,7 @@ from review.gold.overview import gold_set_named
 from review.models import Search, SearchResult
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``calibrate FAMILY --judge J --gold SET --strategy examples|rewrite|map``: exit 0 at its end, 1 where it stands
     still."""
 

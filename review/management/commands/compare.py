@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from review.comparisons.gating import gates_of
 from review.comparisons.values import compared_runs
 from review.comparisons.verdict import family_sentence, sentences
@@ -18,7 +19,7 @@ from review.management.tables import comparison_sheets
 from review.reports.gate import Gate
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``compare [RUN…] [--questions NAME] [--max-drop D] [--fail-under X]``: the first is the baseline; without runs
     all of the question set. Exit 100 where a run does not pass the gate."""
 

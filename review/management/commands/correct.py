@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
+from evaluation.management.site_command import SiteCommand
 from review.management.options import run_named
 from review.management.sheets import NOTHING, Sheet, number, write
 from review.management.tables import between, print_plan, short
@@ -23,7 +24,7 @@ ESTIMATES = {
 }
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``correct RUN [--by category] [--format json]``: the three estimates of the overall score and of each metric."""
 
     help = "Print judge-only, reviewed and corrected figures with their intervals, or what is missing for them."

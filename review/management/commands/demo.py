@@ -4,13 +4,14 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from evaluation.work.serving import PORT_TAKEN, port_taken
 from review.management.demo.loading import DemoUser, demo_project, load_demo, set_people
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``demo [--serve] [--port N]``: makes what it needs; safe to repeat."""
 
     help = "Load and evaluate the demo; with --serve, serve it with a worker until Ctrl-C."

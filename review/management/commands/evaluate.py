@@ -1,37 +1,25 @@
 """Score a system's answers under a profile, with or without a judge, in this process."""
 
-import json
 from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
+from django.core.management.base import CommandError, CommandParser
 
-from evaluation.asking.systems import asked_version
 from evaluation.judging.formulas import JuryRule
-from evaluation.management.working import dollars, work_off
-from evaluation.models import AnswerSet, QuestionSet, Run
+from evaluation.management.site_command import SiteCommand
+from evaluation.management.working import dollars
 from evaluation.profiles.spec import DEFAULT_PROFILE
-from evaluation.runs.experiments import Experiment, judges_named, read_experiment
-from evaluation.runs.making import Asking, Wanted, draft_run
-from evaluation.runs.planning import Plan, plan_of, plan_sentences
-from evaluation.runs.selectors import QuestionFilter, answers_of_run, newest_answers, project_named, question_set_named
+from evaluation.runs.experiments import Experiment, read_experiment
 from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
-from evaluation.work.lifecycle import start
-from review.comparisons.gating import gate_of
-from review.management.options import add_gate_arguments, gate_asked, refusals
-from review.management.tables import show_results
-from review.plans.ahead import planned_review
-from review.reports.exporting import REPORT_EXPORTS, export_to
+from review.management.options import add_gate_arguments, refusals
 from review.reports.gate import GateOn
-from review.web.pages.agreement import agreement_pictures
 
 #: What stands on the command line in place of something else in a file.
 ALONE = (("judge", "no_judge"), ("no_judge", "judge"), ("reuse_answers", "no_ask"), ("no_ask", "reuse_answers"))
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``evaluate --questions NAME --system NAME …``: asks a system that has a connector, scores the newest answers of
     any other; exit 0 when complete, 100 when incomplete or the gate is not passed, 1 when interrupted."""
 
@@ -114,69 +102,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Make the run, do its units here, write the reports and print the figures."""
+        from review.management.evaluating import evaluate  # a second at import that the help does not need
+
         with refusals():
             options = self._with_file(options)
-        asked = gate_asked(options)
-        with refusals(), transaction.atomic():
-            for path in options["output"]:
-                REPORT_EXPORTS.format_of(path)
-            run = _draft(options)
-            if options["dry_run"]:
-                self._say(plan_of(run), options["format"])
-                transaction.set_rollback(True)
-                return
-        start(run)
-        aside = options["format"] == "json" or asked.anything  # the first line tells the gate, where there is one
-        (self.stderr if aside else self.stdout).write(f"run {run.pk}")
-        run = work_off(run)
-        with refusals():
-            gate = gate_of(run, asked)
-        for path in options["output"]:
-            with refusals():
-                export_to(run, path, gate, pictures=agreement_pictures, planned=planned_review)
-        show_results(self, run, gate, options["format"])
-
-    def _say(self, plan: Plan, form: str) -> None:
-        if form == "json":
-            self.stdout.write(json.dumps(plan.as_json(), indent=2))
-            return
-        asks = f", {plan.questions} questions to the system" if plan.questions else ""
-        self.stdout.write(f"{plan.units} units, {plan.calls} judge calls{asks}")
-        for sentence in plan_sentences(plan):
-            self.stdout.write(sentence)
-
-
-def _draft(options: dict[str, Any]) -> Run:
-    questions = question_set_named(project_named(options["project"]), options["questions"])
-    named = judges_named(questions.project, options["judge"]) or [""]
-    wanted = Wanted(
-        profile=options["profile"],
-        judge=None if options["no_judge"] else named[0],
-        beside=tuple(named[1:]),
-        jury=options["jury"],
-        baseline=not options["no_baseline"],
-        embeddings=options["embeddings"],
-        metrics=tuple(options["metrics"]),
-        name=options["name"],
-        questions=QuestionFilter(options["category"], options["tag"], options["ids"], options["limit"]),
-        repeat=options["repeat"],
-        max_concurrency=options["max_concurrency"],
-        budget=options["budget"],
-        use_cache=not options["no_cache"],
-        batch=options["batch"],
-        rubrics=tuple(options["rubric"]),
-    )
-    return draft_run(_answers(questions, options), wanted, by=None)
-
-
-def _answers(questions: QuestionSet, options: dict[str, Any]) -> AnswerSet | Asking:
-    """Answers that are there, or those that the run asks for."""
-    if options["reuse_answers"]:
-        return answers_of_run(options["reuse_answers"], questions)
-    version = None if options["no_ask"] else asked_version(questions.project, options["system"])
-    if version is None:
-        return newest_answers(questions, options["system"])
-    return Asking(questions, version, k=options["k"], evaluation_type=options["type"])
+        evaluate(self, options)
 
 
 def _add_asking(parser: CommandParser) -> None:

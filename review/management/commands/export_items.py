@@ -3,14 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from review.management.options import refusals
 from review.models import ReviewQueue
 from review.reports.item_export import ITEM_EXPORTS, export_items_to
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``export_items QUEUE --output FILE…``: the ending chooses the format (.csv, .xlsx, .jsonl; .json is Label
     Studio's tasks, .xml its labelling configuration)."""
 

@@ -3,15 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from evaluation.files.export import write_whole
 from evaluation.files.records import OWN, forms
+from evaluation.management.site_command import SiteCommand
 from review.management.options import refusals, run_named
 from review.reports.records import export_records
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``export_records RUN --output FILE --form NAME``: what each form can hold stands in docs/files.md."""
 
     help = "Write a run's questions, answers, scores and ratings in our own form or in that of another tool."

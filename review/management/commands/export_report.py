@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from review.comparisons.gating import gate_of
 from review.management.options import add_gate_arguments, gate_asked, refusals, run_named
 from review.plans.ahead import planned_review
@@ -12,7 +13,7 @@ from review.reports.exporting import REPORT_EXPORTS, export_to
 from review.web.pages.agreement import agreement_pictures
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``export_report RUN --output FILE…``: the ending chooses the format."""
 
     help = "Write a run's report; the ending of the file chooses the format."

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals, run_numbered, table
 from evaluation.models import Project
 from evaluation.runs.selectors import project_named
@@ -20,7 +21,7 @@ from review.models import AnchorCheck, GoldSet
 from review.statistics.gold_split import Split
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``gold_set create|grow NAME --run ID`` · ``gold_set show|export|check|retire NAME``."""
 
     help = (

@@ -4,15 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from evaluation.runs.selectors import project_named
 from evaluation.work.plugins import require
 from review.extras.pairs.making import import_pairs
 from review.management.options import refusals
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``import_pairs FILE --name NAME``."""
 
     help = "Import a file of preferences between two answers to a question (rows with pair_id)."

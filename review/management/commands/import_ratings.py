@@ -6,15 +6,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from evaluation.wording.messages import explain
 from review.imports.files import import_ratings
 from review.imports.ratings import Sampled
 from review.management.options import refusals, run_named
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``import_ratings FILE --run ID [--define NAME=SCALE]… [--sampled all|uniform|unknown] [--dry-run]``."""
 
     help = "Import a file of human ratings or judge verdicts for the answers of a run."

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from evaluation.judges.shipping import judge_row
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import as_json, refusals, run_numbered
 from evaluation.runs.selectors import project_named
 from review.web.pages.judge_prompts import as_markdown, imported_card, judge_prompts
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``judge_card NAME``: Markdown, or JSON; of imported scores ``judge_card AUTHOR --run ID``."""
 
     help = "By which prompts a judge works, their proofs, its agreement beside experts, attacks, cost and history."

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import Progress
 
 from evaluation.judges.shipping import judge_row
+from evaluation.management.site_command import SiteCommand
 from evaluation.runs.progress import Spending
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import require
@@ -15,7 +16,7 @@ from review.extras.pairs.making import pair_set_named
 from review.management.options import refusals
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``judge_pairs COMPARISON --judge NAME``; run again, it goes on where it stopped and asks again about pairs
     without a value."""
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from evaluation.judges.shipping import own_names
+from evaluation.management.site_command import SiteCommand
 from evaluation.wording import numbers
 from review.management.options import (
     add_queue_options,
@@ -31,7 +32,7 @@ from review.queues.preview import QueuePreview, queue_preview
 from review.queues.sharing import picked
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``make_queue RUN… [--size 60] [--strategy stratified] [--metrics …] [--reviewers …]``: prints ``queue ID``."""
 
     help = "Draw answers of a run for review and open a queue of them."

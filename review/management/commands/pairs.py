@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from evaluation.work.plugins import require
 from review.extras.pairs.figures import PairFigures, pair_figures
 from review.extras.pairs.making import pair_set_named
@@ -15,7 +16,7 @@ from review.statistics.agreement.bootstrap import Resampling
 HEADER = ("who", "pairs", "A", "=", "B", "mean", "low", "high", "rho with experts", "orders disagree")
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``pairs COMPARISON [--format json]``."""
 
     help = "Print what people and judges prefer, and how far judges agree with people."

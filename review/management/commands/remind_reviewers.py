@@ -4,13 +4,14 @@ import json
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 
+from evaluation.management.site_command import SiteCommand
 from review.queues.directing import remind_all
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``remind_reviewers``: for hosts without ``serve``, once an hour; repeating it sends nothing twice."""
 
     help = "Remind reviewers by e-mail of queues whose deadline is near."

@@ -19,7 +19,7 @@ def closed_list(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """As on an installation without the extra ``ko``, unless the test asks for ``kiwi``."""
     _forget()
     if "kiwi" not in request.fixturenames:
-        monkeypatch.setattr(normalise, "Kiwi", None)
+        monkeypatch.setattr(normalise, "kiwi_installed", False)
     yield
     _forget()
 

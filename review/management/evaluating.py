@@ -1,0 +1,91 @@
+"""What ``evaluate`` does with its options: draft the run, work it off here, write its reports and print its figures."""
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import transaction
+
+from evaluation.asking.systems import asked_version
+from evaluation.management.working import work_off
+from evaluation.models import AnswerSet, QuestionSet, Run
+from evaluation.runs.experiments import judges_named
+from evaluation.runs.making import Asking, Wanted, draft_run
+from evaluation.runs.planning import Plan, plan_of, plan_sentences
+from evaluation.runs.selectors import QuestionFilter, answers_of_run, newest_answers, project_named, question_set_named
+from evaluation.work.lifecycle import start
+from review.comparisons.gating import gate_of
+from review.management.options import gate_asked, refusals
+from review.management.tables import show_results
+from review.plans.ahead import planned_review
+from review.reports.exporting import REPORT_EXPORTS, export_to
+from review.web.pages.agreement import agreement_pictures
+
+
+def evaluate(command: BaseCommand, options: dict[str, Any]) -> None:
+    """Make the run, do its units here, write the reports and print the figures.
+
+    :raises CommandError: for our own errors.
+    """
+    asked = gate_asked(options)
+    with refusals(), transaction.atomic():
+        for path in options["output"]:
+            REPORT_EXPORTS.format_of(path)
+        run = _draft(options)
+        if options["dry_run"]:
+            _say(command, plan_of(run), options["format"])
+            transaction.set_rollback(True)
+            return
+    start(run)
+    aside = options["format"] == "json" or asked.anything  # the first line tells the gate, where there is one
+    (command.stderr if aside else command.stdout).write(f"run {run.pk}")
+    run = work_off(run)
+    with refusals():
+        gate = gate_of(run, asked)
+    for path in options["output"]:
+        with refusals():
+            export_to(run, path, gate, pictures=agreement_pictures, planned=planned_review)
+    show_results(command, run, gate, options["format"])
+
+
+def _say(command: BaseCommand, plan: Plan, form: str) -> None:
+    if form == "json":
+        command.stdout.write(json.dumps(plan.as_json(), indent=2))
+        return
+    asks = f", {plan.questions} questions to the system" if plan.questions else ""
+    command.stdout.write(f"{plan.units} units, {plan.calls} judge calls{asks}")
+    for sentence in plan_sentences(plan):
+        command.stdout.write(sentence)
+
+
+def _draft(options: dict[str, Any]) -> Run:
+    questions = question_set_named(project_named(options["project"]), options["questions"])
+    named = judges_named(questions.project, options["judge"]) or [""]
+    wanted = Wanted(
+        profile=options["profile"],
+        judge=None if options["no_judge"] else named[0],
+        beside=tuple(named[1:]),
+        jury=options["jury"],
+        baseline=not options["no_baseline"],
+        embeddings=options["embeddings"],
+        metrics=tuple(options["metrics"]),
+        name=options["name"],
+        questions=QuestionFilter(options["category"], options["tag"], options["ids"], options["limit"]),
+        repeat=options["repeat"],
+        max_concurrency=options["max_concurrency"],
+        budget=options["budget"],
+        use_cache=not options["no_cache"],
+        batch=options["batch"],
+        rubrics=tuple(options["rubric"]),
+    )
+    return draft_run(_answers(questions, options), wanted, by=None)
+
+
+def _answers(questions: QuestionSet, options: dict[str, Any]) -> AnswerSet | Asking:
+    """Answers that are there, or those that the run asks for."""
+    if options["reuse_answers"]:
+        return answers_of_run(options["reuse_answers"], questions)
+    version = None if options["no_ask"] else asked_version(questions.project, options["system"])
+    if version is None:
+        return newest_answers(questions, options["system"])
+    return Asking(questions, version, k=options["k"], evaluation_type=options["type"])

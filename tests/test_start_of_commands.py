@@ -1,0 +1,32 @@
+"""What a command loads and checks before it does anything."""
+
+import subprocess
+import sys
+
+import pytest
+from django.core.management import get_commands, load_command_class
+
+from evaluation.management.site_command import SiteCommand
+
+HEAVY = ("aiohttp", "kiwipiepy", "markdown_it", "openai", "openpyxl", "rest_framework.serializers", "rich", "scipy")
+OURS = ("config.urls", "evaluation.runs.draining", "review.comparisons.difference", "review.results.run_agreement")
+#: They migrate or serve, and check all.
+CHECK_ALL = {"serve", "restore", "migrate"}
+
+
+@pytest.mark.parametrize("command", ["results", "agreement", "evaluate"])
+def test_the_help_loads_nothing_that_only_the_work_needs(command: str) -> None:
+    program = (
+        "import sys; from django.core.management import execute_from_command_line as execute\n"
+        f"try: execute(['manage.py', {command!r}, '--help'])\n"
+        f"finally: print(*(name for name in {HEAVY + OURS} if name in sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert f"{command} [-h]" in done.stdout
+    assert done.stderr.split() == []
+
+
+def test_commands_check_what_an_operator_sets_and_not_the_addresses() -> None:
+    ours = {name for name, app in get_commands().items() if app in {"evaluation", "review"}}
+    commands = {name: load_command_class(get_commands()[name], name) for name in ours - CHECK_ALL}
+    assert [name for name, command in commands.items() if not isinstance(command, SiteCommand)] == []
