@@ -11,11 +11,10 @@ from django.db import transaction
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.core.canonical import content_hash
+from evaluation.core.canonical import clean_name, content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.judges.shipping import version_of
 from evaluation.models import Project, System, SystemVersion, User
-from evaluation.questions.importing import clean_name
 from evaluation.systems.catalogue import connector_named, read_settings
 from evaluation.systems.http import VARIABLE
 from evaluation.systems.protocol import RECORDED, Settings, Surroundings, SystemClient

@@ -1,5 +1,5 @@
-"""Canonical JSON and content hashes: equal content has an equal SHA-256, whatever its spelling in a file. And whole
-numbers as addresses and forms send them.
+"""Canonical JSON and content hashes: equal content has an equal SHA-256, whatever its spelling in a file. And names of
+what has versions, and whole numbers, as they come from forms, files and addresses.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
+
+from evaluation.core.errors import Refused
 
 
 def normal_form(value: Any) -> Any:
@@ -49,6 +51,33 @@ def canonical_texts(value: Any) -> str:
 def content_hash(value: Any) -> str:
     """SHA-256, as 64 hexadecimal digits, of the value's canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode("utf-8", "strict")).hexdigest()
+
+
+def text_hash(value: Any) -> str:
+    """The same as :func:`content_hash`, much faster, for what :func:`canonical_texts` can write.
+
+    :raises TypeError: as that does.
+    """
+    return hashlib.sha256(canonical_texts(value).encode()).hexdigest()
+
+
+def composed(text: str) -> str:
+    """A text as ids and names are compared: in Unicode's composed form (NFC)."""
+    return unicodedata.normalize("NFC", text)
+
+
+LONGEST_NAME = 200
+
+
+def clean_name(name: str) -> str:
+    """A name of a set, system or corpus as it is stored: composed, without surrounding white space.
+
+    :raises Refused: ``bad_name`` when it is empty, longer than 200 characters or holds control characters.
+    """
+    clean = composed(name).strip()
+    if not clean or len(clean) > LONGEST_NAME or any(unicodedata.category(c) in {"Cc", "Cf", "Cs"} for c in clean):
+        raise Refused("bad_name", name=clean[:80], limit=LONGEST_NAME)
+    return clean
 
 
 LONGEST = 18  # digits; more may not fit into a column of 64 bits

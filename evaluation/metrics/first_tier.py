@@ -38,8 +38,8 @@ class Probe(NamedTuple):
     tier finds the keyword unless both ``gates`` occur. ``first`` and ``last`` are what its edges are to a boundary,
     ``may_go_on`` that Hangul may follow, ``opens_number`` and ``ends_number`` that its first or last edge could cut
     a number. ``is_final`` says that there is no other tier; such a keyword may still be ``is_spaced``, and stand in
-    a text with line breaks or more than one space where it has one. ``spacing`` finds the needle with other spaces,
-    where an answer may space it otherwise. ``stem_words`` are what the particle tier needs; ``None``: it cannot
+    a text with line breaks or more than one space where it has one. ``squeezed`` is the needle without
+    spaces, where an answer may space it otherwise. ``stem_words`` are what the particle tier needs; ``None``: it cannot
     find what the needle does not.
     """
 
@@ -56,7 +56,7 @@ class Probe(NamedTuple):
     is_negative: bool
     is_final: bool
     is_spaced: bool
-    spacing: re.Pattern[str] | None
+    squeezed: str
     has_value: bool
     stem_words: tuple[str, ...] | None
 
@@ -68,7 +68,6 @@ def probe(written: str, analysis: str) -> Probe:
     text = keyword.text
     stem_words = _stem_words(keyword, analysis)
     squeezed = text.replace(" ", "") if keyword.may_be_split else ""
-    spacing = re.compile(r"\s*".join(map(re.escape, squeezed))) if squeezed else None
     has_value = bool(keyword.canonical)
     is_final = not (squeezed or has_value) and stem_words is None
     # A number in front of the keyword could go on in it: 3 만기 looks like it, 이자 does not.
@@ -95,7 +94,7 @@ def probe(written: str, analysis: str) -> Probe:
         is_negative=keyword.is_negative,
         is_final=is_final,
         is_spaced=is_spaced,
-        spacing=spacing,
+        squeezed=squeezed,
         has_value=has_value,
         stem_words=stem_words,
     )
@@ -232,8 +231,14 @@ def _of_any(wordings: Iterable[Probe], text: str, state: bool | None, *, may_be_
     return state
 
 
+@lru_cache(maxsize=4)
+def _squeezed(text: str) -> str:
+    """The text without any white space, made once for all keywords that look at it."""
+    return "".join(text.split())
+
+
 def _state(one: Probe, text: str, may_be_negated: bool) -> bool | None:
-    if one.spacing is not None and one.spacing.search(text) is None:  # which finds the needle as well
+    if one.squeezed and one.squeezed not in _squeezed(text):  # which finds the needle as well
         return None if _may_be_there(one, text) else False
     start = text.find(one.needle)
     if start < 0 and one.is_spaced and _has_odd_spaces(text):
@@ -241,7 +246,7 @@ def _state(one: Probe, text: str, may_be_negated: bool) -> bool | None:
         start = text.find(one.needle)
     if start >= 0:
         return _look(one, text, start, may_be_negated)
-    return None if not one.is_final and (one.spacing is not None or _may_be_there(one, text)) else False
+    return None if not one.is_final and (one.squeezed or _may_be_there(one, text)) else False
 
 
 def _look(one: Probe, text: str, start: int, may_be_negated: bool) -> bool | None:

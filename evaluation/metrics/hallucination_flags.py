@@ -11,11 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from evaluation.core.registry import YES_NO, Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
-from evaluation.metrics.matching import KeywordHit, Tier, find_keyword
-from evaluation.metrics.normalise import content_tokens, fold, fold_with_lines, folded, is_hangul, sentences
+from evaluation.metrics.keyword_coverage import keyword_set
+from evaluation.metrics.matching import KeywordHit, Tier, compile_keyword, find_keyword
+from evaluation.metrics.normalise import (
+    content_tokens,
+    fold,
+    fold_with_lines,
+    folded,
+    holds_hangul,
+    is_hangul,
+    sentences,
+)
 from evaluation.metrics.prepared import prepare
 
 _GAP = r"[\s.·-]{0,3}"
@@ -190,7 +200,11 @@ def _named(wordings: tuple[str, ...], text: str) -> KeywordHit | None:
 
 
 def _avoidance(asked: str, answer: AnswerSpec, phrases: tuple[str, ...]) -> Iterator[Finding]:
-    hits = [hit for phrase in phrases if (hit := find_keyword((phrase,), answer.text)) is not None and hit.counts]
+    if not holds_hangul(answer.text):
+        phrases = _that_need_no_hangul(phrases)
+    wanted = keyword_set(tuple((phrase,) for phrase in phrases), "tiers")
+    there = zip(wanted.keywords, wanted.occurring(answer.text)[0], strict=True)
+    hits = [hit for keyword, occurs in there if occurs and (hit := find_keyword(keyword, answer.text)) is not None]
     if not hits:
         return
     spans = sorted({(hit.start, hit.end) for hit in hits})
@@ -199,6 +213,13 @@ def _avoidance(asked: str, answer: AnswerSpec, phrases: tuple[str, ...]) -> Iter
         return
     for start, end in spans:
         yield Finding(FLAG, answer.text[start:end], AVOIDANCE, start=start, end=end)
+
+
+@lru_cache(maxsize=64)
+def _that_need_no_hangul(phrases: tuple[str, ...]) -> tuple[str, ...]:
+    """The phrases that could stand in a text without Hangul: with letters or digits, or with a number in words."""
+    compiled = ((phrase, compile_keyword(phrase)) for phrase in phrases)
+    return tuple(phrase for phrase, keyword in compiled if keyword.canonical or not keyword.is_hangul)
 
 
 def _statements(text: str, left_out: list[tuple[int, int]]) -> list[str]:

@@ -21,6 +21,7 @@ from evaluation.metrics.normalise import (
     CLOSED_LIST,
     analysis,
     hangul_run,
+    holds_hangul,
     is_boundary,
     is_hangul,
     is_particle_chain,
@@ -78,7 +79,8 @@ _CODE = re.compile(r"[a-z&]{2} ?\d")  # a name of two letters or more and its nu
 class Keyword:
     """One wording of a keyword. ``text`` is folded; ``canonical`` is empty where it holds no number or article;
     ``first_value`` is its first number or article; ``without_currency`` is the canonical text of an amount without its
-    원; ``stem`` is the text without one unambiguous particle, empty where it has none."""
+    원; ``stem`` is the text without one unambiguous particle, empty where it has none. ``is_hangul``: it is written in
+    nothing else, but for spaces and marks."""
 
     text: str
     squeezed: str
@@ -87,6 +89,7 @@ class Keyword:
     first_value: str
     stem: str
     has_hangul: bool
+    is_hangul: bool
     may_go_on: bool
     may_be_split: bool
     is_negative: bool
@@ -112,6 +115,7 @@ def compile_keyword(written: str) -> Keyword:
         first_value=values[0].canonical if values else "",
         stem=stem if stem != text else "",
         has_hangul=syllables > 0,
+        is_hangul=syllables > 0 and all(is_hangul(one) or not one.isalnum() for one in text),
         may_go_on=(syllables if text and is_hangul(text[-1]) else letters) >= _LEAST_COMPOUND,
         may_be_split=(syllables > 0 and (syllables >= _LEAST_SPLIT or squeezed != text)) or bool(_CODE.search(text)),
         is_negative=holds_negation(text),
@@ -272,11 +276,17 @@ def _stem_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
             if _edges(text, start, end, may_go_on=False) and not prepared.is_cut(start, end):
                 yield Tier.PARTICLE, start, end
         return
+    # The analyser is slow to load and to run: it is asked only where the stem can be there.
+    if keyword.is_hangul and not holds_hangul(text):
+        return
     wanted = stems(keyword.text)
     if not wanted or not all(m.form in text for m in wanted if m.is_noun):
-        return  # the analyser is slow, and runs only where the stem can be there
+        return
     forms = [m.form for m in wanted]
+    needs_hangul = any(map(holds_hangul, forms))
     for first, last in sentences(text):
+        if needs_hangul and not holds_hangul(text[first:last]):
+            continue
         found = stems(text[first:last])
         for i in range(len(found) - len(forms) + 1):
             if [m.form for m in found[i : i + len(forms)]] != forms:

@@ -302,6 +302,14 @@ def is_hangul(character: str) -> bool:
     return "가" <= character <= "힣" or "ㄱ" <= character <= "ㅣ"
 
 
+_HANGUL = re.compile("[가-힣ㄱ-ㅣ]")
+
+
+def holds_hangul(text: str) -> bool:
+    """Whether any character is a Hangul syllable or letter."""
+    return not text.isascii() and _HANGUL.search(text) is not None
+
+
 @lru_cache(maxsize=4096)
 def _script(character: str) -> str:
     if is_hangul(character):

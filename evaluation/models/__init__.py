@@ -1,6 +1,7 @@
 """All tables of the machine's half, a file a domain; code imports them from here."""
 
 from evaluation.models.accounts import ApiToken, AuditEvent, FailedLogin, Project, RoleGrant, TakenExport, User
+from evaluation.models.corpora import Chunk, Corpus, Document
 from evaluation.models.judges import (
     AttackResult,
     Endpoint,
@@ -51,10 +52,13 @@ __all__ = [
     "Attempt",
     "AuditEvent",
     "BatchLine",
+    "Chunk",
     "Context",
+    "Corpus",
     "Criterion",
     "CriterionEvent",
     "CriterionVersion",
+    "Document",
     "Endpoint",
     "FailedLogin",
     "Finding",

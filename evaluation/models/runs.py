@@ -1,6 +1,7 @@
 """Answers of a system to a question set, and runs: an answer set scored under a profile."""
 
 import uuid
+from collections.abc import Sequence
 from typing import ClassVar
 
 from django.db import models
@@ -78,9 +79,11 @@ class Answer(AppendOnly):
     def __str__(self) -> str:
         return f"{self.question_id}#{self.sample}"
 
-    def read(self) -> AnswerSpec:
-        """The answer as metrics and judges see it; contexts are read from the prefetched relation."""
-        contexts = tuple(c.read() for c in self.contexts.all()) if self.retrieves else None
+    def read(self, passages: Sequence[ContextSpec] | None = None) -> AnswerSpec:
+        """The answer as metrics and judges see it; contexts are read from the prefetched relation where they are not
+        given as ``passages``."""
+        given = (c.read() for c in self.contexts.all()) if passages is None else passages
+        contexts = tuple(given) if self.retrieves else None
         ids = None if self.retrieved_ids is None else tuple(self.retrieved_ids)
         return AnswerSpec(self.text, contexts, ids, self.latency_seconds)
 

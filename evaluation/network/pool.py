@@ -86,6 +86,11 @@ class CallPool(Generic[C, R]):
         return len(self._tasks)
 
     @property
+    def has_news(self) -> bool:
+        """Whether there is something to collect at once."""
+        return self._heard.is_set()
+
+    @property
     def resting(self) -> float:
         """Seconds until the endpoint wants to be called again; 0 when it may be."""
         return max(0.0, self.pace.rests_until - time.monotonic())

@@ -2,5 +2,5 @@
 
 Above ``accounts`` and ``files``.
 
-Door: ``importing.preview_file``, ``confirm_upload``, ``import_question_set`` and ``composed``.
+Door: ``importing.preview_file``, ``confirm_upload`` and ``import_question_set``.
 """

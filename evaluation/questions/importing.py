@@ -3,7 +3,6 @@ differs between two versions, question by question and field by field."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +11,8 @@ from django.db import transaction
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.core.canonical import content_hash, normal_form
-from evaluation.core.errors import Problem, Refused
+from evaluation.core.canonical import clean_name, composed, content_hash, normal_form
+from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
 from evaluation.files.question_rows import QuestionFile
 from evaluation.files.reading import display_name
@@ -50,11 +49,6 @@ class Difference:
     def __bool__(self) -> bool:
         """Whether anything differs."""
         return bool(self.added or self.removed or self.changed)
-
-
-def composed(text: str) -> str:
-    """A text as ids and names are compared: in Unicode's composed form (NFC)."""
-    return unicodedata.normalize("NFC", text)
 
 
 def questions_hash(questions: Iterable[QuestionSpec]) -> str:
@@ -102,7 +96,6 @@ _ABSENT = object()
 
 
 BATCH = 1000
-LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +119,6 @@ def set_name(given: str, file: QuestionFile, file_name: str) -> str:
     inside = file.set_metadata.get("name")
     name = given or (inside if isinstance(inside, str) else "") or display_name(file_name).rpartition(".")[0]
     return clean_name(name)
-
-
-def clean_name(name: str) -> str:
-    """A name of a set or system as it is stored: composed, without surrounding white space.
-
-    :raises Refused: ``bad_name`` when it is empty, longer than 200 characters or holds control characters.
-    """
-    clean = composed(name).strip()
-    if not clean or len(clean) > LONGEST_NAME or any(unicodedata.category(c) in {"Cc", "Cf", "Cs"} for c in clean):
-        raise Refused("bad_name", name=clean[:80], limit=LONGEST_NAME)
-    return clean
 
 
 def version_with(project: Project, name: str, content_hash: str) -> QuestionSet | None:

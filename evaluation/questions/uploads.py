@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from evaluation.accounts import audit
+from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem, Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.files.question_rows import QuestionFile
@@ -27,7 +28,6 @@ from evaluation.models import ImportBatch, Project, QuestionSet, User
 from evaluation.questions.importing import (
     Difference,
     Imported,
-    clean_name,
     difference,
     import_question_set,
     metadata_not_taken_over,

@@ -14,7 +14,7 @@ from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.asking.session import contexts_of
 from evaluation.asking.systems import version_with
-from evaluation.core.canonical import content_hash
+from evaluation.core.canonical import clean_name, composed, content_hash
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
 from evaluation.files.reading import display_name, read_answers
@@ -31,7 +31,6 @@ from evaluation.models import (
     User,
 )
 from evaluation.profiles.spec import DEFAULT_PROFILE
-from evaluation.questions.importing import clean_name, composed
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.systems.protocol import RECORDED

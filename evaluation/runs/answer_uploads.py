@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import transaction
 
+from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem
 from evaluation.files.answer_rows import AnswerFile
 from evaluation.files.reading import read_answers
 from evaluation.files.shaping import read_map
 from evaluation.files.tree import Columns
 from evaluation.models import ImportBatch, QuestionSet, User
-from evaluation.questions.importing import clean_name
 from evaluation.questions.uploads import claim_upload, keep_file, kept_file
 from evaluation.runs.answer_files import Answered, ImportedAnswers, import_answers, matched_rows
 

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from django.conf import settings
@@ -32,13 +32,12 @@ from evaluation.scoring import writing
 from evaluation.scoring.embeddings import EmbeddingSession
 from evaluation.scoring.judges import JudgeSession
 from evaluation.scoring.replies import kept_for
+from evaluation.scoring.rules import RULE_BATCH, Rules
 from evaluation.scoring.writing import (
-    RULE_BATCH,
     derive,
     expected_metrics,
     incomplete_metrics,
     judge_together,
-    score_rules,
 )
 from evaluation.work import dispatch, tracing, units
 from evaluation.work.database import STORAGE_FULL, is_short_of_space, look_again, retry_on_db_error, try_writing
@@ -192,13 +191,14 @@ def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run
     retry_on_db_error(lambda: fail_dependents(run))
     if time.monotonic() < deadline and retry_on_db_error(partial(_has_questions, run)):
         _ask(run, config, deadline, tick)
-    while time.monotonic() < deadline and retry_on_db_error(lambda: _rules_once(run)):
-        pass
+    rules = _RulesBeside(run)
     if time.monotonic() < deadline and retry_on_db_error(partial(_has_embeddings, run)):
         _embed(run, deadline)
     for judges in retry_on_db_error(lambda: _judges(run, by_model=config.batch)):
         if time.monotonic() < deadline and retry_on_db_error(partial(_has_work, run, judges)):
-            _judge(run, config, judges, deadline, tick)
+            _judge(run, config, judges, deadline, tick, rules)
+    while time.monotonic() < deadline and rules.many():
+        pass
     # What judges wrote may be embedded now.
     if time.monotonic() < deadline and retry_on_db_error(partial(_has_embeddings, run)):
         _embed(run, deadline)
@@ -218,14 +218,35 @@ def _claimable(run: Run, **which: Any) -> QuerySet[WorkUnit]:
     return WorkUnit.objects.filter(units.claimable(), run_id=run.pk, run__state=Run.State.RUNNING, **which)
 
 
-def _rules_once(run: Run) -> int:
-    rules = [WorkUnit.Kind.RULES]
-    claimed = units.claim(run.pk, rules, RULE_BATCH) or units.claim(run.pk, rules, 1, suspects=True)
-    if claimed:
-        with tracing.batch(run.pk, WorkUnit.Kind.RULES) as counts:
-            score_rules(run, claimed)
-            counts[tracing.UNITS] = len(claimed)
-    return len(claimed)
+WHILE_CALLS_ARE_OUT = 40  # answers at a time, so that what comes back does not wait long
+
+
+class _RulesBeside:
+    """The rules of a run, a few answers at a time; what they go by is made ready when it is first needed."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @cached_property
+    def _rules(self) -> Rules:
+        return Rules(self._run)
+
+    def __call__(self) -> int:
+        """Claim and score while calls are out; how many answers, 0 where none is left. What killed a worker before is
+        left alone: it would take the calls along."""
+        return retry_on_db_error(partial(self._once, WHILE_CALLS_ARE_OUT))
+
+    def many(self) -> int:
+        """The same while no calls are out, more of them at a time, and in the end also what killed a worker before."""
+        return retry_on_db_error(partial(self._once, RULE_BATCH)) or retry_on_db_error(partial(self._once, 1, True))
+
+    def _once(self, size: int, suspects: bool = False) -> int:
+        claimed = units.claim(self._run.pk, [WorkUnit.Kind.RULES], size, suspects=suspects)
+        if claimed:
+            with tracing.batch(self._run.pk, WorkUnit.Kind.RULES) as counts:
+                self._rules.score(claimed)
+                counts[tracing.UNITS] = len(claimed)
+        return len(claimed)
 
 
 def _judges(run: Run, *, by_model: bool) -> list[list[RunJudge]]:
@@ -292,7 +313,12 @@ def _embed(run: Run, deadline: float) -> None:
 
 
 def _judge(
-    run: Run, config: RunConfig, judges: Sequence[RunJudge], deadline: float, tick: Callable[[], None] | None
+    run: Run,
+    config: RunConfig,
+    judges: Sequence[RunJudge],
+    deadline: float,
+    tick: Callable[[], None] | None,
+    beside: Callable[[], int],
 ) -> None:
     judge = judges[0].judge_version
     batches = batch_hooks() if config.batch and judge.endpoint else None
@@ -315,6 +341,7 @@ def _judge(
                 "kept": kept_for(judge, use_cache=config.use_cache),
                 "share": share,
                 "tick": tick,
+                "beside": beside,
                 "purse": purse_of(run) if judge.endpoint else None,
             }
             counts[tracing.UNITS] = batches.work(judge, shared) if batches else JudgeSession(**shared).work()

@@ -22,6 +22,7 @@ from evaluation.judges.shipping import bench_of, profile_row
 from evaluation.judging.catalogue import family_named, judge_metric, judge_metrics
 from evaluation.judging.families import asked_back
 from evaluation.metrics.catalogue import RULE_METRICS
+from evaluation.metrics.normalise import analysis
 from evaluation.models import (
     AnswerSet,
     CriterionEvent,
@@ -114,6 +115,7 @@ def prepare_run(
         use_cache=use_cache,
         question_ids=question_ids,
         batch=batch,
+        analysis=analysis(),
     )
     _check_batches(batch, [one for one in (judge, *beside) if one])
     _check_rubrics(rubrics, families, judge)

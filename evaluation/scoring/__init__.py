@@ -2,6 +2,6 @@
 
 Above ``judges``.
 
-Door: ``judges.JudgeSession``, ``embeddings.EmbeddingSession``, ``writing.score_rules``, ``derive`` and
+Door: ``judges.JudgeSession``, ``embeddings.EmbeddingSession``, ``rules.Rules``, ``writing.derive`` and
 ``counting``.
 """

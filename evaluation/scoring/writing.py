@@ -1,5 +1,5 @@
 """The one place that turns results into score rows, together with the end of the unit that gave them; which scores
-count, and how many of each status a run has; and the scores that need no call: rules, derived metrics and juries.
+count, and how many of each status a run has; and the scores that come of others: derived metrics and juries.
 
 Derived metrics and juries are computed from other results of the same answer when no work is open any more. They
 belong to no unit. Computing them again changes nothing where those results are the same; where they have changed (after
@@ -11,26 +11,26 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, prefetch_related_objects
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.registry import Kind, Scale
-from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
+from evaluation.core.samples import Finding as Part
+from evaluation.core.samples import Result, Status
 from evaluation.judges.shipping import define, definitions
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.formulas import JuryRule, joined
-from evaluation.metrics.catalogue import rule_metric_named
-from evaluation.models import Answer, Finding, ImportedJudge, MetricDefinition, Run, RunJudge, Score, WorkUnit
+from evaluation.models import Finding, ImportedJudge, MetricDefinition, Run, RunJudge, Score, WorkUnit
 from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS, answer_overall, has_answer_overall
-from evaluation.profiles.spec import ProfileSpec, rule_settings
+from evaluation.profiles.spec import ProfileSpec
 from evaluation.storage.statements import insert_values
 from evaluation.work import units
 from evaluation.work.lifecycle import RunConfig
@@ -158,18 +158,30 @@ def write(outcomes: Sequence[Outcome]) -> int:
             for metric, result in outcome.results.items()
             if (origin, metric.pk) not in good
         ]
-        insert_values(Score, _FIELDS, [row for row, result in rows if not result.findings])
-        _insert_with_findings([(row, result) for row, result in rows if result.findings])
+        _insert_scores(rows)
     return len(kept)
 
 
-def _insert_with_findings(rows: Sequence[tuple[Row, Result]]) -> None:
-    """Findings refer to their scores, whose ids have to be known."""
-    scores = Score.objects.bulk_create(Score(**dict(zip(_FIELDS, row, strict=True))) for row, _ in rows)
-    Finding.objects.bulk_create(
-        Finding(score=score, position=position, **asdict(finding))
-        for score, (_, result) in zip(scores, rows, strict=True)
-        for position, finding in enumerate(result.findings)
+_ORIGIN, _METRIC, _ROUND = (_FIELDS.index(name) for name in ("origin", "metric_id", "round"))
+PARTS = tuple(field.name for field in fields(Part))
+_parts_of = attrgetter(*PARTS)
+
+
+def _insert_scores(rows: Sequence[tuple[Row, Result]]) -> None:
+    """Insert scores and the findings behind them, which refer to their scores by the ids that the database gave."""
+    insert_values(Score, _FIELDS, [row for row, _ in rows])
+    found = {(row[_ORIGIN], row[_METRIC], row[_ROUND]): (row[0], r.findings) for row, r in rows if r.findings}
+    stored = Score.objects.filter(origin__in={origin for origin, _, _ in found}) if found else Score.objects.none()
+    columns = ("created_at", "score_id", "position", *PARTS)
+    insert_values(
+        Finding,
+        columns,
+        [
+            (found[key][0], pk, position, *_parts_of(finding))
+            for pk, *about in stored.values_list("pk", "origin", "metric_id", "round")
+            if (key := tuple(about)) in found
+            for position, finding in enumerate(found[key][1])
+        ],
     )
 
 
@@ -188,36 +200,6 @@ def _score(unit: WorkUnit, origin: str, answer_id: int, metric: MetricDefinition
         *(judge.judge_version_id if judge else None, judge.rubric_version_id if judge else None, ""),
         *(str(result.status), result.value, result.label, result.reason, dict(result.detail)),
     )
-
-
-RULE_BATCH = 200
-RETRIEVAL_INPUTS = {"latency", "retrieved_ids"}  # what can be computed where the system only retrieved
-
-
-def score_rules(run: Run, claimed: Sequence[WorkUnit]) -> None:
-    """Compute and write the rule metrics of the claimed units."""
-    config = RunConfig.model_validate(run.config)
-    settings = rule_settings(ProfileSpec.model_validate(run.profile_version.spec), k=config.k)
-    metrics = definitions(config.rules)
-    prefetch_related_objects(claimed, "answer__question", "answer__contexts")
-
-    def result(name: str, question: QuestionSpec, spec: AnswerSpec) -> Result:
-        metric = rule_metric_named(name)
-        if config.evaluation_type == "retrieval_only" and not RETRIEVAL_INPUTS & set(metric.spec.inputs):
-            return Result.not_applicable("not_generated")
-        return metric(question, spec, settings)
-
-    def results(answer: Answer) -> dict[MetricDefinition, Result]:
-        question, lost = answer.question.read(), answer.status == "failed"
-        spec = AnswerSpec("") if lost else answer.read()
-        found = {row: result(name, question, spec) for name, row in metrics.items()}
-        if not lost:
-            return found
-        # What does not apply to the question does not fail with the answer.
-        failed = Result.failed("upstream: " + answer.reason)
-        return {row: r if r.status is Status.NOT_APPLICABLE else failed for row, r in found.items()}
-
-    write([Outcome(unit, results(unit.answer)) for unit in claimed if unit.answer is not None])
 
 
 def expected_metrics(run: Run, unit: WorkUnit) -> list[MetricDefinition]:
@@ -307,22 +289,35 @@ def _insert(run: Run, metrics: Mapping[str, MetricDefinition], made: Mapping[tup
             result.reason,
         ):
             origin = content_hash(["derived", run.pk, answer_id])
-            rows.append(_next_score(before, result, run=run, answer_id=answer_id, metric=metrics[name], origin=origin))
-    Score.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
+            about = {"run_id": run.pk, "answer_id": answer_id, "metric_id": metrics[name].pk, "origin": origin}
+            rows.append(_next_score(before, result, **about))
+    _insert_new(rows)
     return len(rows)
 
 
-def _next_score(before: Score | None, result: Result, **about: Any) -> Score:
+def _next_score(before: Score | None, result: Result, **about: Any) -> Row:
     """A result that belongs to no unit, in the round after that of the score it supersedes."""
-    return Score(
-        round=before.round + 1 if before else 0,
-        status=result.status,
-        value=result.value,
-        label=result.label,
-        reason=result.reason,
-        detail=dict(result.detail),
+    given: dict[str, Any] = {
+        **_NO_UNIT,
         **about,
-    )
+        "created_at": timezone.now(),
+        "round": before.round + 1 if before else 0,
+        "status": str(result.status),
+        "value": result.value,
+        "label": result.label,
+        "reason": result.reason,
+        "detail": dict(result.detail),
+    }
+    return tuple(given[name] for name in _FIELDS)
+
+
+_NO_UNIT = {"unit_id": None, "repeat": 1, "judge_version_id": None, "rubric_version_id": None, "author": ""}
+
+
+def _insert_new(rows: Sequence[Row]) -> None:
+    """Insert what nobody else has inserted meanwhile, so many at a time that others get their turn to write."""
+    for first in range(0, len(rows), BATCH):
+        insert_values(Score, _FIELDS, rows[first : first + BATCH], ignore_conflicts=True)
 
 
 _Key = tuple[int, int]  # answer, metric
@@ -354,11 +349,11 @@ def _join(run: Run, jury: RunJudge, seats: Sequence[RunJudge]) -> int:
         result, old = joined(said, JuryRule(spec["rule"])), before.get(key)
         row = (result.status, result.value, result.label, dict(result.detail))
         if old is None or (old.status, old.value, old.label, old.detail) != row:
-            about = {"run": run, "answer_id": key[0], "metric_id": key[1]}
+            about = {"run_id": run.pk, "answer_id": key[0], "metric_id": key[1]}
             origin = content_hash(["jury", run.pk, jury.pk, key[0]])
             by = {"judge_version_id": jury.judge_version_id, "rubric_version_id": jury.rubric_version_id}
             rows.append(_next_score(old, result, **about, **by, origin=origin))
-    Score.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
+    _insert_new(rows)
     return len(rows)
 
 

@@ -18,11 +18,14 @@ from django.db.models.expressions import Col
 Convert = Callable[[Any], Any]
 
 
-def insert_values(model: type[models.Model], fields: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def insert_values(
+    model: type[models.Model], fields: Sequence[str], rows: Sequence[Sequence[Any]], *, ignore_conflicts: bool = False
+) -> None:
     """Insert rows by one statement, the values in the order of the fields; foreign keys are given as ids under their
     column's name.
 
-    Columns that are not named get the database's default: name every column that has none.
+    Columns that are not named get the database's default: name every column that has none. With ``ignore_conflicts``
+    rows that a unique constraint has already are left out.
 
     :raises IntegrityError: as any insert.
     """
@@ -33,14 +36,16 @@ def insert_values(model: type[models.Model], fields: Sequence[str], rows: Sequen
     table = connection.ops.quote_name(model._meta.db_table)
     ready = (tuple(c(v) if c and v is not None else v for c, v in zip(converts, row, strict=True)) for row in rows)
     with transaction.atomic(), connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
+        if connection.vendor == "postgresql" and not ignore_conflicts:  # COPY knows no conflicts
             # Django passes the driver's copy through as it is; its errors have to become Django's.
             with connection.wrap_database_errors, cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
                 for row in ready:
                     copy.write_row(row)
         else:
             slots = ", ".join(["%s"] * len(columns))
-            cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({slots})", list(ready))  # noqa: S608 -- quoted
+            also = " ON CONFLICT DO NOTHING" if ignore_conflicts else ""
+            statement = f"INSERT INTO {table} ({names}) VALUES ({slots}){also}"  # noqa: S608 -- quoted
+            cursor.executemany(statement, list(ready))
 
 
 @lru_cache(maxsize=64)

@@ -69,6 +69,10 @@ REFUSALS = {
     # Evaluating
     "no_project": _("There is no project yet. An administrator adds one in the back office (/admin/)."),
     "project_needed": _("There are several projects (%(names)s). Name the one you mean."),
+    "corpus_empty": _("There is no text in these documents, so there is nothing to search."),
+    "corpus_too_large": _("A corpus holds at most %(limit)s chunks. Split it into several, or make chunks longer."),
+    "document_twice": _("Two documents have the id “%(id)s”. Give each its own."),
+    "chunk_twice": _("Two chunks have the id “%(id)s”. Give each its own."),
     "no_question_selected": _("The filters leave no question."),
     "no_answers": _("The system “%(system)s” has no answers to %(questions)s. Import them first."),
     "other_questions": _("Run %(run)s answered other questions than %(questions)s."),

@@ -238,6 +238,15 @@ SENTENCES = {
     ),
     "metadata_not_taken_over": _("Metadata that differs and was not taken over: %(keys)s."),
     "upload_confirmed_before": _("This upload was confirmed before; it became %(set)s."),
+    # What became of a corpus
+    "corpus_created": _("Imported as %(corpus)s: %(documents)s document(s) in %(chunks)s chunk(s)."),
+    "corpus_next_version": _(
+        "Imported as %(corpus)s: %(documents)s document(s) in %(chunks)s chunk(s); it follows %(before)s."
+    ),
+    "corpus_unchanged": _("Nothing new: %(corpus)s has exactly this content and is used."),
+    "corpus_selected": _(
+        "%(corpus)s has exactly this content and is used, although it is not the newest version (%(newest)s)."
+    ),
     # Answers that do not fit their questions
     "question_unknown": _("The question set has no question with the id “%(id)s”."),
     "question_unknown_near": _("The question set has no question with the id “%(id)s”. Near: %(near)s."),

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import islice
+from operator import attrgetter
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -22,7 +24,7 @@ from django.db.models.functions import Now
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluation.accounts import audit
-from evaluation.core.canonical import content_hash
+from evaluation.core.canonical import content_hash, text_hash
 from evaluation.core.errors import Refused
 from evaluation.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.judging.families import asked_back
@@ -45,6 +47,7 @@ from evaluation.models import (
     WorkUnit,
 )
 from evaluation.models.runs import UNPROVEN
+from evaluation.storage.statements import insert_values
 from evaluation.systems.protocol import RECORDED
 from evaluation.work import dispatch
 from evaluation.work.plugins import batch_hooks
@@ -54,7 +57,8 @@ from evaluation.work.units import State
 class RunConfig(BaseModel):
     """What was asked for when the run was made. ``question_ids`` empty means all questions of the set. ``embeddings``
     are its metrics that need embeddings and no judge, computed with ``embedding`` and ``tokens`` where those are there.
-    ``batch`` hands the calls of judges to their providers in batches, where the endpoint takes them.
+    ``batch`` hands the calls of judges to their providers in batches, where the endpoint takes them. ``analysis`` is
+    what Korean is read with where the run was made; runs from before that was kept have none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,12 +73,13 @@ class RunConfig(BaseModel):
     use_cache: bool = True
     question_ids: tuple[str, ...] = ()
     batch: bool = False
+    analysis: str = ""
 
     @cached_property
     def hash(self) -> str:
-        """Hash of the configuration, folded into the key of every unit of the run. On what way calls are made is no
-        part of it. Made once: it may hold the ids of every question."""
-        return content_hash(self.model_dump(mode="json", exclude={"batch"}))
+        """Hash of the configuration, folded into the key of every unit of the run. On what way calls are made and what
+        is installed are no part of it. Made once: it may hold the ids of every question."""
+        return content_hash(self.model_dump(mode="json", exclude={"batch", "analysis"}))
 
 
 def answers_in(run: Run) -> QuerySet[Answer]:
@@ -215,7 +220,7 @@ def waiting_units(run: Run) -> Iterator[WorkUnit]:
 def _unit(run: Run, config: RunConfig, step: Step, of: WorkUnit) -> WorkUnit:
     judge = step.judge
     scorer = [judge.judge_version.content_hash, judge.rubric_version.content_hash] if judge else []
-    key = content_hash([step.kind, of.question.external_id, of.sample, step.repeat, config.hash, scorer])
+    key = text_hash([step.kind, of.question.external_id, of.sample, step.repeat, config.hash, scorer])
     return WorkUnit(
         run=run,
         kind=step.kind,
@@ -290,10 +295,21 @@ def start(run: Run, by: User | None = None) -> bool:
         if not _move(run, [Run.State.DRAFT], _working(run), "started", by, started_at=Now()):
             return False
         asked = WorkUnit.objects.bulk_create(asking_units(run), batch_size=UNIT_BATCH)
-        WorkUnit.objects.bulk_create(planned_units(run, asked), batch_size=UNIT_BATCH)
-        WorkUnit.objects.bulk_create(waiting_units(run), batch_size=UNIT_BATCH)
+        _insert_units(planned_units(run, asked))
+        _insert_units(waiting_units(run))
         dispatch.ring(run.pk)
     return True
+
+
+_UNIT = tuple(field.attname for field in WorkUnit._meta.concrete_fields if not field.primary_key)
+_columns_of = attrgetter(*_UNIT)
+
+
+def _insert_units(units: Iterable[WorkUnit]) -> None:
+    """Insert units by the thousand; they are not told their ids."""
+    left = iter(units)
+    while batch := list(islice(left, UNIT_BATCH)):
+        insert_values(WorkUnit, _UNIT, [_columns_of(unit) for unit in batch])
 
 
 def begin(run: Run) -> bool:

@@ -84,6 +84,7 @@ class Session(ABC, Generic[F, C, R]):
     kept: Kept[R] | None = None  # none where every call shall be made
     share: Share | None = None
     tick: Callable[[], None] | None = None  # for whoever watches, about once a second
+    beside: Callable[[], int] | None = None  # a little other work while calls are out; 0 where none is left
     rng: random.Random = field(default_factory=random.Random)
     ended: int = 0
     _hands: dict[int, F] = field(default_factory=dict)
@@ -172,11 +173,22 @@ class Session(ABC, Generic[F, C, R]):
         self._send_due()
         if not self._hands:
             return self._queues()
+        if self._does_other_work():
+            self._prolong()
+            return True
         done = self.pool.collect(self._patience())
         if done:
             self._receive([(self._hands[int(str(key))], reply) for key, reply in done])
         self._prolong()
         return True
+
+    def _does_other_work(self) -> bool:
+        """Do a little of what needs no call while nothing has come back."""
+        if self.beside is None or self._stopping or self.pool.has_news:
+            return False
+        if not self.beside():
+            self.beside = None
+        return self.beside is not None
 
     def _queues(self) -> bool:
         """With nothing in hands: whether to wait for a place, which others have, while there is something to do."""

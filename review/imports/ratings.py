@@ -16,13 +16,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from evaluation.core.canonical import content_hash
+from evaluation.core.canonical import composed, content_hash
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.files.label_studio import answer_key
 from evaluation.files.rating_rows import Phase, RatingFile, RatingRow
 from evaluation.judging.formulas import FORMULAS, figure_from_parts
 from evaluation.models import MetricDefinition, Run
-from evaluation.questions.importing import composed
 from review.evidence.answers import run_answers
 from review.models import Rating
 

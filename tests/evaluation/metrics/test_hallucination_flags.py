@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
+from evaluation.metrics import normalise
+from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.metrics.hallucination_flags import hallucination_flags
+from tests.factories import question_spec
 
 SOURCE = ContextSpec(
     "제15조(휴학) 학생은 학기 개시일부터 30일 이내에 학생지원팀에 신청한다. 문의: (02) 820-1234",
@@ -113,3 +116,16 @@ def test_where_nothing_was_found_every_number_is_unknown() -> None:
 @given(st.text(alphabet="02-1345678+82() 서울대확인해주세요.\n", max_size=60))
 def test_flags_lie_inside_any_answer(answer: str) -> None:
     _flags(answer)
+
+
+@pytest.mark.usefixtures("kiwi")
+def test_english_texts_never_reach_the_korean_analyser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stock phrases and the profile's lists are Korean in part; an English text holds none of them."""
+    monkeypatch.setattr(normalise, "_analyser", lambda: pytest.fail("the model was loaded"))
+    normalise._tokens.cache_clear()
+    normalise.stems.cache_clear()
+    question = question_spec(1, category="single_hop")
+    said = "The river rises in the north. Please check with the council, phone 02-123-4567. It is city 1."
+    spec = AnswerSpec(said, (ContextSpec("The council sits in the harbour."),))
+    for metric in RULE_METRICS:
+        metric(question, spec, RuleSettings())
