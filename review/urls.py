@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path
 
 from review.queues.making import close, reopen
-from review.web.views import adjudication, answers, calibration, new_queue, queues, reviewing, runs, search
+from review.web.views import adjudication, answers, calibration, corpora, new_queue, queues, reviewing, runs, search
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", runs.home, name="home"),
@@ -23,6 +23,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/agreement/", runs.run_agreement, name="run-agreement"),
     path("runs/<int:pk>/agreement/intervals/", runs.run_agreement_intervals, name="run-agreement-intervals"),
     path("runs/<int:pk>/agreement/over-time/", runs.run_agreement_over_time, name="run-agreement-over-time"),
+    path("runs/<int:pk>/retrieval/", runs.run_retrieval, name="run-retrieval"),
+    path("corpora/", corpora.corpus_list, name="corpus-list"),
+    path("corpora/upload/", corpora.corpus_upload, name="corpus-upload"),
+    path("corpora/<int:pk>/", corpora.corpus, name="corpus"),
+    path("corpora/documents/<int:pk>/", corpora.document, name="corpus-document"),
     path("answers/<int:pk>/", answers.answer, name="answer"),
     path("answers/<int:pk>/override/", answers.override_score, name="answer-override"),
     path("answers/<int:pk>/revert/", answers.revert_score, name="answer-revert"),

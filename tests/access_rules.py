@@ -50,6 +50,12 @@ PAGES = {
     ("GET", "question-set-preview"): EVALUATES,
     ("POST", "question-set-confirm"): EVALUATES,
     ("POST", "question-set-columns"): EVALUATES,
+    ("GET", "corpus-list"): LOGGED_IN,
+    ("GET", "corpus"): SEES_RUNS,
+    ("GET", "corpus-document"): SEES_RUNS,
+    ("GET", "corpus-upload"): EVALUATES_SOMEWHERE,
+    ("POST", "corpus-upload"): EVALUATES_SOMEWHERE,
+    ("GET", "run-retrieval"): SEES_RUNS,
     ("GET", "evaluation-new"): EVALUATES_SOMEWHERE,
     ("POST", "evaluation-new"): EVALUATES_SOMEWHERE,
     ("GET", "evaluation-run"): EVALUATES,
@@ -159,6 +165,12 @@ API = {
     ("POST", "api-question-set-list"): LOGGED_IN,  # who may import nowhere has no project to name: 400
     ("GET", "api-question-set-detail"): SEES_RUNS,
     ("GET", "api-question-set-questions"): SEES_RUNS,
+    ("GET", "api-corpus-list"): LOGGED_IN,
+    ("POST", "api-corpus-list"): LOGGED_IN,  # likewise
+    ("GET", "api-corpus-detail"): SEES_RUNS,
+    ("GET", "api-corpus-documents"): SEES_RUNS,
+    ("GET", "api-corpus-chunks"): SEES_RUNS,
+    ("GET", "api-corpus-search"): SEES_RUNS,
     ("GET", "api-system-list"): LOGGED_IN,
     ("POST", "api-system-list"): LOGGED_IN,  # likewise
     ("GET", "api-system-detail"): SEES_RUNS,

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.django_db
 NAMES = (
     "metrics",
     "question-sets",
+    "corpora",
     "systems",
     "answer-sets",
     "criteria",

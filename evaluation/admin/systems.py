@@ -119,7 +119,7 @@ class SystemVersionForm(VersionForm):
             return said
         try:
             read = read_settings(self.connector, nested(said, self.connector))
-            check_allowed(self.connector, read)
+            check_allowed(self.connector, read, said["project"])
         except BadSettings as bad:
             for problem in bad.problems:
                 field = problem.field.replace(".", INNER)

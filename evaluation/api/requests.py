@@ -158,6 +158,12 @@ class FileBody(BaseParser):
         "application/x-yaml": "yaml",
         "text/yaml": "yaml",
         "text/csv": "csv",
+        "text/plain": "txt",
+        "text/markdown": "md",
+        "text/html": "html",
+        "application/pdf": "pdf",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+        "application/vnd.apache.parquet": "parquet",
         "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.db import transaction
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
+from evaluation.asking.corpora import corpus_search
 from evaluation.core.canonical import clean_name, content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.judges.shipping import version_of
@@ -20,14 +22,15 @@ from evaluation.systems.http import VARIABLE
 from evaluation.systems.protocol import RECORDED, Settings, Surroundings, SystemClient
 
 
-def surroundings() -> Surroundings:
-    """What the operator allows systems."""
+def surroundings(project: Project) -> Surroundings:
+    """What the operator allows systems, and the corpora of their project."""
     variables = {name: value for name, value in os.environ.items() if VARIABLE.fullmatch(name)}
     return Surroundings(
         origins=tuple(settings.CONCORD_SYSTEM_ORIGINS),
         variables=variables,
         commands=settings.CONCORD_SYSTEM_COMMANDS,
         functions=settings.CONCORD_SYSTEM_CALLABLES,
+        corpora=partial(corpus_search, project),
     )
 
 
@@ -42,7 +45,7 @@ def save_system(
     """
     name = clean_name(name)
     read = read_settings(connector, given)
-    check_allowed(connector, read)
+    check_allowed(connector, read, project)
     with transaction.atomic():
         lock_project(project.pk)
         made = version_with(project, name, connector, read.model_dump(mode="json"), by)
@@ -50,11 +53,11 @@ def save_system(
     return made
 
 
-def check_allowed(connector: str, read: Settings) -> None:
+def check_allowed(connector: str, read: Settings, project: Project) -> None:
     """:raises Refused: where the operator does not allow what the settings ask for. A variable that is not set here
     may be set where workers run, so that alone is no reason."""
     try:
-        opened(connector, read)
+        opened(connector, read, project)
     except Refused as refused:
         if refused.code != "variable_missing":
             raise
@@ -98,20 +101,22 @@ def settings_of(version: SystemVersion) -> Settings:
 
 
 def client_of(version: SystemVersion) -> SystemClient:
-    """A client to be used as an asynchronous context manager.
+    """A client to be used as an asynchronous context manager, ready for questions.
 
     :raises Refused: ``not_asked``; ``system_origin_not_allowed``, ``variable_missing`` and the like of its connector.
     """
-    return opened(version.adapter, settings_of(version))
+    client = opened(version.adapter, settings_of(version), version.system.project)
+    client.prepare()
+    return client
 
 
-def opened(connector: str, read: Settings) -> SystemClient:
+def opened(connector: str, read: Settings, project: Project) -> SystemClient:
     """A client with these settings, within what the operator allows.
 
     :raises Refused: ``system_origin_not_allowed``, ``variable_missing`` and the like.
     """
     try:
-        return connector_named(connector).open(read, surroundings())
+        return connector_named(connector).open(read, surroundings(project))
     except Refused as refused:
         if refused.code == "origin_not_allowed":
             raise Refused("system_origin_not_allowed", **refused.params) from refused

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.asking.systems import opened
-from evaluation.systems.protocol import AskFailed, Settings, SystemCall, SystemReply
+from evaluation.asking.systems import client_of
+from evaluation.models import SystemVersion
+from evaluation.systems.protocol import AskFailed, SystemCall, SystemReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,12 @@ class Tried:
         }
 
 
-def try_question(connector: str, settings: Settings, call: SystemCall) -> Tried:
+def try_question(version: SystemVersion, call: SystemCall) -> Tried:
     """Ask once. It counts towards no run and no limit of the system.
 
-    :raises Refused: where the operator does not allow what the settings ask for.
+    :raises Refused: ``not_asked``; where the operator does not allow what the settings ask for.
     """
-    client = opened(connector, settings)
+    client = client_of(version)
 
     async def asked() -> SystemReply:
         async with client:

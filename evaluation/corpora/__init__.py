@@ -2,5 +2,6 @@
 
 Above tables, ``accounts``, ``files`` and ``metrics`` (sentences and words).
 
-Door: ``importing.import_corpus``, ``selectors`` (``corpus_named``, ``chunks_named``, ``located``), ``splitting``.
+Door: ``importing.import_corpus``, ``selectors`` (``corpus_named``, ``chunks_named``), ``splitting``,
+``indexing`` and ``searching`` (BM25 and vectors), ``rechunking`` (known passages in another version).
 """

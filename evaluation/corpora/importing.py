@@ -3,10 +3,8 @@ differs between two versions."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from django.db import transaction
 
@@ -16,34 +14,13 @@ from evaluation.core.canonical import clean_name, content_hash
 from evaluation.core.errors import Problem, Refused
 from evaluation.corpora.splitting import Splitting, split
 from evaluation.embedding.similarity import text_hash
+from evaluation.files.documents import Passage as Passage
+from evaluation.files.documents import SourceDocument as SourceDocument
 from evaluation.models import Chunk, Corpus, Document, Project, User
 
 MOST_CHUNKS = 200_000  # of a corpus; a corpus is searched in memory
 ID_LENGTH = 32  # hexadecimal digits of a chunk's hash that make its id
 _BATCH = 1_000
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A chunk that a file came with: its id, and its place in the document's text, end exclusive."""
-
-    id: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class SourceDocument:
-    """A document that was read. ``media`` says from what (``text``, ``markdown``, ``html``, ``pdf``, ``docx``,
-    ``record``); ``passages`` are its chunks where the file gave them, else the text is split."""
-
-    id: str
-    text: str
-    title: str = ""
-    media: str = "text"
-    passages: tuple[Passage, ...] | None = None
-    metadata: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
 
 @dataclass(frozen=True, slots=True)

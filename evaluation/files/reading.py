@@ -109,7 +109,7 @@ def sniff(data: bytes, name: str, problems: Problems, limits: Limits) -> Sniffed
         problems.stop("file_not_workbook")
     if given in {FileFormat.PARQUET, FileFormat.ARROW}:
         problems.stop("file_not_columnar")
-    text, encoding = _decode(data, problems)
+    text, encoding = decode(data, problems)
     if not text.strip():
         problems.stop("file_empty")
     if "\x00" in text:
@@ -129,7 +129,7 @@ def _refuse_binary(data: bytes, problems: Problems) -> None:
         problems.stop("file_old_excel")
 
 
-def _decode(data: bytes, problems: Problems) -> tuple[str, str]:
+def decode(data: bytes, problems: Problems) -> tuple[str, str]:
     """UTF-16 by its mark; UTF-8, else CP949 where it gives mostly Hangul; a damaged UTF-8 text is never read as
     CP949."""
     try:
@@ -225,7 +225,7 @@ def _with_passages(file: QuestionFile, qrels: bytes, max_bytes: int) -> Question
     problems, limits = Problems("qrels"), replace(Limits(), bytes=max_bytes)
     if len(qrels) > max_bytes:
         problems.stop("file_too_large", size=len(qrels), limit=max_bytes)
-    relevant = read_qrels(_decode(qrels, problems)[0], problems, limits)
+    relevant = read_qrels(decode(qrels, problems)[0], problems, limits)
     if not any(question.id in relevant for question in file.questions):
         problems.stop("qrels_unmatched")
     questions = tuple(

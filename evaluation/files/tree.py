@@ -143,6 +143,16 @@ qrels_added rows missing
 group_missing name rows
 judge_off_scale rows
 ratings_without_value rows
+document_unknown known
+document_too_long limit
+document_without_text
+pdf_broken detail
+pdf_encrypted
+pdf_too_long limit
+pdf_without_text
+docx_broken detail
+docx_too_large limit
+docx_entities
 """
 PARAMETERS = {code: tuple(names) for code, *names in map(str.split, _PARAMETERS.splitlines())}
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from evaluation.network.outcomes import Outcome
@@ -33,6 +33,21 @@ _ENDED = {
 }
 
 
+def plain_address(address: str) -> str:
+    """The base URL of an endpoint, without a slash at its end.
+
+    :raises PydanticCustomError: ``address_invalid``.
+    """
+    try:
+        HttpSettings(address=address, body="{question}")
+        fits = not re.search(r"[?#{}]", address)
+    except ValidationError:
+        fits = False
+    if not fits:
+        raise PydanticCustomError("address_invalid", "no plain http(s) address in ASCII, without user")
+    return address.rstrip("/")
+
+
 class ChatSettings(Settings):
     """A model and how it is asked."""
 
@@ -46,10 +61,7 @@ class ChatSettings(Settings):
     @field_validator("base_url")
     @classmethod
     def _plain(cls, address: str) -> str:
-        if re.search(r"[?#{}]", address):
-            raise PydanticCustomError("address_invalid", "no plain http(s) address in ASCII, without user")
-        HttpSettings(address=address, body="{question}")
-        return address.rstrip("/")
+        return plain_address(address)
 
     @field_validator("key_variable")
     @classmethod

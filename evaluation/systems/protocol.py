@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from pydantic import Field
 
 from evaluation.core.errors import ConcordError
-from evaluation.core.samples import AnswerSpec, FrozenModel, QuestionSpec
+from evaluation.core.samples import AnswerSpec, ContextSpec, FrozenModel, QuestionSpec
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import TransportFault
 
@@ -100,15 +100,31 @@ class Settings(FrozenModel):
     timeout_seconds: float = Field(default=60.0, ge=0.1, le=600.0, description="Seconds from asking to the last byte.")
 
 
+class PassageSearch(Protocol):
+    """A corpus that can be searched. ``prepare`` comes before the first search and may read tables, ``search`` runs in
+    any thread."""
+
+    def prepare(self) -> None: ...
+
+    def search(self, text: str, k: int) -> tuple[ContextSpec, ...]:
+        """The ``k`` best passages, the best first.
+
+        :raises AskFailed: where the search itself needs a call, and that failed.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the operator of this installation allows: ``origins`` that may be called, environment ``variables`` that may
-    be sent, ``commands`` and ``functions`` by the names under which systems may use them."""
+    be sent, ``commands`` and ``functions`` by the names under which systems may use them. ``corpora`` opens a corpus of
+    the system's project by its name, what it is searched by, and by which embeddings."""
 
     origins: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     commands: Mapping[str, Sequence[str]] = field(default_factory=lambda: _NOTHING)
     functions: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    corpora: Callable[[str, str, str], PassageSearch] | None = None
 
 
 class SystemClient(ABC):
@@ -116,6 +132,12 @@ class SystemClient(ABC):
     for a fault of the system; asking again is the caller's, so that every attempt can be written down before."""
 
     deadline: float = 60.0
+
+    def prepare(self) -> None:  # noqa: B027  -- most have nothing to prepare
+        """What takes a while and is needed before the first question, outside any event loop.
+
+        :raises Refused: where it cannot be done.
+        """
 
     @abstractmethod
     async def ask(self, call: SystemCall) -> SystemReply:

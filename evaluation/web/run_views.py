@@ -17,7 +17,6 @@ from django.utils.translation import gettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
-from evaluation.asking.systems import settings_of
 from evaluation.asking.trying import try_question
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Problem, Refused
@@ -144,7 +143,7 @@ def try_one(request: HttpRequest) -> HttpResponse:
     if asks and form.is_valid():
         version = form.cleaned_data["system"]
         try:
-            tried = try_question(version.adapter, settings_of(version), form.call)
+            tried = try_question(version, form.call)
         except Refused as refused:
             form.add_error("system", explain_refusal(refused))
         else:

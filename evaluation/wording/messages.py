@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from evaluation.core.errors import Problem, Refused
-from evaluation.wording import databases, problems, reasons
+from evaluation.wording import corpora, databases, problems, reasons
 
 REFUSALS = {
     # Imports
@@ -32,6 +32,7 @@ REFUSALS = {
     "bad_name": _("“%(name)s” cannot be a name: it needs 1 to %(limit)s characters, none of them invisible."),
     "unknown_upload_kind": _("Files of the kind “%(kind)s” cannot be uploaded here."),
     "upload_expired": _("The upload of %(file)s was not confirmed within a day. Upload the file again."),
+    **corpora.REFUSALS,
     **databases.REFUSALS,
     # Endpoints
     "origin_invalid": _("“%(url)s” is no plain address. Write https://host/path, without user, password or query."),
@@ -69,10 +70,6 @@ REFUSALS = {
     # Evaluating
     "no_project": _("There is no project yet. An administrator adds one in the back office (/admin/)."),
     "project_needed": _("There are several projects (%(names)s). Name the one you mean."),
-    "corpus_empty": _("There is no text in these documents, so there is nothing to search."),
-    "corpus_too_large": _("A corpus holds at most %(limit)s chunks. Split it into several, or make chunks longer."),
-    "document_twice": _("Two documents have the id “%(id)s”. Give each its own."),
-    "chunk_twice": _("Two chunks have the id “%(id)s”. Give each its own."),
     "no_question_selected": _("The filters leave no question."),
     "no_answers": _("The system “%(system)s” has no answers to %(questions)s. Import them first."),
     "other_questions": _("Run %(run)s answered other questions than %(questions)s."),
@@ -303,7 +300,7 @@ REFUSALS = {
 }
 
 
-_BYTES = {"file_too_large", "workbook_too_large"}
+_BYTES = {"file_too_large", "workbook_too_large", "docx_too_large"}
 _TABLES = (".csv", ".tsv", ".xlsx", ".parquet", ".arrow", ".feather")
 
 

@@ -238,6 +238,17 @@ SENTENCES = {
     ),
     "metadata_not_taken_over": _("Metadata that differs and was not taken over: %(keys)s."),
     "upload_confirmed_before": _("This upload was confirmed before; it became %(set)s."),
+    # Documents of a corpus
+    "document_unknown": _("Files of this kind are not read as documents. Those are, by their ending: %(known)s."),
+    "document_too_long": _("The text has more than %(limit)s characters. Split the document into several files."),
+    "document_without_text": _("There is no text in this file."),
+    "pdf_broken": _("The PDF cannot be read (%(detail)s). Save it anew, or as text."),
+    "pdf_encrypted": _("The PDF is encrypted. Save it without a password."),
+    "pdf_too_long": _("The PDF has more than %(limit)s pages, or takes too long to read. Split it."),
+    "pdf_without_text": _("The PDF holds pictures of pages, but no text. Run it through text recognition (OCR) first."),
+    "docx_broken": _("The Word document cannot be read (%(detail)s). Save it anew as .docx, or as text."),
+    "docx_too_large": _("The Word document unpacks to more than %(limit)s. Split it."),
+    "docx_entities": _("The Word document declares XML entities, which no word processor writes. Save it anew."),
     # What became of a corpus
     "corpus_created": _("Imported as %(corpus)s: %(documents)s document(s) in %(chunks)s chunk(s)."),
     "corpus_next_version": _(

@@ -117,6 +117,9 @@ SENTENCES = {
     "batch_cancelled": _("The batch was cancelled."),
     "failed_share": _("More than a tenth of a part's results failed."),
     "no_value": _("There is no value yet."),
+    "corpus_unknown": _("The project does not have the corpus that the system searches."),
+    "embeddings_unknown": _("There is no endpoint of that name that embeds."),
+    "vectors_missing": _("Chunks of the corpus have no vector for these embeddings."),
     # Rules
     "unknown_check": _("Nobody defines the question's check."),
     "no_check_phrases": _("The check has no phrases to look for."),

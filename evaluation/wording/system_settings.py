@@ -25,6 +25,7 @@ CONNECTOR_TITLES = {
     "command": _("Command line"),
     "chat": _("Chat model (OpenAI-compatible)"),
     "callable": _("Python function"),
+    "corpus": _("Corpus of this site (reference system)"),
 }
 
 #: Label of each setting, and what may be written there where that needs saying.
@@ -41,6 +42,9 @@ FIELDS: Mapping[str, tuple[Promise | str, Promise | str]] = {
     "memory_megabytes": (_("Memory (MB)"), ""),
     "command": (_("Program"), _("A name from CONCORD_SYSTEM_COMMANDS.")),
     "function": (_("Function"), _("A name from CONCORD_SYSTEM_CALLABLES.")),
+    "corpus": (_("Corpus"), _("A corpus of the project with its version, such as handbook@2.")),
+    "retriever": (_("Found by"), _("words (BM25), vectors, or both by reciprocal ranks.")),
+    "embeddings": (_("Embeddings"), _("For vectors: the endpoint that embeds, or local. Run index_corpus before.")),
     "base_url": (_("Base URL"), _("https://host/v1; questions go to its chat/completions.")),
     "model": (_("Model"), ""),
     "key_variable": (_("Variable of the key"), _("An environment variable whose name begins with SYSTEM_.")),
@@ -78,6 +82,9 @@ PROBLEMS = {
     "header_refused": _("The header %(name)s cannot be set."),
     "header_value": _("The value of %(name)s is one that no header can hold."),
     "variable_refused": _("%(name)s: only environment variables whose name begins with SYSTEM_ may be sent."),
+    "endpoint_missing": _("Base URL and model belong together. Set both, or leave both empty to quote."),
+    "string_pattern_mismatch": _("Write NAME@VERSION, such as handbook@2."),
+    "string_too_short": _("At least %(min_length)s characters."),
     "secret_written": _("%(name)s: name an environment variable, as ${SYSTEM_NAME}, in place of the secret itself."),
     "parameter_refused": _("%(name)s is set elsewhere."),
     "no_question": _("The question is sent nowhere: put {question} into the body or the address."),

@@ -11,10 +11,12 @@ from django.test import Client
 from django.utils import timezone
 
 from evaluation.core.roles import Role
+from evaluation.corpora.importing import SourceDocument, import_corpus
 from evaluation.criteria.services import draft
 from evaluation.models import (
     Answer,
     ApiToken,
+    Corpus,
     CriterionVersion,
     ImportBatch,
     Project,
@@ -72,6 +74,12 @@ class World:
         id_ = self.question_set.questions.order_by("position").values_list("external_id", flat=True)[0]
         content = json.dumps([{"question_id": id_, "answer": "Because."}]).encode()
         return store_answers(self.question_set, "uploaded", "a.json", content, self.people["evaluator"])
+
+    @property
+    def corpus(self) -> Corpus:
+        """A corpus of one document."""
+        documents = [SourceDocument("leave.txt", "A leave may last 15 days. It is paid.", "Leave")]
+        return import_corpus(self.project, "handbook", documents, by=None).corpus
 
     @property
     def search(self) -> Search:

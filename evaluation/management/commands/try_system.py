@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from evaluation.asking.systems import asked_version, settings_of
+from evaluation.asking.systems import asked_version
 from evaluation.asking.trying import Tried, try_question
 from evaluation.core.errors import Refused
 from evaluation.core.samples import QuestionSpec
@@ -48,7 +48,7 @@ class Command(SiteCommand):
             if version is None:
                 raise Refused("not_asked", system=options["system"])
             call = SystemCall(_question(project, options), options["k"], options["type"])
-            tried = try_question(version.adapter, settings_of(version), call)
+            tried = try_question(version, call)
         if options["format"] == "json":
             as_json(self, {"system": str(version), **tried.facts})
         else:

@@ -37,12 +37,14 @@ from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gathering import gather
 from review.reports.records import export_records
 from review.reports.report import report_of
+from review.results.retrieval import retrieval_by_depth
 from review.results.run_agreement import By, agreement_if_kept, agreement_of, kept_agreement
 from review.web.pages.agreement import agreement_page, agreement_pictures
 from review.web.pages.agreement_plots import trend_lines
 from review.web.pages.comparison import compare_page
 from review.web.pages.judge_prompts import as_markdown, judge_prompts
 from review.web.pages.judges import attacks_of, criterion_line, judge_card
+from review.web.pages.retrieval import retrieval_page
 from review.web.pages.run import progress_page, run_actions, run_page
 from review.web.pages.run_list import LISTED, RunFilter, rules_beside, run_rows, without_rules_beside
 
@@ -107,6 +109,16 @@ def run_assume(request: HttpRequest, pk: int) -> HttpResponse:
         return HttpResponseBadRequest()
     set_accepted(found, accepted=accepted == "1", by=person(request))
     return redirect("run", pk=found.pk)
+
+
+@signed_in_get
+def run_retrieval(request: HttpRequest, pk: int) -> HttpResponse:
+    """What a run retrieved, by depth. It tells no value of a judge."""
+    rows = Run.objects.select_related("answer_set__question_set")
+    found = access.fetch(rows, request.user, Action.VIEW, pk)
+    by = "hops" if request.GET.get("by") == "hops" else "category"
+    page = retrieval_page(found, retrieval_by_depth(found), by)
+    return render(request, "review/run/retrieval.html", {"page": page})
 
 
 @signed_in_get

@@ -1,0 +1,105 @@
+"""Import documents as a corpus, or as its next version."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from evaluation.core.errors import InvalidFile, Problem
+from evaluation.corpora.importing import SourceDocument, difference, import_corpus
+from evaluation.corpora.splitting import Splitting
+from evaluation.files.documents import ENDINGS, read_documents
+from evaluation.files.reading import ending
+from evaluation.management.commands.import_questions import read_bytes
+from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
+from evaluation.runs.selectors import project_named
+
+
+class Command(BaseCommand):
+    """``import_corpus FILE|FOLDER``: exit 0 with the version that has the content now, 1 with every problem."""
+
+    help = "Import documents (text, Markdown, HTML, PDF, DOCX, JSON Lines, Parquet) or a folder of them as a corpus."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The documents, and how they are split."""
+        parser.add_argument("path", type=Path, metavar="FILE|FOLDER")
+        parser.add_argument("--name", default="", help="name of the corpus; else the file's or folder's")
+        parser.add_argument("--project", default="", help="needed where there are several projects")
+        add_splitting(parser)
+        add_format(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Read everything, then import it as a whole."""
+        path: Path = options["path"]
+        with refusals(self):
+            project = project_named(options["project"])
+            splitting = splitting_in(options)
+            documents, left_out = documents_in(path)
+            made = import_corpus(project, options["name"] or path.stem, documents, splitting=splitting, by=None)
+        remarks(self, left_out)
+        corpus, before = made.corpus, made.corpus.predecessor
+        changes = difference(before, corpus) if made.created and before else None
+        if options["format"] == "json":
+            facts = {"corpus": corpus.pk, "name": corpus.name, "version": corpus.version, "hash": corpus.content_hash}
+            facts |= {"created": made.created, "documents": corpus.documents.count(), "chunks": corpus.chunks.count()}
+            as_json(self, facts | {"difference": asdict(changes) if changes else None})
+            return
+        self.stdout.write(problem_line(made.note))
+        if changes:
+            signs = (("+", changes.added), ("-", changes.removed), ("~", changes.changed))
+            table(self, ["", "document"], [(sign, id_) for sign, ids in signs for id_ in ids])
+
+
+def add_splitting(parser: CommandParser) -> None:
+    """``--characters`` and ``--overlap``, as ``Splitting`` declares them."""
+    for name, info in Splitting.model_fields.items():
+        parser.add_argument(f"--{name}", type=int, default=info.default, help=str(info.description))
+
+
+def splitting_in(options: dict[str, Any]) -> Splitting:
+    """What was asked for.
+
+    :raises CommandError: wrong usage for a value out of range.
+    """
+    try:
+        return Splitting(**{name: options[name] for name in Splitting.model_fields})
+    except ValueError as error:
+        raise CommandError(str(error), returncode=2) from error
+
+
+def documents_in(path: Path) -> tuple[list[SourceDocument], list[Problem]]:
+    """The documents of a file, or of all files of a folder that are of a kind that is read; the others are remarked.
+    Hidden ones are not looked at, links are not followed out of the folder.
+
+    :raises InvalidFile: with the problems of all files.
+    """
+    if path.is_file():
+        return read_documents(read_bytes(path), path.name, max_bytes=settings.CONCORD_UPLOAD_BYTES), []
+    if not path.is_dir():
+        raise CommandError(f"{path}: no such file or folder", returncode=2)
+    documents: list[SourceDocument] = []
+    left_out: list[Problem] = []
+    problems: list[Problem] = []
+    for file in _files(path):
+        name = file.relative_to(path).as_posix()
+        if ending(name) not in ENDINGS:
+            left_out.append(Problem("document_unknown", name, params={"known": ", ".join(sorted(ENDINGS))}))
+            continue
+        try:
+            documents += read_documents(read_bytes(file), name, max_bytes=settings.CONCORD_UPLOAD_BYTES)
+        except InvalidFile as refused:
+            problems += refused.problems
+    if problems:
+        raise InvalidFile(problems)
+    return documents, left_out
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    root = folder.resolve()
+    for file in sorted(folder.rglob("*")):
+        hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+        if file.is_file() and not hidden and file.resolve().is_relative_to(root):
+            yield file

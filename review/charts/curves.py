@@ -1,0 +1,65 @@
+"""Curves over whole numbers from 1 on, between 0 and 1, as polylines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH, HEIGHT = 320.0, 180.0  # of the field itself
+_X_TICKS = (1, 2, 3, 5, 10, 20, 30, 40, 50)
+STYLES = 6  # kinds of lines that can be told apart
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A line: its name, its kind (from 0), and where it goes; ``dots`` are its points where there are few."""
+
+    name: str
+    style: int
+    points: str
+    dots: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CurveTick:
+    """A labelled place."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CurveChart:
+    """Lines in one field, with the ticks of both axes."""
+
+    curves: tuple[Curve, ...]
+    across: tuple[CurveTick, ...]
+    down: tuple[CurveTick, ...]
+
+
+def curve_chart(lines: Sequence[tuple[str, Sequence[float]]]) -> CurveChart:
+    """Draw named values at 1, 2, 3 and so on; the first ``STYLES`` lines.
+
+    :raises ValueError: without a value.
+    """
+    length = max(len(values) for _, values in lines)
+    places = [_x(number, length) for number in range(1, length + 1)]
+    curves = []
+    for style, (name, values) in enumerate(lines[:STYLES]):
+        points = [(x, round(HEIGHT * (1 - value), 1)) for x, value in zip(places, values, strict=False)]
+        dots = tuple(points) if length <= _X_TICKS[4] else ()
+        curves.append(Curve(name, style, " ".join(f"{x},{y}" for x, y in points), dots))
+    across = tuple(
+        CurveTick(_x(tick, length), str(tick)) for tick in _X_TICKS if tick <= length and _fits(tick, length)
+    )
+    down = tuple(CurveTick(round(HEIGHT * (1 - share / 4), 1), f"{share / 4:g}") for share in range(5))
+    return CurveChart(tuple(curves), across, down)
+
+
+def _x(number: int, length: int) -> float:
+    return round(WIDTH * (number - 1) / (length - 1), 1) if length > 1 else WIDTH / 2
+
+
+def _fits(tick: int, length: int) -> bool:
+    """Whether the label does not touch the one before."""
+    return tick == 1 or length <= _X_TICKS[4] or tick not in _X_TICKS[1:3]
