@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from evaluation.core.errors import Problem
 from evaluation.core.samples import VALUE_BOUND, AnswerSpec, ContextSpec
 from evaluation.files.tree import Columns, FileTree, Kind, Node, Problems, plain
-from evaluation.files.values import Field, Row, columns_of, looking_like, rows_of
+from evaluation.files.values import Field, Row, columns_of, looking_like
 
 TEXT = ("question", "query", "user_input", "input")  # of a question
 QUESTION_ID = ("question_id", "query_id", "qid", "input_id", "test_case_id")
@@ -72,11 +72,10 @@ class AnswerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerFile:
-    """The answers in the file's order. ``system``: the name the rows give their system, empty without one. ``shape``:
-    the title of the known shape or map by which it was read. ``columns``: what became of each of the file's columns."""
+class AnswerFacts:
+    """What a file says beside its answers. ``system``: the name the rows give their system, empty without one.
+    ``shape``: the title of the known shape or map by which it was read. ``columns``: what became of each column."""
 
-    answers: tuple[AnswerRow, ...]
     system: str
     set_metadata: Mapping[str, Any]
     metadata_keys: tuple[str, ...]
@@ -87,55 +86,123 @@ class AnswerFile:
     columns: Columns = ()
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerFile(AnswerFacts):
+    """The answers in the file's order, with what it says beside them."""
+
+    answers: tuple[AnswerRow, ...] = ()
+
+    def __iter__(self) -> Iterator[AnswerRow]:
+        """The answers."""
+        return iter(self.answers)
+
+    @property
+    def facts(self) -> AnswerFacts:
+        """What the file says beside them."""
+        return self
+
+
 def answer_file(tree: FileTree, problems: Problems) -> AnswerFile:
     """Read the answers of a tree: a list, or a map whose ``answers`` or ``results`` is one.
 
     :raises InvalidFile: with every problem of every row.
     """
-    nodes, facts = list_in(tree.root, ("answers", "results"), problems)
-    rows = [Row(node, problems) for node in rows_of(nodes, problems)]
-    if not rows and not problems.found:
-        problems.add("no_rows", tree.root.line)
-    system = _one_system(rows, problems)
-    answers = [_read(row) for row in rows if not _not_yet(row)]
-    if rows and not answers:
-        problems.add("no_answers", tree.root.line, rows=len(rows))
-    _refuse_duplicates(answers, problems)
-    problems.refuse_if_any()
-    keys = tuple(sorted({key for answer in answers for key in answer.metadata}))
-    _remark(answers, len(rows) - len(answers), keys, problems)
-    return AnswerFile(
-        tuple(answers),
-        system,
-        facts,
-        keys,
-        tuple(problems.remarks),
-        tree.format,
-        tree.encoding,
-        tree.shape,
-        tree.columns or columns_of(rows, keys),
-    )
+    nodes, about = list_in(tree.root, ("answers", "results"), problems)
+    reader = AnswerReader(problems)
+    answers = tuple(row for node in nodes.elements if (row := reader.read(node)) is not None)
+    facts = reader.facts(tree, about)
+    return AnswerFile(**{one.name: getattr(facts, one.name) for one in fields(facts)}, answers=answers)
+
+
+class AnswerReader:
+    """Reads the rows of one file in their order and remembers of them what has to be said at the end. ``seen`` are the
+    rows so far."""
+
+    def __init__(self, problems: Problems) -> None:
+        self.problems = problems
+        self.seen = 0
+        self._answers = self._not_yet = self._empty = 0
+        self._found = False  # any passages
+        self._keys: set[str] = set()
+        self._became: dict[str, str] = {}
+        self._systems: dict[str, int] = {}
+        self._first: dict[tuple[str, str, int], int] = {}
+
+    def read(self, node: Node) -> AnswerRow | None:
+        """The answer that a row holds; ``None`` where it holds none yet, or is no row."""
+        if node.kind is not Kind.MAP:
+            self.problems.add("row_not_mapping", node.line, found=node.kind.value)
+            return None
+        row = Row(node, self.problems)
+        self.seen += 1
+        if (system := row.peek_text("system")) is not None and len(self._systems) <= _SHOWN_SYSTEMS:
+            self._systems.setdefault(system, row.line)
+        if _not_yet(row):
+            self._not_yet += 1
+            return None
+        answer = _read(row)
+        self._answers += 1
+        self._became |= row.became
+        self._keys |= answer.metadata.keys()
+        self._empty += answer.answered and not answer.answer.text.strip()
+        self._found |= answer.answer.contexts is not None or answer.answer.retrieved_ids is not None
+        self._refuse_second(answer)
+        return answer
+
+    def facts(self, tree: FileTree, about: Mapping[str, Any]) -> AnswerFacts:
+        """What is to be said behind the last row; ``tree`` tells the format, ``about`` what stood beside the rows.
+
+        :raises InvalidFile: with every problem of every row.
+        """
+        problems, systems = self.problems, list(self._systems)
+        if not self.seen and not problems.found:
+            problems.add("no_rows", tree.root.line)
+        if len(systems) > 1:
+            shown = ", ".join(systems[:_SHOWN_SYSTEMS])
+            problems.add("several_systems", self._systems[systems[1]], "system", systems=shown)
+        if self.seen and not self._answers:
+            problems.add("no_answers", tree.root.line, rows=self.seen)
+        problems.refuse_if_any()
+        keys = tuple(sorted(self._keys))
+        self._remark(keys)
+        columns = tree.columns or columns_of(self._became, keys)
+        remarks = tuple(problems.remarks)
+        system = systems[0] if systems else ""
+        return AnswerFacts(system, about, keys, remarks, tree.format, tree.encoding, tree.shape, columns)
+
+    def _remark(self, keys: Sequence[str]) -> None:
+        """What a person should know about a file that has no problem."""
+        problems = self.problems
+        for code, rows in {"no_answer_yet": self._not_yet, "empty_answers": self._empty}.items():
+            if rows:
+                problems.remark(code, rows=rows)
+        if problems.lists:
+            problems.remark("lists_read", names=", ".join(problems.lists), rows=max(problems.lists.values()))
+        if keys:
+            problems.remark("metadata_kept", keys=", ".join(keys))
+        if not self._found and (names := looking_like(_LIKE_PASSAGES, keys)):
+            problems.remark("passages_not_found", names=names)
+
+    def _refuse_second(self, answer: AnswerRow) -> None:
+        name = answer.question_id or answer.question
+        if not name:
+            return
+        question = "" if answer.question_id else unicodedata.normalize("NFC", answer.question)
+        key = (unicodedata.normalize("NFC", answer.question_id), question, answer.sample)
+        if key not in self._first:
+            self._first[key] = answer.line
+        else:
+            about = {"question": name[:80], "sample": answer.sample, "first_line": self._first[key]}
+            self.problems.add("duplicate_answer", answer.line, "sample", **about)
+
+
+_SHOWN_SYSTEMS = 5
 
 
 def _not_yet(row: Row) -> bool:
     """Whether the row is a golden of DeepEval that waits for its answer."""
     others = (name for name in ANSWER if name != NOT_YET)
     return row.named(NOT_YET) and not row.has(NOT_YET, *others, *CONTEXTS, *RETRIEVED_IDS, "error")
-
-
-def _remark(answers: Sequence[AnswerRow], not_yet: int, keys: Sequence[str], problems: Problems) -> None:
-    """What a person should know about a file that has no problem."""
-    empty = sum(one.answered and not one.answer.text.strip() for one in answers)
-    for code, rows in {"no_answer_yet": not_yet, "empty_answers": empty}.items():
-        if rows:
-            problems.remark(code, rows=rows)
-    if problems.lists:
-        problems.remark("lists_read", names=", ".join(problems.lists), rows=max(problems.lists.values()))
-    if keys:
-        problems.remark("metadata_kept", keys=", ".join(keys))
-    found = any(one.answer.contexts is not None or one.answer.retrieved_ids is not None for one in answers)
-    if not found and (names := looking_like(_LIKE_PASSAGES, keys)):
-        problems.remark("passages_not_found", names=names)
 
 
 def list_in(root: Node, names: Sequence[str], problems: Problems) -> tuple[Node, dict[str, Any]]:
@@ -149,18 +216,6 @@ def list_in(root: Node, names: Sequence[str], problems: Problems) -> tuple[Node,
     if found is None or root.entries[found].kind is not Kind.LIST:
         problems.stop("shape_rows", root.line, found=root.kind.value)
     return root.entries[found], {key: plain(node) for key, node in root.entries.items() if key != found}
-
-
-def _one_system(rows: Sequence[Row], problems: Problems) -> str:
-    """A file makes one answer set, so its rows may name one system at most."""
-    systems: dict[str, int] = {}
-    for row in rows:
-        if (name := row.peek_text("system")) is not None:
-            systems.setdefault(name, row.line)
-    if len(systems) > 1:
-        names = list(systems)
-        problems.add("several_systems", systems[names[1]], "system", systems=", ".join(names[:5]))
-    return next(iter(systems), "")
 
 
 def _read(row: Row) -> AnswerRow:
@@ -204,17 +259,3 @@ def _answer_text(row: Row, failed: bool, may_lack: bool) -> str | None:
     if not may_lack:
         row.note("answer_missing", "answer")
     return None
-
-
-def _refuse_duplicates(answers: Sequence[AnswerRow], problems: Problems) -> None:
-    first: dict[tuple[str, str, int], AnswerRow] = {}
-    for answer in answers:
-        name = answer.question_id or answer.question
-        if not name:
-            continue
-        question = "" if answer.question_id else unicodedata.normalize("NFC", answer.question)
-        key = (unicodedata.normalize("NFC", answer.question_id), question, answer.sample)
-        earlier = first.setdefault(key, answer)
-        if earlier is not answer:
-            about = {"question": name[:80], "sample": answer.sample, "first_line": earlier.line}
-            problems.add("duplicate_answer", answer.line, "sample", **about)

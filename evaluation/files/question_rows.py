@@ -222,7 +222,7 @@ def question_file(tree: FileTree, problems: Problems, *, group_by: str) -> Quest
         format=tree.format,
         encoding=tree.encoding,
         shape=tree.shape,
-        columns=tree.columns or columns_of((row for _, row in rows), keys),
+        columns=tree.columns or columns_of({k: field for _, row in rows for k, field in row.became.items()}, keys),
     )
 
 

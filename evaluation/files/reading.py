@@ -120,6 +120,17 @@ def sniff(data: bytes, name: str, problems: Problems, limits: Limits) -> Sniffed
     return Sniffed(FileFormat(found), text, encoding)
 
 
+def is_binary(head: bytes) -> bool:
+    """Whether what begins so is no text in UTF-8, or is refused for what it is."""
+    signs = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0", PARQUET, *ARROW, *_ARCHIVES, *_UNICODE_BOMS)
+    return head.startswith(signs) or b"%PDF" in head[:1024] or b"\x00" in head or is_protobuf(head)
+
+
+def format_by_content(text: str, name: str) -> str:
+    """The format of a text of that file name, empty where nothing tells it."""
+    return _by_content(text, _ENDINGS.get(ending(name), ""))
+
+
 def _refuse_binary(data: bytes, problems: Problems) -> None:
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06", *_ARCHIVES)):
         problems.stop("file_archive")
@@ -215,7 +226,7 @@ def read_questions(
     :raises InvalidFile: with every problem found; nothing of the file is given back then.
     """
     problems = Problems(display_name(name))
-    tree = _rows_of(data, problems, QUESTION_FORMATS, max_bytes)
+    tree = rows_of_file(data, problems, QUESTION_FORMATS, max_bytes)
     file = question_file(shaped(tree, QUESTIONS, shape, problems), problems, group_by=group_by)
     return _with_passages(file, qrels, max_bytes) if qrels else file
 
@@ -244,11 +255,16 @@ def read_answers(data: bytes, name: str, *, shape: Shape | None = None, max_byte
     :raises InvalidFile: with every problem found.
     """
     problems = Problems(display_name(name))
-    return answer_file(shaped(_rows_of(data, problems, ANSWER_FORMATS, max_bytes), ANSWERS, shape, problems), problems)
+    return answer_file(
+        shaped(rows_of_file(data, problems, ANSWER_FORMATS, max_bytes), ANSWERS, shape, problems), problems
+    )
 
 
-def _rows_of(data: bytes, problems: Problems, accepted: tuple[FileFormat, ...], max_bytes: int) -> FileTree:
-    """The tree of a file; of traces a record each."""
+def rows_of_file(data: bytes, problems: Problems, accepted: tuple[FileFormat, ...], max_bytes: int) -> FileTree:
+    """The tree of a file; of traces a record each.
+
+    :raises InvalidFile: where it cannot be read as a tree.
+    """
     if is_protobuf(data):
         if len(data) > max_bytes:
             problems.stop("file_too_large", size=len(data), limit=max_bytes)

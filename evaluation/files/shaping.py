@@ -21,7 +21,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from evaluation.core.samples import FrozenModel
-from evaluation.files.text_trees import read_yaml
+from evaluation.files.text_trees import feed, read_yaml
 from evaluation.files.tree import Columns, FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
 from evaluation.files.values import Field as Value
 from evaluation.files.values import begins_list
@@ -30,7 +30,7 @@ SHIPPED = Path(__file__).parent / "shapes"
 MAP_BYTES = 100_000
 _LONGEST = 300  # characters of an expression
 _MOST_LISTS = 3  # multi-selects in one: [@, @][] doubles its value, and pipes could repeat that
-_SAMPLE = 50  # rows whose columns are looked at
+SAMPLE = 50  # rows whose columns are looked at
 _NAME = re.compile(r'[A-Za-z_]\w*|"[^"]+"')
 
 
@@ -184,7 +184,7 @@ def recognised(root: Node) -> Shape | None:
     best, most = None, 0
     for shape in shipped().values():
         columns: set[str] = set()
-        for row in shape.records(root)[:_SAMPLE]:
+        for row in shape.records(root)[:SAMPLE]:
             columns |= row.entries.keys()
         there = max((len(names) for names in shape.known_by if columns.issuperset(names)), default=0)
         if there > most and columns.isdisjoint(shape.without):
@@ -200,24 +200,26 @@ def shaped(tree: FileTree, wanted: str, given: Shape | None, problems: Problems)
     shape = given or recognised(tree.root)
     if shape is None:
         return tree
-    part = shape.part(wanted)
-    if part is None:
-        problems.stop(f"shape_is_{shape.instead}" if shape.instead else f"shape_lacks_{wanted}", shape=shape.title)
+    part = part_of(shape, wanted, problems)
     records = [node for node in shape.records(tree.root) if node.kind is Kind.MAP]
     if not records:
         problems.stop("map_finds_no_rows", tree.root.line, rows=shape.rows or "[]")
-    reader = _Reader(part, problems)
+    reader = RecordReader(part, problems)
     rows = [row for record in records if (row := reader.row(record))]
-    if wanted == ANSWERS and not rows:
-        problems.stop("no_answers", tree.root.line, rows=reader.left_out)
-    columns = reader.columns()
     about = {name: node for name, node in tree.root.entries.items() if node.kind not in {Kind.MAP, Kind.LIST}}
     root = Node(Kind.MAP, {**about, wanted: Node(Kind.LIST, rows, tree.root.line)}, tree.root.line)
-    told = "; ".join(f"{column} → {became}" for column, became in columns)
-    problems.remark("shape_known", shape=shape.title, columns=told)
-    if reader.left_out:
-        problems.remark("no_answer_yet" if wanted == ANSWERS else "rows_left_out", rows=reader.left_out)
-    return tree._replace(root=root, shape=shape.title, columns=columns)
+    return reader.told(tree._replace(root=root), shape, wanted, any_row=bool(rows))
+
+
+def part_of(shape: Shape, wanted: str, problems: Problems) -> QuestionMap | AnswerMap:
+    """What the shape says of questions or of answers.
+
+    :raises InvalidFile: where it says nothing of them.
+    """
+    part = shape.part(wanted)
+    if part is None:
+        problems.stop(f"shape_is_{shape.instead}" if shape.instead else f"shape_lacks_{wanted}", shape=shape.title)
+    return part
 
 
 CHOSEN = "columns"  # the title of a map that says of whole columns what they are
@@ -239,7 +241,7 @@ def map_of_columns(wanted: str, columns: Columns) -> str:
     return json.dumps({"title": CHOSEN, "rows": wanted, wanted: fields}, ensure_ascii=False)
 
 
-class _Reader:
+class RecordReader:
     """Reads records by the expressions of one part, and remembers what became of every column."""
 
     def __init__(self, part: QuestionMap | AnswerMap, problems: Problems) -> None:
@@ -283,6 +285,20 @@ class _Reader:
             entries["metadata"] = self._node(kept, record.line)
         return Node(Kind.MAP, entries, record.line)
 
+    def told(self, tree: FileTree, shape: Shape, wanted: str, *, any_row: bool) -> FileTree:
+        """The tree with what became of the columns, which is remarked; ``any_row`` of what was read is wanted.
+
+        :raises InvalidFile: for answers where there is none.
+        """
+        if wanted == ANSWERS and not any_row:
+            self.problems.stop("no_answers", tree.root.line, rows=self.left_out)
+        columns = self.columns()
+        told = "; ".join(f"{column} → {became}" for column, became in columns)
+        self.problems.remark("shape_known", shape=shape.title, columns=told)
+        if self.left_out:
+            self.problems.remark("no_answer_yet" if wanted == ANSWERS else "rows_left_out", rows=self.left_out)
+        return tree._replace(shape=shape.title, columns=columns)
+
     def columns(self) -> tuple[tuple[str, str], ...]:
         """Every column that has been seen, with the fields it became, ``metadata``, or a dash where it is empty."""
         return tuple(
@@ -320,27 +336,6 @@ class _Reader:
         feed(self.builder, value, line)
         assert self.builder.root is not None  # noqa: S101  -- tells the type checker
         return self.builder.root
-
-
-def feed(builder: TreeBuilder, value: Any, line: int) -> None:
-    """A plain value as events. Depth and number are capped by the builder."""
-    if isinstance(value, Mapping):
-        builder.open_map(line)
-        for key, one in value.items():
-            builder.key(str(key), line)
-            feed(builder, one, line)
-        builder.close()
-    elif isinstance(value, list):
-        builder.open_list(line)
-        for one in value:
-            feed(builder, one, line)
-        builder.close()
-    elif value is None:
-        builder.scalar(Kind.NULL, None, line)
-    else:
-        kinds = {bool: Kind.BOOLEAN, int: Kind.INTEGER, float: Kind.REAL}
-        kind = kinds.get(type(value), Kind.TEXT)
-        builder.scalar(kind, str(value) if kind is Kind.TEXT else value, line, str(value))
 
 
 def _nodes(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

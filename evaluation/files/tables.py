@@ -57,7 +57,7 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
     :raises InvalidFile: where quotes are not closed, or there are too many rows or columns. Ragged rows, an odd
         header and overlong cells are collected.
     """
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text, problems), strict=True)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text, problems), strict=True)
     builder = TreeBuilder(problems, limits)
     header: list[str] = []
     nodes: list[Node] = []
@@ -70,8 +70,8 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
                 header = read_header(cells, problems)
                 if len(header) > limits.columns:
                     problems.stop("too_many_columns", 1, limit=limits.columns)
-            elif any(cell.strip() for cell in cells):
-                _row(header, cells, number, builder, nodes)
+            elif any(cell.strip() for cell in cells) and (node := read_row(header, cells, number, builder)):
+                nodes.append(node)
     except csv.Error as error:
         problems.stop("csv_syntax", number + 1, detail=str(error))
     return Node(Kind.LIST, _without_index(header, nodes, problems), 1)
@@ -101,19 +101,19 @@ def rows_of_columns(root: Node) -> Node:
     return Node(Kind.LIST, rows, root.line)
 
 
-def _row(header: list[str], cells: list[str], number: int, builder: TreeBuilder, nodes: list[Node]) -> None:
-    """Add the row's node. A ragged row is only noted: nobody knows which of its cells belongs to which column."""
+def read_row(header: list[str], cells: list[str], number: int, builder: TreeBuilder) -> Node | None:
+    """The row's node. A ragged row is only noted: nobody knows which of its cells belongs to which column."""
     while len(cells) > len(header) and not cells[-1].strip():
         cells.pop()
     if len(cells) != len(header):
         builder.problems.add("ragged_row", number, found=len(cells), expected=len(header))
-        return
+        return None
     for name, cell in zip(header, cells, strict=False):
         builder.storable(cell, number, name)
-    nodes.append(row_node(header, [Node(Kind.CELL, cell, number, cell) for cell in cells], number))
+    return row_node(header, [Node(Kind.CELL, cell, number, cell) for cell in cells], number)
 
 
-def _delimiter(text: str, problems: Problems) -> str:
+def delimiter_of(text: str, problems: Problems) -> str:
     """The comma, or what stands in the header row instead of it: a tab or a semicolon (remarked)."""
     header = text.lstrip("\n").partition("\n")[0]
     if "," in header:

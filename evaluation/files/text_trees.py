@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 import yaml
 
@@ -182,6 +183,27 @@ class _Scanner:
     def fail(self, detail: str) -> NoReturn:
         column = self.at - self.text.rfind("\n", 0, self.at)
         raise JSONSyntax(detail, self.line(), column)
+
+
+def feed(builder: TreeBuilder, value: Any, line: int) -> None:
+    """A plain value as events. Depth and number are capped by the builder."""
+    if isinstance(value, Mapping):
+        builder.open_map(line)
+        for key, one in value.items():
+            builder.key(str(key), line)
+            feed(builder, one, line)
+        builder.close()
+    elif isinstance(value, list):
+        builder.open_list(line)
+        for one in value:
+            feed(builder, one, line)
+        builder.close()
+    elif value is None:
+        builder.scalar(Kind.NULL, None, line)
+    else:
+        kinds = {bool: Kind.BOOLEAN, int: Kind.INTEGER, float: Kind.REAL}
+        kind = kinds.get(type(value), Kind.TEXT)
+        builder.scalar(kind, str(value) if kind is Kind.TEXT else value, line, str(value))
 
 
 def read_json_lines(text: str, problems: Problems, limits: Limits) -> Node:

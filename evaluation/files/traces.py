@@ -12,7 +12,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evaluation.files.shaping import feed
+from evaluation.files.text_trees import feed
 from evaluation.files.tree import FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
 
 MASKED = "[masked]"
@@ -54,6 +54,11 @@ def json_of_protobuf(data: bytes, problems: Problems) -> bytes:
     except (DecodeError, ValueError, RecursionError):
         problems.stop("traces_damaged")
     return json.dumps(found).encode()
+
+
+def may_hold_traces(head: str) -> bool:
+    """Whether a text that begins so may hold traces."""
+    return "resourceSpans" in head or "resource_spans" in head
 
 
 def with_traces(tree: FileTree, problems: Problems) -> FileTree:

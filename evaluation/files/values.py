@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -359,9 +359,8 @@ class Row:
         return {(f"metadata.{key}" if key in left else key): value for key, value in inner.items()} | left
 
 
-def columns_of(rows: Iterable[Row], kept: Iterable[str]) -> Columns:
+def columns_of(became: Mapping[str, str], kept: Iterable[str]) -> Columns:
     """The rows' own names of fields with what they became, and those that were kept as metadata."""
-    became = {key: field for row in rows for key, field in row.became.items()}
     return (*became.items(), *((key, "metadata") for key in kept if key not in became))
 
 

@@ -12,7 +12,7 @@ from evaluation.models.judges import (
     RubricEvent,
     RubricVersion,
 )
-from evaluation.models.questions import ImportBatch, Question, QuestionSet, System, SystemVersion
+from evaluation.models.questions import ImportBatch, ImportChunk, Question, QuestionSet, System, SystemVersion
 from evaluation.models.runs import (
     Answer,
     AnswerSet,
@@ -37,6 +37,7 @@ from evaluation.models.work import (
     Attempt,
     BatchLine,
     Heartbeat,
+    ImportWork,
     JudgeBatch,
     ProcessRestart,
     Reply,
@@ -64,6 +65,8 @@ __all__ = [
     "Finding",
     "Heartbeat",
     "ImportBatch",
+    "ImportChunk",
+    "ImportWork",
     "ImportedJudge",
     "JudgeBatch",
     "JudgeCheck",

@@ -66,12 +66,21 @@ class Question(AppendOnly):
 
 
 class ImportBatch(Row, Authored):
-    """An upload between its preview and its confirmation. The file stays under ``uuid``; its name is only shown."""
+    """An upload between its preview and its confirmation. The file stays under ``uuid``; its name is only shown.
+
+        (checking ->) parsed (-> importing) -> confirmed | expired | refused | cancelled
+
+    What stands in brackets is for large files, which workers read: their content is in :class:`ImportChunk`.
+    """
 
     class State(models.TextChoices):
+        CHECKING = "checking", _("being checked")
         PARSED = "parsed", _("waiting for confirmation")
+        IMPORTING = "importing", _("being imported")
         CONFIRMED = "confirmed", _("confirmed")
         EXPIRED = "expired", _("expired")
+        REFUSED = "refused", _("refused")
+        CANCELLED = "cancelled", _("cancelled")
 
     uuid = models.UUIDField(_("UUID"), unique=True, editable=False)
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="+")
@@ -91,6 +100,17 @@ class ImportBatch(Row, Authored):
 
     def __str__(self) -> str:
         return self.file_name
+
+
+class ImportChunk(models.Model):
+    """A piece of a large upload, in the database so that a worker of any host can read it; gone with the end of it."""
+
+    batch = models.ForeignKey(ImportBatch, on_delete=models.CASCADE, related_name="chunks")
+    position = models.PositiveIntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["batch", "position"], name="one_chunk_per_place")]
 
 
 class System(Row, Authored, Restable):

@@ -17,8 +17,18 @@ from evaluation.models.questions import Question, QuestionSet, SystemVersion
 from evaluation.storage.append_only import AppendOnly, Authored, Row
 
 
+class AnswerSets(models.Manager["AnswerSet"]):
+    """The answer sets that anybody may see: without those that a file is being read into, or was and is not."""
+
+    def get_queryset(self) -> models.QuerySet["AnswerSet"]:
+        """All others."""
+        return super().get_queryset().filter(is_unfinished=False)
+
+
 class AnswerSet(Row, Authored):
-    """One asking of a system. ``content_hash`` is filled once when the set is complete and stays."""
+    """One asking of a system. ``content_hash`` is filled once when the set is complete and stays. ``is_unfinished``: a
+    file is being imported into it, or its import was given up; only :attr:`every` finds it then, and nothing of it
+    counts."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="answer_sets")
     question_set = models.ForeignKey(
@@ -32,6 +42,10 @@ class AnswerSet(Row, Authored):
     source = models.CharField(_("source"), max_length=300, blank=True)
     file_sha256 = models.CharField(_("hash of the file"), max_length=64, blank=True)
     content_hash = models.CharField(_("content hash"), max_length=64, null=True, blank=True, editable=False)
+    is_unfinished = models.BooleanField(default=False, editable=False)
+
+    objects = AnswerSets()
+    every: ClassVar[models.Manager["AnswerSet"]] = models.Manager()
 
     class Meta:
         verbose_name = _("answer set")

@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.models.accounts import Project
 from evaluation.models.judges import Endpoint
-from evaluation.models.questions import Question, System
-from evaluation.models.runs import Answer, Run, RunJudge
+from evaluation.models.questions import ImportBatch, Question, System
+from evaluation.models.runs import Answer, AnswerSet, Run, RunJudge
 from evaluation.storage.append_only import AppendOnly, Row
 
 
@@ -137,6 +137,19 @@ class Turn(Row):
 
     class Meta:
         abstract = True
+
+
+class ImportWork(Turn):
+    """A worker's turn at a large upload: how much of it is ``done`` of ``total`` (bytes while it is checked, answers
+    while they are stored), what the check ``found``, or its ``problems``; and the set the answers are stored in."""
+
+    batch = models.OneToOneField(ImportBatch, on_delete=models.CASCADE, related_name="work")
+    size = models.PositiveBigIntegerField()
+    done = models.PositiveBigIntegerField(default=0)
+    total = models.PositiveBigIntegerField(default=0)
+    found = models.JSONField(default=dict)
+    problems = models.JSONField(default=list)
+    answer_set = models.ForeignKey(AnswerSet, on_delete=PROTECT, null=True, related_name="+")
 
 
 class JudgeBatch(Row):

@@ -1,136 +1,45 @@
-"""Answer files: the answers of one system become an answer set and a run with its rule metrics, without a judge."""
+"""Answer files: the answers of one system become an answer set and a run with its rule metrics, without a judge.
+
+The file is read once, row by row, and what was read is kept aside in a temporary file until everything is checked. Then
+the answers are stored some hundred at a time, in a set that nobody sees before the last of them is there; one
+that was broken off never counts.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+import pickle  # for rows that this process keeps aside, and no other reads
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from tempfile import TemporaryFile
+from typing import Self
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.asking.session import contexts_of
 from evaluation.asking.systems import version_with
-from evaluation.core.canonical import clean_name, composed, content_hash
-from evaluation.core.errors import InvalidFile, Problem
+from evaluation.core.canonical import canonical_json, clean_name, composed
+from evaluation.core.errors import Problem
+from evaluation.core.samples import ContextSpec
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
 from evaluation.files.reading import display_name, read_answers
+from evaluation.files.streaming import AnswerStream, Source
 from evaluation.judges.shipping import profile_row
-from evaluation.models import (
-    Answer,
-    AnswerSet,
-    Context,
-    ProfileVersion,
-    Project,
-    QuestionSet,
-    Run,
-    SystemVersion,
-    User,
-)
+from evaluation.models import Answer, AnswerSet, Context, ProfileVersion, Project, QuestionSet, Run, SystemVersion, User
 from evaluation.profiles.spec import DEFAULT_PROFILE
+from evaluation.runs.answer_matching import Answered, Matching
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
+from evaluation.storage.statements import insert_values
 from evaluation.systems.protocol import RECORDED
 from evaluation.work.lifecycle import start
 
-MOST_HINTS = 20  # near matches are looked for this often: each look walks over all ids
-MOST_NAMED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A row with the question it answers."""
-
-    row: AnswerRow
-    question_pk: int
-    external_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The questions of the set, to be found by id and by text, both composed (NFC)."""
-
-    by_id: Mapping[str, tuple[int, str, str]]
-    by_text: Mapping[str, Sequence[str]]
-
-    @classmethod
-    def of(cls, question_set: QuestionSet) -> _Known:
-        by_id: dict[str, tuple[int, str, str]] = {}
-        by_text: dict[str, list[str]] = {}
-        rows = question_set.questions.order_by("position").values_list("pk", "external_id", "text")
-        for pk, external_id, text in rows:
-            by_id[composed(external_id)] = (pk, external_id, composed(text).strip())
-            by_text.setdefault(composed(text).strip(), []).append(composed(external_id))
-        return cls(by_id, by_text)
-
-
-def matched_rows(
-    question_set: QuestionSet, file: AnswerFile, file_name: str
-) -> tuple[list[Answered], tuple[str, ...], list[Problem]]:
-    """Find the question of every row, by its id, else by its text where only one question has it: the rows in the
-    file's order, the ids of questions without any, and what a person should be told.
-
-    :raises InvalidFile: with every row that names no question, several, or one that another row answered already.
-    """
-    known = _Known.of(question_set)
-    problems: list[Problem] = []
-    rows: list[Answered] = []
-    first: dict[tuple[str, int], int] = {}
-    for row in file.answers:
-        found = _resolve(row, known, len(problems) < MOST_HINTS)
-        if isinstance(found, Problem):
-            problems.append(replace(found, file=file_name, line=row.line))
-            continue
-        key = (found.external_id, row.sample)
-        if key in first:
-            about = {"question": found.external_id, "sample": row.sample, "first_line": first[key]}
-            problems.append(Problem("duplicate_answer", file_name, row.line, "sample", about))
-            continue
-        first[key] = row.line
-        rows.append(found)
-    if problems:
-        raise InvalidFile(problems)
-    there = {found.external_id for found in rows}
-    missing = tuple(id_ for _, id_, _ in known.by_id.values() if id_ not in there)
-    return rows, missing, _remarks(rows, missing, known, file_name)
-
-
-def _resolve(row: AnswerRow, known: _Known, hint: bool) -> Answered | Problem:
-    id_ = composed(row.question_id)
-    if not id_:
-        ids = known.by_text.get(composed(row.question).strip(), ())
-        if len(ids) > 1:
-            return Problem("question_ambiguous", field="question", params={"ids": ", ".join(ids[:MOST_NAMED])})
-        if not ids:
-            return Problem("question_text_unknown", field="question", params={"question": row.question[:80]})
-        id_ = ids[0]
-    if id_ not in known.by_id:
-        near = get_close_matches(id_, known.by_id, n=3) if hint else []
-        if near:
-            return Problem("question_unknown_near", field="question_id", params={"id": id_, "near": ", ".join(near)})
-        return Problem("question_unknown", field="question_id", params={"id": id_})
-    pk, external_id, _ = known.by_id[id_]
-    return Answered(row, pk, external_id)
-
-
-def _remarks(rows: Sequence[Answered], missing: Sequence[str], known: _Known, file_name: str) -> list[Problem]:
-    remarks = []
-    if missing:
-        shown = ", ".join(missing[:MOST_NAMED]) + (", …" if len(missing) > MOST_NAMED else "")
-        remarks.append(Problem("answers_missing", file_name, params={"questions": len(missing), "ids": shown}))
-    other = sum(
-        bool(found.row.question) and composed(found.row.question).strip() != known.by_id[composed(found.external_id)][2]
-        for found in rows
-    )
-    if other:
-        remarks.append(Problem("question_text_differs", file_name, params={"rows": other}))
-    return remarks
-
-
-BATCH = 1000
+Tick = Callable[[int], None]  # for whoever watches: how many rows are read
+BATCH = 250  # answers in one transaction, which lets others write after a tenth of a second
 PATIENCE = 3600.0  # seconds that rules may take before the rest is left to the workers
 
 
@@ -173,56 +82,74 @@ def score_by_rules(run: Run, *, seconds: float = PATIENCE) -> Run:
 def import_answers(
     question_set: QuestionSet,
     system: str,
-    file: AnswerFile,
+    file: AnswerFile | AnswerStream,
     *,
-    data: bytes,
+    data: bytes | Source,
     file_name: str,
     by: User | None,
     name: str = "",
     k: int = 5,
 ) -> ImportedAnswers:
-    """Store the answers as one answer set and start its run, in one transaction.
+    """Store the answers as one answer set and start its run.
 
     Answers equal in everything but metadata, of the same system to the same version of the question set with the same
     ``k``, are the answer set that is there already, with its run.
 
-    :raises InvalidFile: ``question_unknown``, ``question_ambiguous``, ``duplicate_answer``, with their lines.
+    :raises InvalidFile: ``question_unknown``, ``question_ambiguous``, ``duplicate_answer``, with their lines, and what
+        a stream finds.
     """
     shown = display_name(file_name)
-    rows, missing, told = matched_rows(question_set, file, shown)
-    with transaction.atomic():
-        lock_project(question_set.project_id)
-        profile = profile_row(question_set.project, DEFAULT_PROFILE)
-        version = recorded_version(question_set.project, clean_name(system or file.system), by)
-        answers = _existing(question_set, version, rows, k)
-        created = answers is None
+    with Checked(question_set, shown, file) as checked:
+        with transaction.atomic():
+            lock_project(question_set.project_id)
+            version = recorded_version(question_set.project, clean_name(system or checked.facts.system), by)
+            answers = _existing(question_set, version, checked.content_hash, k)
+            about = {"k": k, "created_by": by, "source": shown, "file_sha256": sha256_of(data)}
+            filling = answers or _unfinished(question_set, version, checked, **about)
         if answers is None:
-            sha256 = hashlib.sha256(data).hexdigest()
-            source = {"source": shown, "file_sha256": sha256}
-            answers = _store(question_set, version, rows, k=k, created_by=by, **source)
-            audit.record(by, "answer_set.imported", answers, hash=answers.content_hash, sha256=sha256)
-        run = None if created else _rules_run(answers, profile)
-        if run is None:
-            run = prepare_run(answers, profile, judge=None, name=name, by=by)
-        start(run, by)
-    remarks = [*file.remarks, *told]
-    if file.system and composed(file.system) != version.system.name:  # allowed, but said
-        remarks.append(Problem("system_differs", params={"given": version.system.name, "file_says": file.system}))
+            for _ in checked.store(filling):
+                pass
+        run, created = completed(filling, checked.content_hash, name=name, by=by)
+    remarks = [*checked.facts.remarks, *checked.told]
+    if checked.facts.system and composed(checked.facts.system) != version.system.name:  # allowed, but said
+        about = {"given": version.system.name, "file_says": checked.facts.system}
+        remarks.append(Problem("system_differs", params=about))
     if not created:
-        remarks.append(Problem("answers_unchanged", shown, params={"answers": answers.pk, "run": run.pk}))
-    return ImportedAnswers(run, created, missing, tuple(remarks))
+        remarks.append(Problem("answers_unchanged", shown, params={"answers": run.answer_set_id, "run": run.pk}))
+    return ImportedAnswers(run, created, checked.missing, tuple(remarks))
+
+
+def completed(answers: AnswerSet, content_hash: str, *, name: str = "", by: User | None) -> tuple[Run, bool]:
+    """Let stored answers count, and start their run; whether it is a new set. Where others completed a set of equal
+    answers meanwhile that one counts, and these never do."""
+    project = answers.project
+    with transaction.atomic():
+        lock_project(project.pk)
+        same = _existing(answers.question_set, answers.system_version, content_hash, answers.k)
+        if same is None:
+            AnswerSet.every.filter(pk=answers.pk).update(content_hash=content_hash, is_unfinished=False)
+            answers.refresh_from_db()
+            audit.record(by, "answer_set.imported", answers, hash=content_hash, sha256=answers.file_sha256)
+        counts = same or answers
+        profile = profile_row(project, DEFAULT_PROFILE)
+        run = (_rules_run(counts, profile) if same else None) or prepare_run(
+            counts, profile, judge=None, name=name, by=by
+        )
+    start(run, by)
+    return run, same is None
+
+
+def sha256_of(data: bytes | Source) -> str:
+    """Of the file as it came."""
+    if isinstance(data, bytes):
+        return hashlib.sha256(data).hexdigest()
+    with data.open() as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def recorded_version(project: Project, system: str, by: User | None) -> SystemVersion:
     """The version of a system whose answers are recorded elsewhere, made with the system on first use."""
     return version_with(project, system, RECORDED, {}, by)
-
-
-def answers_hash(question_set: QuestionSet, rows: Sequence[Answered]) -> str:
-    """The content hash of a complete answer set: the questions' hash and every answer with all but its metadata."""
-    contents = [_content(found.row) | {"question": composed(found.external_id)} for found in rows]
-    contents.sort(key=lambda content: (content["question"], content["sample"]))
-    return content_hash([question_set.content_hash, contents])
 
 
 def _content(row: AnswerRow) -> dict[str, object]:
@@ -239,9 +166,9 @@ def _content(row: AnswerRow) -> dict[str, object]:
     }
 
 
-def _existing(question_set: QuestionSet, version: SystemVersion, rows: Sequence[Answered], k: int) -> AnswerSet | None:
+def _existing(question_set: QuestionSet, version: SystemVersion, content_hash: str, k: int) -> AnswerSet | None:
     same = AnswerSet.objects.filter(question_set=question_set, system_version=version, k=k)
-    return same.filter(content_hash=answers_hash(question_set, rows)).order_by("-id").first()
+    return same.filter(content_hash=content_hash).order_by("-id").first()
 
 
 def _rules_run(answers: AnswerSet, profile: ProfileVersion) -> Run | None:
@@ -250,44 +177,125 @@ def _rules_run(answers: AnswerSet, profile: ProfileVersion) -> Run | None:
     return runs.exclude(state=Run.State.CANCELLED).order_by("-id").first()
 
 
-def _store(question_set: QuestionSet, version: SystemVersion, rows: Sequence[Answered], **fields: object) -> AnswerSet:
-    retrieval_only = not any(found.row.answered or found.row.error for found in rows)
-    answers = AnswerSet.objects.create(
+def _unfinished(question_set: QuestionSet, version: SystemVersion, checked: Checked, **about: object) -> AnswerSet:
+    """An answer set that nobody sees yet."""
+    return AnswerSet.every.create(
+        is_unfinished=True,
         project_id=question_set.project_id,
         question_set=question_set,
         system_version=version,
-        evaluation_type="retrieval_only" if retrieval_only else "full_rag",
-        content_hash=answers_hash(question_set, rows),
-        **fields,
+        evaluation_type="retrieval_only" if checked.retrieval_only else "full_rag",
+        **about,
     )
-    for first in range(0, len(rows), BATCH):
-        batch = rows[first : first + BATCH]
-        made = Answer.objects.bulk_create(_answer(answers, found, retrieval_only) for found in batch)
-        Context.objects.bulk_create(
-            (
-                context
-                for answer, found in zip(made, batch, strict=True)
-                for context in contexts_of(answer, found.row.answer)
-            ),
-            batch_size=BATCH,
-        )
-    return answers
 
 
-def _answer(answers: AnswerSet, found: Answered, retrieval_only: bool) -> Answer:
+class Checked:
+    """An answer file that was read and checked as a whole: its rows, kept aside in their order, and their hash.
+
+    ``missing`` are the ids of questions without an answer, ``told`` what a person should know of the matching, ``rows``
+    how many answers there are, ``retrieval_only`` whether none says anything.
+
+    :raises InvalidFile: when it is made, with every problem of the file.
+    """
+
+    def __init__(
+        self, question_set: QuestionSet, file_name: str, file: AnswerFile | AnswerStream, tick: Tick | None = None
+    ) -> None:
+        self.rows, self.retrieval_only = 0, True
+        self._aside, self._contents = TemporaryFile(), TemporaryFile()  # noqa: SIM115 -- closed at the end
+        places: list[tuple[str, int, int, int]] = []  # id, sample, and where the content stands
+        matching, at = Matching(question_set, file_name), 0
+        try:
+            for row in file:
+                if (found := matching.match(row)) is None:
+                    continue
+                pickle.dump(found, self._aside, pickle.HIGHEST_PROTOCOL)
+                text = canonical_json(_content(row) | {"question": composed(found.external_id)}).encode()
+                places.append((composed(found.external_id), row.sample, at, len(text)))
+                at += self._contents.write(text)
+                self.retrieval_only = self.retrieval_only and not (row.answered or row.error)
+                self.rows += 1
+                if tick and self.rows % BATCH == 0:
+                    tick(self.rows)
+            self.missing, self.told = matching.finish()
+            if file.facts is None:  # the last row was read
+                raise ValueError("the file has no facts")
+            self.facts = file.facts
+            self.content_hash = self._hashed(question_set, places)
+        except BaseException:
+            self._close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        self._aside.close()
+        self._contents.close()
+
+    def _hashed(self, question_set: QuestionSet, places: list[tuple[str, int, int, int]]) -> str:
+        """The content hash of a complete answer set: the canonical JSON of the questions' hash and every answer with
+        all but its metadata, by question and sample, put together without ever being held as a whole."""
+        digest = hashlib.sha256(f"[{canonical_json(question_set.content_hash)},[".encode())
+        for place, (_, _, at, length) in enumerate(sorted(places)):
+            self._contents.seek(at)
+            digest.update((b"," if place else b"") + self._contents.read(length))
+        digest.update(b"]]")
+        return digest.hexdigest()
+
+    def __iter__(self) -> Iterator[Answered]:
+        """The rows in the file's order."""
+        self._aside.seek(0)
+        for _ in range(self.rows):
+            yield pickle.load(self._aside)  # noqa: S301 -- written above, by this process
+
+    def store(self, answers: AnswerSet) -> Iterator[int]:
+        """Store the answers that the set does not have yet, each batch in a transaction of its own; how many it has
+        then. Whoever was broken off goes on here."""
+        stored = answers.answers.count()
+        left = islice(self, stored, None)
+        while batch := list(islice(left, BATCH)):
+            with transaction.atomic():
+                _insert(answers, batch)
+            yield (stored := stored + len(batch))
+
+
+_ANSWER = (
+    *("created_at", "answer_set_id", "question_id", "sample", "round", "status", "reason", "text", "text_hash"),
+    *("latency_seconds", "confidence", "retrieves", "retrieved_ids", "metadata"),
+)
+_CONTEXT = ("created_at", "answer_id", "position", "chunk_id", "text", "score", "source", "metadata")
+
+
+def _insert(answers: AnswerSet, batch: Sequence[Answered]) -> None:
+    now, retrieval_only = timezone.now(), answers.evaluation_type == "retrieval_only"
+    insert_values(Answer, _ANSWER, [(now, answers.pk, *_values(found, retrieval_only)) for found in batch])
+    rows = Answer.objects.filter(answer_set=answers, question_id__in={found.question_pk for found in batch})
+    ids = {(question, sample): pk for pk, question, sample in rows.values_list("pk", "question_id", "sample")}
+    insert_values(
+        Context,
+        _CONTEXT,
+        [
+            (now, ids[found.question_pk, found.row.sample], place, *_passage(context))
+            for found in batch
+            for place, context in enumerate(found.row.answer.contexts or ())
+        ],
+    )
+
+
+def _passage(context: ContextSpec) -> tuple[object, ...]:
+    return context.chunk_id, context.text, context.score, context.source, dict(context.metadata)
+
+
+def _values(found: Answered, retrieval_only: bool) -> tuple[object, ...]:
     row, spec = found.row, found.row.answer
     reason = f"reported: {row.error}" if row.error else "" if row.answered or retrieval_only else "no_answer"
-    return Answer(
-        answer_set=answers,
-        question_id=found.question_pk,
-        sample=row.sample,
-        status="failed" if reason else "ok",
-        reason=reason,
-        text=spec.text,
-        text_hash=hashlib.sha256(spec.text.encode()).hexdigest(),
-        latency_seconds=spec.latency_seconds,
-        confidence=row.confidence,
-        retrieves=spec.contexts is not None,
-        retrieved_ids=None if spec.retrieved_ids is None else list(spec.retrieved_ids),
-        metadata=dict(row.metadata),
+    return (
+        *(found.question_pk, row.sample, 0, "failed" if reason else "ok", reason),
+        *(spec.text, hashlib.sha256(spec.text.encode()).hexdigest(), spec.latency_seconds, row.confidence),
+        *(spec.contexts is not None, None if spec.retrieved_ids is None else list(spec.retrieved_ids)),
+        dict(row.metadata),
     )

@@ -16,7 +16,8 @@ from evaluation.files.shaping import read_map
 from evaluation.files.tree import Columns
 from evaluation.models import ImportBatch, QuestionSet, User
 from evaluation.questions.uploads import claim_upload, keep_file, kept_file
-from evaluation.runs.answer_files import Answered, ImportedAnswers, import_answers, matched_rows
+from evaluation.runs.answer_files import ImportedAnswers, import_answers
+from evaluation.runs.answer_matching import Answered, matched
 
 ANSWERS = "answers"
 SHOWN = 5  # answers shown in the preview, enough to see whether columns were understood
@@ -49,7 +50,7 @@ def store_answers(
     :raises Refused: ``bad_name`` for the system.
     """
     file = _answers(content, file_name, map_text, settings.CONCORD_UPLOAD_BYTES)
-    matched_rows(question_set, file, file_name)
+    matched(question_set, file, file_name)
     options = {"questions": question_set.pk, "map": map_text}
     name, rows = clean_name(system), len(file.answers)
     return keep_file(question_set.project, ANSWERS, name, file_name, content, options=options, rows=rows, by=by)
@@ -61,7 +62,7 @@ def preview_answers(batch: ImportBatch) -> AnswersPreview:
     :raises Refused: ``upload_expired``.
     """
     question_set, file = _read(batch)
-    rows, missing, told = matched_rows(question_set, file, batch.file_name)
+    rows, missing, told = matched(question_set, file, batch.file_name)
     return AnswersPreview(
         question_set=question_set,
         answers=len(rows),

@@ -290,12 +290,18 @@ def make_run(
 
 
 def start(run: Run, by: User | None = None) -> bool:
-    """Create the run's units and ring; false when it was started already."""
+    """Create the run's units and ring; false when it was started already.
+
+    Units of answers that are there are made before the run begins, some thousand in a transaction: a start that is
+    broken off leaves a draft, whose next start makes the rest.
+    """
+    if run.state == Run.State.DRAFT and not is_asking(run):
+        _insert_units(planned_units(run), ignore_conflicts=True)
     with transaction.atomic():
         if not _move(run, [Run.State.DRAFT], _working(run), "started", by, started_at=Now()):
             return False
-        asked = WorkUnit.objects.bulk_create(asking_units(run), batch_size=UNIT_BATCH)
-        _insert_units(planned_units(run, asked))
+        if asked := WorkUnit.objects.bulk_create(asking_units(run), batch_size=UNIT_BATCH):
+            _insert_units(planned_units(run, asked))
         _insert_units(waiting_units(run))
         dispatch.ring(run.pk)
     return True
@@ -305,11 +311,11 @@ _UNIT = tuple(field.attname for field in WorkUnit._meta.concrete_fields if not f
 _columns_of = attrgetter(*_UNIT)
 
 
-def _insert_units(units: Iterable[WorkUnit]) -> None:
+def _insert_units(units: Iterable[WorkUnit], *, ignore_conflicts: bool = False) -> None:
     """Insert units by the thousand; they are not told their ids."""
     left = iter(units)
     while batch := list(islice(left, UNIT_BATCH)):
-        insert_values(WorkUnit, _UNIT, [_columns_of(unit) for unit in batch])
+        insert_values(WorkUnit, _UNIT, [_columns_of(unit) for unit in batch], ignore_conflicts=ignore_conflicts)
 
 
 def begin(run: Run) -> bool:

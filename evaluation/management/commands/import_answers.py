@@ -6,12 +6,11 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
-from evaluation.files.reading import read_answers
-from evaluation.management.commands.import_questions import add_map, map_in, read_bytes
+from evaluation.files.streaming import AnswerStream
+from evaluation.management.commands.import_questions import add_map, file_at, map_in
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import (
     PROGRAM,
@@ -48,14 +47,14 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Import, say which run it is, and do its rules."""
         path: Path = options["file"]
-        data = read_bytes(path)
+        source = file_at(path)
         with refusals(self):
             asked = question_set_named(project_named(options["project"]), options["questions"])
             imported = import_answers(
                 asked,
                 options["system"],
-                read_answers(data, path.name, shape=map_in(options), max_bytes=settings.CONCORD_UPLOAD_BYTES),
-                data=data,
+                AnswerStream(source, path.name, shape=map_in(options)),
+                data=source,
                 file_name=path.name,
                 by=None,
                 name=options["name"],

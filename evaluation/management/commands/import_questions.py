@@ -1,8 +1,9 @@
 """Import a question set from a file."""
 
-from dataclasses import asdict
+import os
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
@@ -97,6 +98,30 @@ def map_in(options: dict[str, Any]) -> Shape | None:
     """
     path: Path | None = options["map"]
     return read_map(read_bytes(path), path.name) if path else None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFile:
+    """A file of this machine."""
+
+    path: Path
+    size: int
+
+    def open(self) -> BinaryIO:
+        """The content from its start."""
+        return self.path.open("rb")
+
+
+def file_at(path: Path) -> LocalFile:
+    """The file.
+
+    :raises CommandError: wrong usage where it is none that can be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return LocalFile(path, os.fstat(file.fileno()).st_size)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}", returncode=2) from error
 
 
 def read_bytes(path: Path) -> bytes:

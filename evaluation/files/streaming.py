@@ -1,0 +1,275 @@
+"""Files of answers read row by row, in memory that does not grow with the file: JSON Lines, CSV, and JSON whose root is
+a list. Everything else, and what is small, is read as a whole.
+
+A row's problems are collected as the whole reader collects them; that there are any is told at the end, so whoever
+takes rows keeps them aside until then.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, count, islice
+from typing import BinaryIO, NamedTuple, Protocol
+
+from evaluation.files.answer_rows import AnswerFacts, AnswerReader, AnswerRow, list_in
+from evaluation.files.reading import (
+    ANSWER_FORMATS,
+    FileFormat,
+    display_name,
+    format_by_content,
+    is_binary,
+    rows_of_file,
+)
+from evaluation.files.shaping import ANSWERS, SAMPLE, RecordReader, Shape, part_of, recognised, shaped
+from evaluation.files.tables import delimiter_of, read_header, read_row
+from evaluation.files.text_trees import JSONSyntax, scan_json
+from evaluation.files.traces import may_hold_traces
+from evaluation.files.tree import FileTree, Kind, Limits, Node, Problems, TreeBuilder
+
+SMALL_BYTES = 2 * 1024 * 1024  # up to here a file is read as a whole
+HEAD_BYTES = 1024 * 1024  # by which the format is told
+LONGEST_ROW = 20 * 1024 * 1024
+#: Of one row; what the whole file may hold is no matter here.
+_LIMITS = replace(Limits(), nodes=2**62)
+
+
+class Source(Protocol):
+    """A file that can be opened more than once; ``size`` in bytes."""
+
+    @property
+    def size(self) -> int: ...
+
+    def open(self) -> BinaryIO: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file that is in memory already."""
+
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return len(self.data)
+
+    def open(self) -> BinaryIO:
+        """The content from its start."""
+        return io.BytesIO(self.data)
+
+
+class _Record(NamedTuple):
+    """A record, and the first byte behind it."""
+
+    node: Node
+    end: int
+
+
+class AnswerStream:
+    """The answers of a file, one after the other. ``at`` is how many bytes of ``size`` have been read; ``facts`` are
+    known behind the last answer. ``max_bytes`` holds for what is read as a whole, ``max_rows`` for the others, ``None``
+    being no limit.
+
+    :raises InvalidFile: by the iteration, where the file cannot be read on, and at its end with every problem.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        name: str,
+        *,
+        shape: Shape | None = None,
+        max_bytes: int | None = None,
+        max_rows: int | None = None,
+    ) -> None:
+        self.problems = Problems(display_name(name))
+        self.size, self.at = source.size, 0
+        self.facts: AnswerFacts | None = None
+        self._source, self._shape = source, shape
+        self._max_bytes, self._max_rows = max_bytes, max_rows
+
+    def __iter__(self) -> Iterator[AnswerRow]:
+        """Read the file from its start."""
+        with self._source.open() as file:
+            head = file.read(HEAD_BYTES)
+        form = self._streamed_form(head)
+        if form is None:
+            yield from self._whole()
+            return
+        with self._source.open() as file:
+            yield from self._rows(form, _READERS[form](file, head.decode(errors="ignore"), self.problems))
+
+    def _whole(self) -> Iterator[AnswerRow]:
+        limit = self.size if self._max_bytes is None else self._max_bytes
+        with self._source.open() as file:
+            data = file.read(limit + 1) if self.size <= limit else b""
+        if self.size > limit:
+            self.problems.stop("file_too_large", size=self.size, limit=limit)
+        tree = rows_of_file(data, self.problems, ANSWER_FORMATS, limit)
+        tree = shaped(tree, ANSWERS, self._shape, self.problems)
+        nodes, about = list_in(tree.root, ("answers", "results"), self.problems)
+        reader, self.at = AnswerReader(self.problems), self.size
+        for node in nodes.elements:
+            if (row := reader.read(node)) is not None:
+                yield row
+        self.facts = reader.facts(tree, about)
+
+    def _rows(self, form: FileFormat, records: Iterator[_Record]) -> Iterator[AnswerRow]:
+        first = list(islice(records, SAMPLE))
+        shape = self._shape or recognised(Node(Kind.LIST, [one.node for one in first], 1))
+        shaping = RecordReader(part_of(shape, ANSWERS, self.problems), self.problems) if shape else None
+        reader = AnswerReader(self.problems)
+        for number, (node, end) in enumerate(chain(first, records), start=1):
+            if self._max_rows is not None and number > self._max_rows:
+                self.problems.stop("too_many_rows", node.line, limit=self._max_rows)
+            self.at = end
+            made = shaping.row(node) if shaping and node.kind is Kind.MAP else node
+            if made is not None and (row := reader.read(made)) is not None:
+                yield row
+        self.at = self.size
+        encoding = "utf-8-sig" if self._marked else "utf-8"
+        tree = FileTree(Node(Kind.LIST, [], 1), form.value, encoding)
+        if shape and shaping:
+            tree = shaping.told(tree, shape, ANSWERS, any_row=reader.seen > 0)
+        self.facts = reader.facts(tree, {})
+
+    def _streamed_form(self, head: bytes) -> FileFormat | None:
+        """The format, where the file can be read row by row."""
+        self._marked = head.startswith(codecs.BOM_UTF8)
+        if self.size <= SMALL_BYTES or is_binary(head):
+            return None
+        try:
+            text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+        except UnicodeDecodeError:
+            return None
+        form = format_by_content(text, self.problems.file)
+        if form not in _READERS or may_hold_traces(text):
+            return None
+        if form == FileFormat.JSON and not text.lstrip().startswith("["):
+            return None
+        if form == FileFormat.CSV and text.lstrip("\n")[:1] in {",", ";", "\t"}:
+            return None  # a column without a name, such as pandas' index, which only all of its cells tell
+        return FileFormat(form)
+
+
+def _decoded(data: bytes, line: int, problems: Problems) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problems.stop("encoding_damaged", line + data.count(b"\n", 0, error.start), byte=f"0x{data[error.start]:02X}")
+
+
+def _lines(file: BinaryIO, problems: Problems) -> Iterator[tuple[int, str, int]]:
+    """Number, text and end of each line."""
+    end = 0
+    for number in count(1):
+        data = file.readline(LONGEST_ROW + 1)
+        if not data:
+            return
+        if len(data) > LONGEST_ROW:
+            problems.stop("text_too_long", number, length=len(data), limit=LONGEST_ROW)
+        end += len(data)
+        text = _decoded(data, number, problems)
+        yield number, text.removeprefix("\ufeff") if number == 1 else text, end
+
+
+def _json_lines(file: BinaryIO, head: str, problems: Problems) -> Iterator[_Record]:
+    builder = TreeBuilder(problems, _LIMITS)
+    for number, text, end in _lines(file, problems):
+        if not text.strip():
+            continue
+        builder.restart()
+        try:
+            scan_json(text.rstrip("\r\n"), number, builder)
+        except JSONSyntax as error:
+            problems.add("json_syntax", number, detail=error.detail, column=error.column)
+        if builder.root is not None:
+            yield _Record(builder.root, end)
+
+
+def _table(file: BinaryIO, head: str, problems: Problems) -> Iterator[_Record]:
+    end = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal end
+        for _, text, end in _lines(file, problems):  # noqa: B007 -- read by the loop below
+            yield text
+
+    builder = TreeBuilder(problems, _LIMITS)
+    header: list[str] = []
+    number = 0
+    try:
+        for number, cells in enumerate(csv.reader(texts(), delimiter=delimiter_of(head, problems), strict=True), 1):
+            if number == 1:
+                header = read_header(cells, problems)
+                if len(header) > _LIMITS.columns:
+                    problems.stop("too_many_columns", 1, limit=_LIMITS.columns)
+            elif any(cell.strip() for cell in cells) and (node := read_row(header, cells, number, builder)):
+                yield _Record(node, end)
+    except csv.Error as error:
+        problems.stop("csv_syntax", number + 1, detail=str(error))
+
+
+def _json_list(file: BinaryIO, head: str, problems: Problems) -> Iterator[_Record]:
+    builder = TreeBuilder(problems, _LIMITS)
+    for data, line, column, end in _elements(file, problems):
+        builder.restart()
+        try:
+            scan_json(_decoded(data, line, problems), line, builder)
+        except JSONSyntax as error:
+            before = column if error.line == line else 0
+            problems.stop("json_syntax", error.line, detail=error.detail, column=error.column + before)
+        if builder.root is not None:
+            yield _Record(builder.root, end)
+
+
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*("?)|[\[\]{},\n]', re.DOTALL)
+_PIECE = 1024 * 1024
+
+
+def _elements(file: BinaryIO, problems: Problems) -> Iterator[tuple[bytes, int, int, int]]:
+    """The elements of a list as they are written, each with the line and the column it begins in and its end. What is
+    no bracket, comma or text is nobody's business here."""
+    data, base = b"", 0  # what is held of the file, and where that begins
+    scanned = depth = begin = 0  # within ``data``; ``begin`` of the present element
+    line = began_in = 1
+    line_at = column = 0  # where the present line begins in the file
+    found = 0
+    while piece := file.read(_PIECE):
+        base, data = base + begin, data[begin:] + piece
+        scanned, begin = scanned - begin, 0
+        if len(data) > LONGEST_ROW + _PIECE:
+            problems.stop("text_too_long", began_in, length=len(data), limit=LONGEST_ROW)
+        for token in _TOKEN.finditer(data, scanned):
+            sign, place = data[token.start() : token.start() + 1], token.start()
+            if sign == b'"':
+                if not token[1]:
+                    scanned = place  # the text goes on in the next piece
+                    break
+            elif sign == b"\n":
+                line, line_at = line + 1, base + place + 1
+            elif sign in b"[{":
+                depth += 1
+            elif depth == 1 and sign in b",]":
+                if sign == b"," or found or data[begin:place].strip():
+                    yield data[begin:place], began_in, column, base + token.end()
+                found += 1
+            depth -= sign in b"]}"
+            if (depth == 1 and sign in b"[,") or not depth:
+                begin, began_in, column = token.end(), line, base + token.end() - line_at
+            scanned = token.end()
+    if depth or data[begin:].strip():
+        wrong = "something follows the end of the value" if not depth else "a comma or ] is missing"
+        problems.stop("json_syntax", line, detail=wrong, column=1)
+
+
+_READERS: dict[FileFormat, Callable[[BinaryIO, str, Problems], Iterator[_Record]]] = {
+    FileFormat.JSONL: _json_lines,
+    FileFormat.CSV: _table,
+    FileFormat.JSON: _json_list,
+}

@@ -1,0 +1,153 @@
+"""Files read row by row say what the same files read as a whole say, wherever the pieces they come in are cut."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evaluation.core.errors import InvalidFile, Problem
+from evaluation.files import streaming
+from evaluation.files.answer_rows import AnswerRow
+from evaluation.files.reading import read_answers
+from evaluation.files.shaping import read_map
+from evaluation.files.streaming import AnswerStream, Content
+
+pytestmark = pytest.mark.usefixtures("row_by_row")
+
+
+@pytest.fixture
+def row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "SMALL_BYTES", 0)
+    monkeypatch.setattr(streaming, "_PIECE", 7)
+
+
+TEXT = st.text(st.sampled_from('abc 한글"\\,;[]{}\n\té'), max_size=12)
+ROW = st.fixed_dictionaries(
+    {"question_id": st.integers(0, 10**6).map(str), "answer": TEXT},
+    optional={
+        "contexts": st.lists(TEXT, max_size=2),
+        "latency_seconds": st.floats(0, 100),
+        "more": st.one_of(TEXT, st.lists(st.integers(), max_size=2), st.none()),
+    },
+)
+ROWS = st.lists(ROW, min_size=1, max_size=5)
+QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
+Read = tuple[list[AnswerRow], Any] | list[Problem]
+
+
+def streamed(data: bytes, name: str, **options: Any) -> Read:
+    stream = AnswerStream(Content(data), name, **options)
+    try:
+        rows = list(stream)
+    except InvalidFile as refused:
+        return list(refused.problems)
+    assert stream.at == stream.size == len(data)
+    return rows, stream.facts
+
+
+def whole(data: bytes, name: str, **options: Any) -> Read:
+    try:
+        file = read_answers(data, name, **options)
+    except InvalidFile as refused:
+        return list(refused.problems)
+    names = ("system", "metadata_keys", "remarks", "format", "encoding", "shape", "columns")
+    return list(file.answers), tuple(getattr(file, one) for one in names)
+
+
+def same(data: bytes, name: str, **options: Any) -> Read:
+    found, expected = streamed(data, name, **options), whole(data, name, **options)
+    if isinstance(found, tuple) and isinstance(expected, tuple):
+        rows, facts = found
+        names = ("system", "metadata_keys", "remarks", "format", "encoding", "shape", "columns")
+        assert (rows, tuple(getattr(facts, one) for one in names)) == expected
+    else:
+        assert found == expected
+    return found
+
+
+@settings(max_examples=60, **QUIET)
+@given(ROWS, st.booleans())
+def test_json_lines(rows: list[dict[str, Any]], marked: bool) -> None:
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    same(b"\xef\xbb\xbf" * marked + lines.encode(), "a.jsonl")
+
+
+@settings(max_examples=60, **QUIET)
+@given(ROWS, st.sampled_from([None, 1, "\t"]))
+def test_a_list_as_json(rows: list[dict[str, Any]], indent: Any) -> None:
+    same(json.dumps(rows, ensure_ascii=False, indent=indent).encode(), "a.json")
+
+
+@settings(max_examples=60, **QUIET)
+@given(ROWS)
+def test_tables(rows: list[dict[str, Any]]) -> None:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(["question_id", "answer", "contexts"])
+    writer.writerows([row["question_id"], row["answer"], json.dumps(row.get("contexts"))] for row in rows)
+    same(out.getvalue().encode(), "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("data", "codes"),
+    [
+        ('[{"question_id": "q", "answer": "a"} {"question_id": "r", "answer": "a"}]', ["json_syntax"]),
+        ('[{"question_id": "q", "answer": "a"}', ["json_syntax"]),
+        ('[{"question_id": "q", "answer": "a"}] x', ["json_syntax"]),
+        ('[{"question_id": "q", "answer": "a"},]', ["json_syntax"]),
+        ('[{"question_id": "q", "answer": "a]', ["json_syntax"]),
+        ('[{"question_id": "q", "answer": "a"}, 5]', ["row_not_mapping"]),
+        ("[]", ["no_rows"]),
+        ('[{"question_id": "q", "answer": 5}]', ["quote_value"]),
+    ],
+)
+def test_what_is_wrong_with_a_list(data: str, codes: list[str]) -> None:
+    found = streamed(data.encode(), "a.json")
+    assert isinstance(found, list)
+    assert [one.code for one in found] == codes
+    expected = whole(data.encode(), "a.json")
+    assert isinstance(expected, list)
+    assert [(one.code, one.line) for one in expected] == [(one.code, one.line) for one in found]
+
+
+def test_lines_that_are_wrong_are_told_with_their_numbers() -> None:
+    lines = ['{"question_id": "q", "answer": "a"}', "{", "", '{"question_id": "q", "answer": "a"}', '{"answer": 5}']
+    found = same("\n".join(lines).encode(), "a.jsonl")
+    assert [(one.line, one.code) for one in found if isinstance(one, Problem)] == [
+        (2, "json_syntax"),
+        (4, "duplicate_answer"),
+        (5, "missing"),
+        (5, "quote_value"),
+    ]
+
+
+def test_a_byte_that_is_no_utf8_is_told_with_its_line() -> None:
+    data = (
+        b"".join(b'{"question_id": "%d", "answer": "caf\xc3\xa9"}\n' % n for n in range(99)) + b'{"answer": "\xff"}\n'
+    )
+    (problem,) = streamed(data, "a.jsonl")
+    assert (problem.code, problem.line) == ("encoding_damaged", 100)
+
+
+def test_a_known_shape_and_a_map_are_read_row_by_row() -> None:
+    ragas = [{"user_input": f"q{n}?", "response": "a", "retrieved_contexts": ["c"], "reference": "r"} for n in range(3)]
+    found = same("".join(json.dumps(row) + "\n" for row in ragas).encode(), "a.jsonl")
+    assert isinstance(found, tuple)
+    assert found[1].shape == "Ragas"
+    shape = read_map(b'{"answers": {"question_id": "about.id", "answer": "said"}}')
+    rows = [{"about": {"id": f"q{n}"}, "said": "a", "more": n} for n in range(60)]
+    same(json.dumps(rows).encode(), "a.json", shape=shape)
+
+
+def test_rows_and_bytes_have_their_limits() -> None:
+    data = b"".join(b'{"question_id": "%d", "answer": "a"}\n' % n for n in range(5))
+    assert [one.code for one in streamed(data, "a.jsonl", max_rows=4)] == ["too_many_rows"]  # type: ignore[union-attr]
+    assert isinstance(streamed(data, "a.jsonl", max_rows=5, max_bytes=1), tuple)
+    document = b'{"answers": ' + json.dumps([{"question_id": "q", "answer": "a"}]).encode() + b"}"
+    assert [one.code for one in streamed(document, "a.json", max_bytes=9)] == ["file_too_large"]  # type: ignore[union-attr]
