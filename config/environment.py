@@ -74,7 +74,12 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_WEDGED_SECONDS": (int, 120, "Without a heartbeat for so long, the cluster counts as wedged."),
     "CONCORD_STATEMENT_SECONDS": (int, 60, "Longest work of PostgreSQL on one statement of a page or by REST; 0: any."),
     "CONCORD_BACKUP_HOURS": (int, 0, "Age at which `healthcheck` calls the last backup too old; 0 never."),
-    "CONCORD_UPLOAD_BYTES": (int, 20 * 1024 * 1024, "Largest file accepted in one request."),
+    "CONCORD_UPLOAD_BYTES": (int, 20 * 1024 * 1024, "Largest file that is read as a whole, within one request."),
+    "CONCORD_LARGE_UPLOAD_BYTES": (
+        int,
+        256 * 1024 * 1024,
+        "Largest file of answers that the page takes and workers read row by row.",
+    ),
     "CONCORD_EXPORTS_PER_HOUR": (
         int,
         200,

@@ -195,7 +195,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 DATA_UPLOAD_MAX_MEMORY_SIZE: int = read("CONCORD_UPLOAD_BYTES") + 64 * 1024
-FILE_UPLOAD_MAX_MEMORY_SIZE = DATA_UPLOAD_MAX_MEMORY_SIZE
+FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024  # what is larger waits in a temporary file
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000
 
 # Reminders of deadlines. Without a server none is sent, which the command says.
@@ -230,6 +230,7 @@ CONCORD_BERT_SCORE_BASELINE: str = read("CONCORD_BERT_SCORE_BASELINE")
 CONCORD_STATEMENT_SECONDS: int = read("CONCORD_STATEMENT_SECONDS")
 CONCORD_BACKUP_HOURS: int = read("CONCORD_BACKUP_HOURS")
 CONCORD_UPLOAD_BYTES: int = read("CONCORD_UPLOAD_BYTES")
+CONCORD_LARGE_UPLOAD_BYTES: int = read("CONCORD_LARGE_UPLOAD_BYTES")
 CONCORD_EXPORTS_PER_HOUR: int = read("CONCORD_EXPORTS_PER_HOUR")
 CONCORD_FIGURES_PER_HOUR: int = read("CONCORD_FIGURES_PER_HOUR")
 
@@ -245,8 +246,9 @@ CONCORD_EXTRAS = [
     "review.extras.pairs.hooks.EXTRA",
     "review.extras.practice.hooks.EXTRA",
 ]
-# What the sweep does every minute beside ringing runs: functions of the human half.
+# What the sweep does every minute beside ringing runs.
 CONCORD_SWEEPS = [
+    "evaluation.runs.large_uploads.ring_waiting",
     "evaluation.accounts.audit.seal_settled",
     "review.queues.directing.remind_all",
     "review.calibration.looking.ring_waiting",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from django.urls import URLPattern, URLResolver, path
 
-from evaluation.questions.uploads import QUESTIONS
-from evaluation.runs.answer_uploads import ANSWERS
+from evaluation.questions.uploads import ANSWERS, QUESTIONS
 from evaluation.web import run_views, views
 from evaluation.work import lifecycle
 
@@ -36,6 +35,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("evaluations/answers/<uuid:uuid>/", run_views.answers_preview, name="answers-preview"),
     path("evaluations/answers/<uuid:uuid>/columns/", views.columns, {"kind": ANSWERS}, name="answers-columns"),
     path("evaluations/answers/<uuid:uuid>/confirm/", run_views.answers_confirm, name="answers-confirm"),
+    path("evaluations/answers/<uuid:uuid>/cancel/", run_views.answers_cancel, name="answers-cancel"),
     path("runs/<int:pk>/start/", views.steer, {"step": lifecycle.start}, name="run-start"),
     path("runs/<int:pk>/pause/", views.steer, {"step": lifecycle.pause}, name="run-pause"),
     path("runs/<int:pk>/resume/", views.resume, name="run-resume"),

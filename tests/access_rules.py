@@ -64,6 +64,7 @@ PAGES = {
     ("POST", "evaluation-try"): EVALUATES_SOMEWHERE,
     ("GET", "answers-preview"): EVALUATES,
     ("POST", "answers-confirm"): EVALUATES,
+    ("POST", "answers-cancel"): EVALUATES,
     ("POST", "answers-columns"): EVALUATES,
     ("GET", "search"): LOGGED_IN,
     ("GET", "run-list"): LOGGED_IN,

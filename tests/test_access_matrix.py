@@ -26,6 +26,7 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "run": lambda w: w.run.pk,
     "answers-preview": lambda w: w.answer_batch.uuid,
     "answers-confirm": lambda w: w.answer_batch.uuid,
+    "answers-cancel": lambda w: w.answer_batch.uuid,
     "answers-columns": lambda w: w.answer_batch.uuid,
     "answer": lambda w: w.answer.pk,
     "answer-set": lambda w: w.run.answer_set_id,

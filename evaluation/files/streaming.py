@@ -17,6 +17,7 @@ from itertools import chain, count, islice
 from typing import BinaryIO, NamedTuple, Protocol
 
 from evaluation.files.answer_rows import AnswerFacts, AnswerReader, AnswerRow, list_in
+from evaluation.files.quick_json import QuickReader
 from evaluation.files.reading import (
     ANSWER_FORMATS,
     FileFormat,
@@ -179,9 +180,12 @@ def _lines(file: BinaryIO, problems: Problems) -> Iterator[tuple[int, str, int]]
 
 
 def _json_lines(file: BinaryIO, head: str, problems: Problems) -> Iterator[_Record]:
-    builder = TreeBuilder(problems, _LIMITS)
+    builder, quick = TreeBuilder(problems, _LIMITS), QuickReader(_LIMITS)
     for number, text, end in _lines(file, problems):
         if not text.strip():
+            continue
+        if (node := quick.read(text, number)) is not None:
+            yield _Record(node, end)
             continue
         builder.restart()
         try:
@@ -216,11 +220,15 @@ def _table(file: BinaryIO, head: str, problems: Problems) -> Iterator[_Record]:
 
 
 def _json_list(file: BinaryIO, head: str, problems: Problems) -> Iterator[_Record]:
-    builder = TreeBuilder(problems, _LIMITS)
+    builder, quick = TreeBuilder(problems, _LIMITS), QuickReader(_LIMITS)
     for data, line, column, end in _elements(file, problems):
+        text = _decoded(data, line, problems)
+        if "\n" not in text and (node := quick.read(text, line)) is not None:
+            yield _Record(node, end)
+            continue
         builder.restart()
         try:
-            scan_json(_decoded(data, line, problems), line, builder)
+            scan_json(text, line, builder)
         except JSONSyntax as error:
             before = column if error.line == line else 0
             problems.stop("json_syntax", error.line, detail=error.detail, column=error.column + before)

@@ -289,7 +289,7 @@ def plain(node: Node) -> Any:
     return node.value
 
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(slots=True)
@@ -367,10 +367,10 @@ class TreeBuilder:
         if len(text) > self.limits.field_length:
             limit = self.limits.field_length
             self.problems.add("text_too_long", line, field or self.field, length=len(text), limit=limit)
-        if match := _UNSTORABLE.search(text):
+        if match := UNSTORABLE.search(text):
             code = "nul_character" if match[0] == "\x00" else "lone_surrogate"
             self.problems.add(code, line, field or self.field)
-            return _UNSTORABLE.sub("\ufffd", text)
+            return UNSTORABLE.sub("\ufffd", text)
         return text
 
     def _push(self, level: _Open) -> None:

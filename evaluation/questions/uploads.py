@@ -37,7 +37,7 @@ from evaluation.questions.importing import (
     version_with,
 )
 
-QUESTIONS = "questions"
+QUESTIONS, ANSWERS = "questions", "answers"
 LIFETIME = timedelta(days=1)
 SHOWN = 5  # questions shown in the preview, enough to see whether the encoding was recognised
 State = ImportBatch.State
@@ -208,7 +208,7 @@ def _confirmed_before(batch: ImportBatch) -> Imported:
 
 def expire_uploads() -> int:
     """Give up the uploads that nobody confirmed within a day, and drop their files; how many there were."""
-    old = ImportBatch.objects.filter(state=State.PARSED, created_at__lte=Now() - LIFETIME)
+    old = ImportBatch.objects.filter(state__in=[State.PARSED, State.CHECKING], created_at__lte=Now() - LIFETIME)
     return old.update(state=State.EXPIRED, content=b"")
 
 

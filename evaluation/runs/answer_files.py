@@ -40,6 +40,7 @@ from evaluation.work.lifecycle import start
 
 Tick = Callable[[int], None]  # for whoever watches: how many rows are read
 BATCH = 250  # answers in one transaction, which lets others write after a tenth of a second
+SHOWN = 5  # answers shown in the preview, enough to see whether columns were understood
 PATIENCE = 3600.0  # seconds that rules may take before the rest is left to the workers
 
 
@@ -100,31 +101,58 @@ def import_answers(
     """
     shown = display_name(file_name)
     with Checked(question_set, shown, file) as checked:
-        with transaction.atomic():
-            lock_project(question_set.project_id)
-            version = recorded_version(question_set.project, clean_name(system or checked.facts.system), by)
-            answers = _existing(question_set, version, checked.content_hash, k)
-            about = {"k": k, "created_by": by, "source": shown, "file_sha256": sha256_of(data)}
-            filling = answers or _unfinished(question_set, version, checked, **about)
-        if answers is None:
+        name_of_system = clean_name(system or checked.facts.system)
+        filling = prepared(checked, name_of_system, by=by, source=shown, sha256=sha256_of(data), k=k)
+        if filling.is_unfinished:
             for _ in checked.store(filling):
                 pass
-        run, created = completed(filling, checked.content_hash, name=name, by=by)
-    remarks = [*checked.facts.remarks, *checked.told]
-    if checked.facts.system and composed(checked.facts.system) != version.system.name:  # allowed, but said
-        about = {"given": version.system.name, "file_says": checked.facts.system}
-        remarks.append(Problem("system_differs", params=about))
+        found = completed(filling, checked.content_hash, name=name, by=by)
+        remarks = checked.remarks(name_of_system)
+        missing = checked.missing
+    if found is None:
+        raise ValueError("nobody was asked whether it is wanted")
+    run, created = found
+    start(run, by)
     if not created:
         remarks.append(Problem("answers_unchanged", shown, params={"answers": run.answer_set_id, "run": run.pk}))
-    return ImportedAnswers(run, created, checked.missing, tuple(remarks))
+    return ImportedAnswers(run, created, missing, tuple(remarks))
 
 
-def completed(answers: AnswerSet, content_hash: str, *, name: str = "", by: User | None) -> tuple[Run, bool]:
-    """Let stored answers count, and start their run; whether it is a new set. Where others completed a set of equal
-    answers meanwhile that one counts, and these never do."""
+def prepared(checked: Checked, system: str, *, by: User | None, source: str, sha256: str, k: int = 5) -> AnswerSet:
+    """The set that the answers are to be stored in, which nobody sees yet; or the one that has them already."""
+    questions = checked.question_set
+    with transaction.atomic():
+        lock_project(questions.project_id)
+        version = recorded_version(questions.project, system, by)
+        return _existing(questions, version, checked.content_hash, k) or AnswerSet.every.create(
+            is_unfinished=True,
+            project_id=questions.project_id,
+            question_set=questions,
+            system_version=version,
+            evaluation_type="retrieval_only" if checked.retrieval_only else "full_rag",
+            k=k,
+            source=source,
+            file_sha256=sha256,
+            created_by=by,
+        )
+
+
+def completed(
+    answers: AnswerSet,
+    content_hash: str,
+    *,
+    name: str = "",
+    by: User | None,
+    still: Callable[[], object] | None = None,
+) -> tuple[Run, bool] | None:
+    """Let stored answers count; their run, which is to be started, and whether it is a new set. Where others completed
+    a set of equal answers meanwhile that one counts, and these never do. ``None`` where ``still``, asked in the same
+    transaction, says that nobody wants them any more."""
     project = answers.project
     with transaction.atomic():
         lock_project(project.pk)
+        if still is not None and not still():
+            return None
         same = _existing(answers.question_set, answers.system_version, content_hash, answers.k)
         if same is None:
             AnswerSet.every.filter(pk=answers.pk).update(content_hash=content_hash, is_unfinished=False)
@@ -135,16 +163,21 @@ def completed(answers: AnswerSet, content_hash: str, *, name: str = "", by: User
         run = (_rules_run(counts, profile) if same else None) or prepare_run(
             counts, profile, judge=None, name=name, by=by
         )
-    start(run, by)
     return run, same is None
+
+
+_AT_ONCE = 1024 * 1024  # bytes
 
 
 def sha256_of(data: bytes | Source) -> str:
     """Of the file as it came."""
     if isinstance(data, bytes):
         return hashlib.sha256(data).hexdigest()
+    digest = hashlib.sha256()
     with data.open() as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while piece := file.read(_AT_ONCE):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def recorded_version(project: Project, system: str, by: User | None) -> SystemVersion:
@@ -177,23 +210,12 @@ def _rules_run(answers: AnswerSet, profile: ProfileVersion) -> Run | None:
     return runs.exclude(state=Run.State.CANCELLED).order_by("-id").first()
 
 
-def _unfinished(question_set: QuestionSet, version: SystemVersion, checked: Checked, **about: object) -> AnswerSet:
-    """An answer set that nobody sees yet."""
-    return AnswerSet.every.create(
-        is_unfinished=True,
-        project_id=question_set.project_id,
-        question_set=question_set,
-        system_version=version,
-        evaluation_type="retrieval_only" if checked.retrieval_only else "full_rag",
-        **about,
-    )
-
-
 class Checked:
     """An answer file that was read and checked as a whole: its rows, kept aside in their order, and their hash.
 
-    ``missing`` are the ids of questions without an answer, ``told`` what a person should know of the matching, ``rows``
-    how many answers there are, ``retrieval_only`` whether none says anything.
+    ``rows`` is how many answers there are, ``failed`` how many of them say why there is none, or have none,
+    ``passages`` how many came with passages, ``first`` are some of them; ``retrieval_only`` tells that none says
+    anything. ``missing`` are the ids of questions without an answer, ``told`` what should be known of the matching.
 
     :raises InvalidFile: when it is made, with every problem of the file.
     """
@@ -201,7 +223,10 @@ class Checked:
     def __init__(
         self, question_set: QuestionSet, file_name: str, file: AnswerFile | AnswerStream, tick: Tick | None = None
     ) -> None:
-        self.rows, self.retrieval_only = 0, True
+        self.question_set = question_set
+        self.rows = self.failed = self.passages = 0
+        self.retrieval_only = True
+        self.first: list[Answered] = []
         self._aside, self._contents = TemporaryFile(), TemporaryFile()  # noqa: SIM115 -- closed at the end
         places: list[tuple[str, int, int, int]] = []  # id, sample, and where the content stands
         matching, at = Matching(question_set, file_name), 0
@@ -213,8 +238,7 @@ class Checked:
                 text = canonical_json(_content(row) | {"question": composed(found.external_id)}).encode()
                 places.append((composed(found.external_id), row.sample, at, len(text)))
                 at += self._contents.write(text)
-                self.retrieval_only = self.retrieval_only and not (row.answered or row.error)
-                self.rows += 1
+                self._count(found)
                 if tick and self.rows % BATCH == 0:
                     tick(self.rows)
             self.missing, self.told = matching.finish()
@@ -225,6 +249,22 @@ class Checked:
         except BaseException:
             self._close()
             raise
+
+    def _count(self, found: Answered) -> None:
+        row = found.row
+        self.rows += 1
+        self.failed += bool(row.error) or not row.answered
+        self.passages += bool(row.answer.contexts)
+        self.retrieval_only = self.retrieval_only and not (row.answered or row.error)
+        if len(self.first) < SHOWN:
+            self.first.append(found)
+
+    def remarks(self, system: str) -> list[Problem]:
+        """What a person should know, of the file and of answers that are said to be of this system."""
+        found = [*self.facts.remarks, *self.told]
+        if self.facts.system and composed(self.facts.system) != system:  # allowed, but said
+            found.append(Problem("system_differs", params={"given": system, "file_says": self.facts.system}))
+        return found
 
     def __enter__(self) -> Self:
         return self

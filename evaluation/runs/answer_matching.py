@@ -57,11 +57,13 @@ class Matching:
         """
         found = self._resolve(row)
         if isinstance(found, Problem):
-            return self._refuse(found, row)
+            self._refuse(found, row)
+            return None
         key = (found.question_pk, row.sample)
         if key in self._first:
             about = {"question": found.external_id, "sample": row.sample, "first_line": self._first[key]}
-            return self._refuse(Problem("duplicate_answer", field="sample", params=about), row)
+            self._refuse(Problem("duplicate_answer", field="sample", params=about), row)
+            return None
         self._first[key] = row.line
         self._there.add(found.question_pk)
         text = self._by_id[composed(found.external_id)][2]

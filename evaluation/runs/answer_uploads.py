@@ -15,12 +15,9 @@ from evaluation.files.reading import read_answers
 from evaluation.files.shaping import read_map
 from evaluation.files.tree import Columns
 from evaluation.models import ImportBatch, QuestionSet, User
-from evaluation.questions.uploads import claim_upload, keep_file, kept_file
-from evaluation.runs.answer_files import ImportedAnswers, import_answers
+from evaluation.questions.uploads import ANSWERS, claim_upload, keep_file, kept_file
+from evaluation.runs.answer_files import SHOWN, ImportedAnswers, import_answers
 from evaluation.runs.answer_matching import Answered, matched
-
-ANSWERS = "answers"
-SHOWN = 5  # answers shown in the preview, enough to see whether columns were understood
 
 
 @dataclass(frozen=True, slots=True)

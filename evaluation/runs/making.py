@@ -118,7 +118,6 @@ def prepare_run(
         analysis=analysis(),
     )
     _check_batches(batch, [one for one in (judge, *beside) if one])
-    _check_rubrics(rubrics, families, judge)
     judges, stand = _seated((judge, *beside) if judge else (), families, rubrics, criteria)
     check_budget(budget, [one for one, _, _ in judges], config)
     made = partial(make_run, answer_set, profile, config, judges=judges, standings=stand, start_token=start_token)
@@ -128,7 +127,11 @@ def prepare_run(
 def _seated(
     bench: Sequence[JudgeVersion], families: Sequence[str], rubrics: Sequence[str], criteria: Sequence[CriterionEvent]
 ) -> tuple[list[tuple[JudgeVersion, RubricVersion, bool]], dict[tuple[int, int], Standing]]:
-    """Every judge with each rubric it judges by and whether it counts, and why each rubric was taken."""
+    """Every judge with each rubric it judges by and whether it counts, and why each rubric was taken.
+
+    :raises Refused: see :func:`prepare_run`.
+    """
+    _check_rubrics(rubrics, families, bench[0] if bench else None)
     judges: list[tuple[JudgeVersion, RubricVersion, bool]] = []
     standings: dict[tuple[int, int], Standing] = {}
     for place, one in enumerate(bench):

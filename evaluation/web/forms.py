@@ -95,9 +95,16 @@ class FileForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json"}),
     )
 
+    limited_by = "CONCORD_UPLOAD_BYTES"
+
+    @property
+    def most_bytes(self) -> int:
+        """The site's limit."""
+        return int(getattr(settings, self.limited_by))
+
     def clean_file(self) -> UploadedFile[Any]:
-        """Refuse a file beyond the site's limit before it is read."""
-        return _checked_size(self.cleaned_data["file"], settings.CONCORD_UPLOAD_BYTES)
+        """Refuse a file beyond the limit before it is read."""
+        return _checked_size(self.cleaned_data["file"], self.most_bytes, self.limited_by)
 
     def clean_map(self) -> str:
         """The text of the map file, empty without one."""
@@ -110,9 +117,11 @@ class FileForm(forms.Form):
             raise forms.ValidationError(gettext("The map file is not in UTF-8. Save it again as UTF-8.")) from error
 
 
-def _checked_size(file: UploadedFile[Any], limit: int) -> UploadedFile[Any]:
+def _checked_size(file: UploadedFile[Any], limit: int, limited_by: str = "") -> UploadedFile[Any]:
     if (file.size or 0) > limit:
         text = gettext("The file is larger than %(limit)s.") % {"limit": filesizeformat(limit)}
+        if limited_by:
+            text += " " + gettext("Whoever runs the site sets this by %(name)s.") % {"name": limited_by}
         raise forms.ValidationError(text)
     return file
 

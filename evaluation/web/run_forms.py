@@ -55,7 +55,9 @@ def asked_systems(user: Person) -> QuerySet[SystemVersion]:
 
 
 class AnswerFileForm(FileForm):
-    """A file of answers, of which system and to which questions."""
+    """A file of answers, of which system and to which questions. A worker reads it row by row, so it may be large."""
+
+    limited_by = "CONCORD_LARGE_UPLOAD_BYTES"
 
     questions = forms.ModelChoiceField(QuestionSet.objects.none(), label=_("Questions"), empty_label=None)
     file = forms.FileField(

@@ -21,8 +21,17 @@ from evaluation.asking.trying import try_question
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
-from evaluation.models import AnswerSet, ImportBatch
-from evaluation.runs.answer_uploads import ANSWERS, confirm_answers, preview_answers, store_answers
+from evaluation.models import AnswerSet, ImportBatch, ImportWork, QuestionSet
+from evaluation.questions.uploads import ANSWERS
+from evaluation.runs.answer_uploads import confirm_answers, preview_answers, store_answers
+from evaluation.runs.large_uploads import (
+    CHUNK_BYTES,
+    LARGE_BYTES,
+    WORKING,
+    cancel_large,
+    confirm_large,
+    keep_large,
+)
 from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import Plan, plan_sentences, planned
 from evaluation.web.forms import columns_form
@@ -62,6 +71,39 @@ class SourcePage:
 
 
 @dataclass(frozen=True, slots=True)
+class LargeUpload:
+    """A large file in the hands of workers, or what became of it. ``work`` is none while it is still coming in."""
+
+    batch: ImportBatch
+    work: ImportWork | None
+
+    @classmethod
+    def of(cls, batch: ImportBatch) -> LargeUpload:
+        """The upload with its work."""
+        return cls(batch, ImportWork.objects.filter(batch=batch).first())
+
+    @property
+    def live(self) -> bool:
+        """Whether there is something to wait for."""
+        return self.batch.state in WORKING
+
+    @property
+    def checks(self) -> bool:
+        """Whether it is being checked; else its answers are being stored."""
+        return self.batch.state == ImportBatch.State.CHECKING
+
+    @property
+    def lines(self) -> list[str]:
+        """What is wrong with it, as far as one page can hold it."""
+        return [explain(Problem(**one)) for one in self.work.problems] if self.work else []
+
+    @property
+    def more(self) -> int:
+        """How many other problems there are."""
+        return max(0, self.work.total - len(self.work.problems)) if self.work and self.work.problems else 0
+
+
+@dataclass(frozen=True, slots=True)
 class RunPage:
     """What is measured of which answers; ``plan`` once it was asked for."""
 
@@ -98,10 +140,11 @@ def new_evaluation(request: HttpRequest) -> HttpResponse:
         return render(request, "evaluation/new.html", {"page": _source_page(request, form)}, status=400)
     said = form.cleaned_data
     try:
-        file = said["file"]
-        batch = store_answers(
-            said["questions"], said["system"], file.name, file.read(), person(request), map_text=said["map"]
-        )
+        file, about = said["file"], (said["questions"], said["system"], said["file"].name)
+        if file.size > LARGE_BYTES:
+            batch = keep_large(*about, file.chunks(CHUNK_BYTES), person(request), map_text=said["map"])
+        else:
+            batch = store_answers(*about, file.read(), person(request), map_text=said["map"])
     except InvalidFile as refused:
         page = _source_page(request, form, said["file"].name, refused.problems)
         return render(request, "evaluation/new.html", {"page": page}, status=400)
@@ -161,7 +204,15 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     """What confirming would import."""
     batch = uploaded(request, uuid, ANSWERS)
     if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
-        return redirect(_of_answers(batch.result_id))
+        return _moved(request, redirect(_of_answers(batch.result_id)))
+    if batch.state not in {ImportBatch.State.PARSED, ImportBatch.State.EXPIRED}:
+        return render(request, "evaluation/answers_progress.html", {"page": LargeUpload.of(batch)})
+    if (work := ImportWork.objects.filter(batch=batch).first()) and batch.state == ImportBatch.State.PARSED:
+        questions = QuestionSet.objects.get(pk=batch.options["questions"])
+        remarks = [Problem(**one) for one in work.found["remarks"]]
+        large = {**work.found, "question_set": questions, "answers": batch.rows, "remarks": remarks}
+        page = {"batch": batch, "found": large, "columns": None, "large": True}
+        return _moved(request, render(request, "evaluation/answers_preview.html", page))
     try:
         found = preview_answers(batch)
     except Refused as refused:
@@ -175,6 +226,9 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
 def answers_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
     """Import what was previewed; workers compute its rule metrics while the person goes on."""
     batch = uploaded(request, uuid, ANSWERS)
+    if ImportWork.objects.filter(batch=batch).exists():
+        confirm_large(batch, person(request))
+        return redirect("answers-preview", batch.uuid)
     try:
         imported = confirm_answers(batch, person(request))
     except Refused as refused:
@@ -184,6 +238,20 @@ def answers_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
         text = gettext("The answers are in; their rule metrics are being computed as run %(run)s.")
         messages.success(request, text % {"run": imported.run.pk})
     return redirect(_of_answers(batch.result_id or 0))
+
+
+def _moved(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """The response, or for a page that asks every other second whether anything happened that it be loaded anew."""
+    return HttpResponse(headers={"HX-Refresh": "true"}) if "HX-Request" in request.headers else response
+
+
+@signed_in_post
+def answers_cancel(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Give up a large file that is being checked or imported."""
+    batch = uploaded(request, uuid, ANSWERS)
+    if not cancel_large(batch, person(request)):
+        messages.warning(request, gettext("The import had ended already; nothing was changed."))
+    return redirect("answers-preview", batch.uuid)
 
 
 def _of_answers(pk: int) -> str:

@@ -25,8 +25,16 @@ from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
 from evaluation.models import ApiToken, ImportBatch, QuestionSet, Run, User
-from evaluation.questions.uploads import QUESTIONS, Preview, confirm_upload, preview, read_columns_as, store_upload
-from evaluation.runs.answer_uploads import ANSWERS, AnswersPreview, preview_answers
+from evaluation.questions.uploads import (
+    ANSWERS,
+    QUESTIONS,
+    Preview,
+    confirm_upload,
+    preview,
+    read_columns_as,
+    store_upload,
+)
+from evaluation.runs.answer_uploads import AnswersPreview, preview_answers
 from evaluation.runs.making import resume_run
 from evaluation.web.forms import ColumnsForm, LogInForm, OwnTokenForm, ResumeForm, UploadForm
 from evaluation.web.pages import PreviewPage, SetListPage, SetPage, UploadPage

@@ -33,7 +33,10 @@ CRITERIA = {
 SENTENCES = {
     # The file as a whole
     "file_empty": _("The file is empty."),
-    "file_too_large": _("The file has %(size)s; at most %(limit)s can be read. Split it into several files."),
+    "file_too_large": _(
+        "The file has %(size)s; at most %(limit)s can be read here (CONCORD_UPLOAD_BYTES). Split it into several "
+        "files, save answers as JSON Lines, or import it at a terminal, which knows no limit."
+    ),
     "file_archive": _(
         "The content is a ZIP archive or an Excel workbook under another name. Archives are not read; "
         "give a workbook the ending .xlsx."

@@ -37,9 +37,10 @@ def ring(run_id: int) -> None:
     _ring(DRAIN, run_id)
 
 
-def ring_for(task: str, about: int) -> None:
-    """Wake a worker for a task of the human half, the dotted name of a function that takes one number."""
-    _ring(task, about)
+def ring_for(task: str, about: int, *, seconds: int | None = None) -> None:
+    """Wake a worker for a task, the dotted name of a function that takes one number; ``seconds`` is how long it may
+    take where that is more than usual."""
+    _ring(task, about, seconds)
 
 
 def ring_canary() -> None:
@@ -56,9 +57,10 @@ def ring_on_schedule() -> None:
         )
 
 
-def _ring(name: str, argument: int) -> None:
+def _ring(name: str, argument: int, seconds: int | None = None) -> None:
     if settings.CONCORD_DISPATCHER == "django_q":
-        async_task(name, argument, save=False)
+        longer = {} if seconds is None else {"timeout": seconds}
+        async_task(name, argument, save=False, **longer)
     elif settings.CONCORD_DISPATCHER == "local":
         module, function = name.rsplit(".", 1)
         transaction.on_commit(lambda: getattr(import_module(module), function)(argument))

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from itertools import islice
-from operator import attrgetter
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -47,11 +45,10 @@ from evaluation.models import (
     WorkUnit,
 )
 from evaluation.models.runs import UNPROVEN
-from evaluation.storage.statements import insert_values
 from evaluation.systems.protocol import RECORDED
 from evaluation.work import dispatch
 from evaluation.work.plugins import batch_hooks
-from evaluation.work.units import State
+from evaluation.work.units import UNIT_BATCH, State, insert_units
 
 
 class RunConfig(BaseModel):
@@ -233,7 +230,6 @@ def _unit(run: Run, config: RunConfig, step: Step, of: WorkUnit) -> WorkUnit:
     )
 
 
-UNIT_BATCH = 1000
 SAMPLE = 0  # of an asked answer, as of an imported one that names none
 
 
@@ -296,26 +292,15 @@ def start(run: Run, by: User | None = None) -> bool:
     broken off leaves a draft, whose next start makes the rest.
     """
     if run.state == Run.State.DRAFT and not is_asking(run):
-        _insert_units(planned_units(run), ignore_conflicts=True)
+        insert_units(planned_units(run), ignore_conflicts=True)
     with transaction.atomic():
         if not _move(run, [Run.State.DRAFT], _working(run), "started", by, started_at=Now()):
             return False
         if asked := WorkUnit.objects.bulk_create(asking_units(run), batch_size=UNIT_BATCH):
-            _insert_units(planned_units(run, asked))
-        _insert_units(waiting_units(run))
+            insert_units(planned_units(run, asked))
+        insert_units(waiting_units(run))
         dispatch.ring(run.pk)
     return True
-
-
-_UNIT = tuple(field.attname for field in WorkUnit._meta.concrete_fields if not field.primary_key)
-_columns_of = attrgetter(*_UNIT)
-
-
-def _insert_units(units: Iterable[WorkUnit], *, ignore_conflicts: bool = False) -> None:
-    """Insert units by the thousand; they are not told their ids."""
-    left = iter(units)
-    while batch := list(islice(left, UNIT_BATCH)):
-        insert_values(WorkUnit, _UNIT, [_columns_of(unit) for unit in batch], ignore_conflicts=ignore_conflicts)
 
 
 def begin(run: Run) -> bool:

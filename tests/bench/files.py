@@ -152,7 +152,7 @@ def run_on(kind: str, answers: int) -> None:
             "evaluate": ("evaluate", *ask),
         }
         print(
-            f"{kind}: {answers} answers, {size:.0f} MB; bare loop {bare_wall:.1f} s, {bare_cpu:.1f} s of processor time",
+            f"{kind}: {answers} answers, {size:.0f} MB; bare loop {bare_wall:.1f} s, processor {bare_cpu:.1f} s",
             flush=True,
         )
         wall = cpu = most = 0.0

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.core.errors import Problem
@@ -38,16 +37,16 @@ class Command(SiteCommand):
         """Read, then preview or import."""
         path: Path = options["file"]
         data = read_bytes(path)
+        qrels = read_bytes(options["qrels"]) if options["qrels"] else b""
         with refusals(self):
             project = project_named(options["project"])
-            limit = settings.CONCORD_UPLOAD_BYTES
             file = read_questions(
                 data,
                 path.name,
                 group_by=options["group_by"],
                 shape=map_in(options),
-                qrels=read_bytes(options["qrels"]) if options["qrels"] else b"",
-                max_bytes=limit,
+                qrels=qrels,
+                max_bytes=max(len(data), len(qrels)),  # a file of this machine is as large as it is
             )
             name = set_name(options["name"], file, path.name)
             if options["dry_run"]:

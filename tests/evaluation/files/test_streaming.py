@@ -151,3 +151,28 @@ def test_rows_and_bytes_have_their_limits() -> None:
     assert isinstance(streamed(data, "a.jsonl", max_rows=5, max_bytes=1), tuple)
     document = b'{"answers": ' + json.dumps([{"question_id": "q", "answer": "a"}]).encode() + b"}"
     assert [one.code for one in streamed(document, "a.json", max_bytes=9)] == ["file_too_large"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            "NaN",
+            "-Infinity",
+            "1e999",
+            "12345678901234567890",
+            "123456789012345678901234567890",
+            "-0",
+            "2.50",
+            "[1, 2.50]",
+        ),
+        *('"\\ud800"', '"\\u0000"', '{"a": 1, "a": 2}', "[" * 40 + "]" * 40, "[" * 29 + "]" * 29, "true", "null", "01"),
+        '"' + "x" * 1_000_001 + '"',
+    ],
+)
+def test_odd_values_are_read_or_refused_alike(value: str) -> None:
+    same(
+        f'{{"question_id": "q", "answer": "a", "more": {value}}}\n{{"question_id": "r", "answer": "a"}}'.encode(),
+        "a.jsonl",
+    )
+    same(f'[{{"question_id": "q", "answer": "a", "more": {value}}}]'.encode(), "a.json")

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('evaluation', '0001_squashed_0028_all_tables_of_the_machines_half'),
+        ('evaluation', '0029_corpora'),
     ]
 
     operations = [
