@@ -1,0 +1,127 @@
+"""What several systems retrieved for the same questions, and retrieval figures as functions of the passages' relevance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+
+import numpy as np
+
+from review.statistics.agreement.statistic import Array, Indices
+
+
+class Metric(StrEnum):
+    """The figures that are sums over passages, or ratios of such sums within a question."""
+
+    PRECISION = "precision_at_k"
+    RECALL = "recall_at_k"
+    NDCG = "ndcg_at_k"
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Every passage that a system retrieved for a question, or that a label names; aligned by passage.
+
+    ``question`` numbers the questions from 0. ``ranks`` has a row for each system: the first rank of the passage there,
+    from 1, and 0 where it was not retrieved. ``known`` is the relevance from 0 to 1 where a label was there before the
+    draw, else NaN; ``judge`` what an LLM judge says of it, from 0 to 1, or NaN.
+    """
+
+    question: Indices
+    ranks: Indices
+    known: Array
+    judge: Array
+    k: int
+
+    def __post_init__(self) -> None:
+        if self.k < 1 or self.ranks.ndim != 2 or self.ranks.shape[1] != len(self.question):
+            raise ValueError("ranks has a row for each system and a column for each passage, k is at least 1")
+
+    @property
+    def systems(self) -> int:
+        """How many systems there are."""
+        return len(self.ranks)
+
+    @property
+    def questions(self) -> int:
+        """How many questions there are."""
+        return int(self.question.max()) + 1 if len(self.question) else 0
+
+    @property
+    def unlabelled(self) -> Indices:
+        """The passages without a label."""
+        return np.flatnonzero(np.isnan(self.known))
+
+    def within_k(self) -> Array:
+        """1 where a system has the passage among its first k, else 0; a row for each system."""
+        return np.asarray((self.ranks > 0) & (self.ranks <= self.k), dtype=np.float64)
+
+    def discounts(self) -> Array:
+        """``1 / log2(rank + 1)`` within the first k, else 0; a row for each system."""
+        return np.asarray(self.within_k() / np.log2(np.maximum(self.ranks, 1) + 1.0))
+
+    def sums(self, values: Array) -> Array:
+        """The sum of values of passages (last axis) by question."""
+        flat = values.reshape(-1, len(self.question))
+        found = [np.bincount(self.question, row, minlength=self.questions) for row in flat]
+        return np.array(found).reshape(*values.shape[:-1], self.questions)
+
+
+def ideal_gain(relevant: Array, k: int) -> tuple[Array, Array]:
+    """The discounted gain of a ranking that has all relevant passages first, and its slope in their number; between whole
+    numbers a straight line, constant from k on."""
+    steps = 1.0 / np.log2(np.arange(2, k + 2))
+    gains = np.concatenate([[0.0], np.cumsum(steps)])
+    inside = np.clip(relevant, 0.0, k)
+    whole = np.minimum(np.floor(inside).astype(int), k - 1)
+    return gains[whole] + (inside - whole) * steps[whole], np.where(relevant < k, steps[whole], 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """``value`` by metric and system, and ``influence`` by metric, system and passage: how much the figure changes with
+    the passage's relevance. Differences of two systems follow the systems, in the order of :func:`pairs`."""
+
+    value: Array
+    influence: Array
+
+
+def pairs(systems: int) -> Sequence[tuple[int, int]]:
+    """Two systems each, the first minus the second."""
+    return list(combinations(range(systems), 2))
+
+
+def figures(pool: Pool, relevance: Array, least: Array, counted: Array) -> Figures:
+    """Precision, recall and nDCG at k, means over questions, for relevances that may be estimates of sums (a passage's
+    value may lie outside 0 to 1).
+
+    Precision is about all questions, recall and nDCG about those ``counted`` (true by question). Per question recall is
+    ``sum_topk y / R`` and nDCG ``sum_topk y / log2(rank + 1) / ideal(R)``, ``R = sum y`` over the pool, taken as
+    no less than ``least`` (by question; what is known already). Influences are derivatives (Taylor linearisation).
+    """
+    top, discount = pool.within_k(), pool.discounts()
+    of, on = pool.question, max(1, int(counted.sum()))
+    weight = counted[of] / on
+    total = np.maximum(pool.sums(relevance), least)
+    ideal, slope = ideal_gain(total, pool.k)
+    recall = pool.sums(top * relevance) / total
+    ndcg = pool.sums(discount * relevance) / ideal
+    per_place = 1.0 / (pool.k * pool.questions)
+    value = [
+        (top * relevance).sum(axis=1) * per_place,
+        (recall * counted).sum(axis=1) / on,
+        (ndcg * counted).sum(axis=1) / on,
+    ]
+    influence = [
+        top * per_place,
+        weight * (top - recall[:, of]) / total[of],
+        weight * (discount - ndcg[:, of] * slope[of]) / ideal[of],
+    ]
+    one, other = (np.array([pair[at] for pair in pairs(pool.systems)], dtype=int) for at in (0, 1))
+    by_system, moved = np.array(value), np.array(influence)
+    return Figures(
+        np.concatenate([by_system, by_system[:, one] - by_system[:, other]], axis=1),
+        np.concatenate([moved, moved[:, one] - moved[:, other]], axis=1),
+    )
