@@ -244,6 +244,7 @@ CONCORD_EXTRAS = [
     "evaluation.extras.batches.hooks.EXTRA",
     "evaluation.extras.local_embeddings.hooks.EXTRA",
     "review.extras.pairs.hooks.EXTRA",
+    "review.extras.retrieval_truth.hooks.EXTRA",
     "review.extras.practice.hooks.EXTRA",
 ]
 # What the sweep does every minute beside ringing runs.

@@ -39,9 +39,18 @@ from review.models.queues import (
     ReviewQueue,
 )
 from review.models.ratings import Exposure, KeptFigures, Override, Rating, RatingPart, SuggestedAnswer
+from review.models.retrieval import (
+    AcceptedLabels,
+    PassageRating,
+    PooledPassage,
+    RepairMember,
+    RepairSystem,
+    RetrievalRepair,
+)
 from review.models.searches import Search, SearchCall, SearchReply, SearchResult, SearchRun, SearchTurn, SearchVersion
 
 __all__ = [
+    "AcceptedLabels",
     "AnchorCheck",
     "AnchorShift",
     "AnchorVerdict",
@@ -68,6 +77,8 @@ __all__ = [
     "PairPreflight",
     "PairReply",
     "PairSet",
+    "PassageRating",
+    "PooledPassage",
     "PracticeProgress",
     "Preference",
     "QueueMember",
@@ -75,7 +86,10 @@ __all__ = [
     "Rating",
     "RatingPart",
     "Reminder",
+    "RepairMember",
+    "RepairSystem",
     "Reservation",
+    "RetrievalRepair",
     "ReviewItem",
     "ReviewQueue",
     "SealedVerdict",

@@ -18,6 +18,7 @@
     const digit = /^(?:Digit|Numpad)([1-5])$/.exec(event.code);
     if (digit) {
       const choice = choices[Number(digit[1]) - 1];
+      if (!choice) return;
       choice.checked = true;
       choice.focus();
       choice.dispatchEvent(new Event("change", { bubbles: true }));

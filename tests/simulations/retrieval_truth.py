@@ -116,7 +116,9 @@ def simulate(data: Labelled, case: str, judge: str | None, repairs: int, size: i
     """``repairs`` repairs; without a judge the uniform ones."""
     random, found = np.random.default_rng(seed), []
     everything = np.ones(len(data.question), bool)
-    truth = _values(data.pool(everything, JUDGES[0]), PassageDraw(*np.zeros((2, len(everything))), ~everything), data.relevant)[0]
+    truth = _values(
+        data.pool(everything, JUDGES[0]), PassageDraw(*np.zeros((2, len(everything))), ~everything), data.relevant
+    )[0]
     for at in range(repairs):
         pool = data.pool(known_after(case, data.ranks, random), judge or JUDGES[0])
         drawn = draw_passages(pool, size, at) if judge else uniform(pool, size, data.relevant, random)
@@ -156,7 +158,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     data = labelled(Path(os.environ["CONCORD_TEST_DATA"]))
-    print("| labels | judge | metric | mean | least | uniform | width | largest | error | largest |\n" + "|---" * 10 + "|")
+    print(
+        "| labels | judge | metric | mean | least | uniform | width | largest | error | largest |\n" + "|---" * 10 + "|"
+    )
     misses = 0
     for case in ("40%", "systems out", "shallow"):
         alone = simulate(data, case, None, asked.repairs, asked.ratings, asked.seed)

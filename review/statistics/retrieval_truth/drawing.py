@@ -1,4 +1,5 @@
-"""Which passages experts rate: each with a known probability, larger where a figure depends on it and nobody can guess it."""
+"""Which passages experts rate: each with a known probability, larger where a figure depends on it and nobody can
+guess it."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def draw_passages(pool: Pool, size: int, seed: int, *, first_relevant: bool = Fa
     Probabilities are in proportion to the size of the passage's part in the errors of all figures: the square root of
     the sum over figures and systems and differences of ``influence^2 g (1 - g)``, each figure's errors scaled to one
     (``g`` the guess), for which a linear figure's variance is least (Poisson sampling, as Yilmaz and Aslam's statAP and
-    Horvitz-Thompson pooling have it, with the regression model's variance). ``UNIFORM_SHARE`` of the size is spread evenly.
+    Horvitz-Thompson pooling have it, with the regression model's variance). ``UNIFORM_SHARE`` of the size is spread
+    evenly.
 
     :raises Refused: ``nothing_to_rate`` where every passage has a label; ``too_few_for_first`` where those that hit and
         MRR depend on are more than ``size`` (``needed``).
@@ -127,7 +129,8 @@ def proportional(mass: Array, size: int, sure: Array) -> Array:
     """Probabilities with sum ``size``: 1 where ``sure``, else in proportion to ``mass`` with ``UNIFORM_SHARE`` spread
     evenly; what would be above 1 is 1, and the rest is raised."""
     whole = float(mass.sum())
-    blend = (1.0 - UNIFORM_SHARE) * (mass / whole if whole > 0 else 1.0 / len(mass)) + UNIFORM_SHARE / len(mass)
+    even = np.full(len(mass), 1.0 / len(mass))
+    blend = (1.0 - UNIFORM_SHARE) * (mass / whole if whole > 0 else even) + UNIFORM_SHARE * even
     certain = sure.copy()
     while True:
         probability = np.ones(len(mass))

@@ -13,7 +13,8 @@ from review.statistics.retrieval_truth.drawing import LEAST_DOUBT, PassageDraw
 from review.statistics.retrieval_truth.pool import Metric, Pool, figures, pairs
 
 LEAST_RATED = 20
-UNSEEN = 0.5  # of the variance that the guess expects is added to what the ratings show
+MOST_UNANSWERED = 0.1
+UNSEEN = 0.75  # of the variance that the guess expects is added to what the ratings show
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """The figures, and what they rest on: passages without a label before the draw, drawn, rated, and the questions that
-    recall and nDCG are about (those with a passage known to be relevant)."""
+    """The figures, and what they rest on: passages without a label before the draw, drawn, rated, and the questions
+    that recall and nDCG are about (those with a passage known to be relevant)."""
 
     figures: Sequence[Corrected]
     unlabelled: int
@@ -49,15 +50,17 @@ class Repaired:
     with_relevant: int
 
 
-def estimate(pool: Pool, drawn: PassageDraw, rated: Array, confidence: float = 0.95) -> Repaired:
+def estimate(pool: Pool, drawn: PassageDraw, rated: Array, confidence: float = 0.95, *, cannot: int = 0) -> Repaired:
     """Correct the figures by ratings (relevance from 0 to 1 aligned with the pool, NaN where none).
 
     A difference estimator: every unlabelled passage enters with its guess ``g``, and each rated one adds
     ``(y - g) / p`` (D. G. Horvitz, D. J. Thompson, 1952, JASA 47; C. E. Särndal, 1980, Biometrika 67), ``p`` its stored
-    probability times rated / drawn: passages are served in random order. Recall and nDCG are ratios of such sums in each
-    question, linearised for the variance, which is Hájek's for unequal probabilities and a fixed size, plus half of what
-    the guess expects: a sample without a surprise says little about how large one would be. Student's t with one
-    degree of freedom less than ratings of probability below 1. Withheld below 20 ratings, unless all are rated.
+    probability times rated / drawn: passages are served in random order. Recall and nDCG are ratios of such sums in
+    each question, linearised for the variance, which is Hájek's for unequal probabilities and a fixed size, plus 3/4
+    of what the guess expects: a sample without a surprise says little about how large one would be. Student's t with
+    one degree of freedom less than ratings of probability below 1. Withheld below 20 ratings,
+    unless all are rated, and where ``cannot`` (passages that experts could not judge) is above a tenth of those
+    reached.
     """
     open_ones = np.isnan(pool.known)
     has = open_ones & drawn.sampled & ~np.isnan(rated)
@@ -71,6 +74,8 @@ def estimate(pool: Pool, drawn: PassageDraw, rated: Array, confidence: float = 0
     said = (int(open_ones.sum()), int((open_ones & drawn.sampled).sum()), count, pool.questions, int(counted.sum()))
     if count < LEAST_RATED and not complete:
         return Repaired(_withheld(pool, WithheldReason.TOO_FEW_LABELS), *said)
+    if cannot > MOST_UNANSWERED * (count + cannot):
+        return Repaired(_withheld(pool, WithheldReason.NON_RESPONSE), *said)
     if complete:
         exact = figures(pool, known, np.where(counted, relevant, 1.0), counted).value
         return Repaired(_told(pool, exact, np.zeros_like(exact), Method.CENSUS, counted), *said)

@@ -1,4 +1,5 @@
-"""What several systems retrieved for the same questions, and retrieval figures as functions of the passages' relevance."""
+"""What several systems retrieved for the same questions, and retrieval figures as functions of the passages'
+relevance."""
 
 from __future__ import annotations
 
@@ -70,8 +71,8 @@ class Pool:
 
 
 def ideal_gain(relevant: Array, k: int) -> tuple[Array, Array]:
-    """The discounted gain of a ranking that has all relevant passages first, and its slope in their number; between whole
-    numbers a straight line, constant from k on."""
+    """The discounted gain of a ranking that has all relevant passages first, and its slope in their number; between
+    whole numbers a straight line, constant from k on."""
     steps = 1.0 / np.log2(np.arange(2, k + 2))
     gains = np.concatenate([[0.0], np.cumsum(steps)])
     inside = np.clip(relevant, 0.0, k)

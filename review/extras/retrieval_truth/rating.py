@@ -1,0 +1,164 @@
+"""Finding and authorising repairs, and people rating passages: blind, everybody from one stack in an order of their
+own, so that what was reached at any time is a random part of what was drawn."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.http import Http404
+from django.utils import timezone
+
+from evaluation.accounts import access, audit
+from evaluation.accounts.access import Person
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
+from evaluation.models import User
+from review.models import PassageRating, PooledPassage, RepairMember, RetrievalRepair
+
+LONGEST_REASON = 5000
+CANNOT = PassageRating.Grade.CANNOT
+
+
+def repairs_of(user: Person) -> QuerySet[RetrievalRepair]:
+    """The repairs the person leads or is named in, newest first."""
+    led = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
+    reached = Q(project__in=access.projects_with(user, Action.RATE).values("pk"))
+    named = Q(pk=0)
+    if isinstance(user, User):
+        named = Q(pk__in=RepairMember.objects.filter(reviewer=user).values("repair"))
+    return RetrievalRepair.objects.filter(led | (reached & named)).order_by("-id")
+
+
+def repair_for(user: Person, pk: int | str) -> RetrievalRepair:
+    """A repair for its leads and members; 404 for all others, whatever their role in the project."""
+    found = repairs_of(user).filter(pk=pk).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def repair_for_lead(user: Person, pk: int | str) -> RetrievalRepair:
+    """A repair for who manages it.
+
+    :raises Http404: for everybody who cannot see it.
+    :raises PermissionDenied: for those who only rate in it.
+    """
+    found = repair_for(user, pk)
+    if not leads_repair(user, found):
+        raise PermissionDenied
+    return found
+
+
+def repair_to_rate(user: Person, pk: int | str) -> RetrievalRepair:
+    """A repair for those named in it.
+
+    :raises PermissionDenied: for a lead who is not.
+    """
+    found = repair_for(user, pk)
+    if not found.members.filter(reviewer=user.pk).exists():
+        raise PermissionDenied
+    return found
+
+
+def leads_repair(user: Person, found: RetrievalRepair) -> bool:
+    """Whether the person manages the repair."""
+    return access.may(user, found.project_id, Action.MANAGE_REVIEW)
+
+
+def set_open(found: RetrievalRepair, *, is_open: bool, by: User) -> None:
+    """Take ratings, or no further ones."""
+    found.closed_at = None if is_open else timezone.now()
+    found.save(update_fields=["closed_at"])
+    audit.record(by, "repair_reopened" if is_open else "repair_closed", found)
+
+
+class PassageCard(NamedTuple):
+    """A passage as a rater sees it: no system, no rank, no judge. ``grade`` and ``reason`` are the rater's own so far
+    and ``stands`` their row's key, 0 without one; ``rated`` of ``drawn`` passages have been rated, by anybody."""
+
+    passage: PooledPassage
+    question: str
+    grade: str
+    reason: str
+    rated: int
+    drawn: int
+    stands: int = 0
+
+
+def card_of(found: RetrievalRepair, person: User, passage_id: int | None = None) -> PassageCard | None:
+    """The passage asked for (one the person has rated, or any that was drawn), else the next in the person's own order
+    that nobody has a grade for yet and the person could still judge; ``None`` when there is none. Three queries."""
+    keys = found.passages.filter(sampled=True).values_list("pk", flat=True)
+    order = sorted(keys, key=lambda key: _number(found.seed, key, person.pk))
+    given = newest_ratings(found)
+    done = {passage for (passage, _), row in given.items() if row.grade != CANNOT}
+    mine = {passage: row for (passage, rater), row in given.items() if rater == person.pk}
+    wanted = [key for key in order if (key == passage_id if passage_id else key not in done and key not in mine)]
+    if not wanted:
+        return None
+    passage = PooledPassage.objects.select_related("question").get(pk=wanted[0])
+    own = mine.get(passage.pk)
+    said = (own.grade, own.reason) if own else ("", "")
+    return PassageCard(passage, passage.question.text, *said, len(done), len(order), own.pk if own else 0)
+
+
+def newest_ratings(found: RetrievalRepair) -> dict[tuple[int, int], PassageRating]:
+    """The rating that counts by passage and rater."""
+    rows = PassageRating.objects.filter(passage__repair=found).select_related("rater").order_by("round", "pk")
+    return {(row.passage_id, row.rater_id): row for row in rows}
+
+
+def last_rated(found: RetrievalRepair, person: User) -> int | None:
+    """The passage the person rated last, to change their mind."""
+    rows = PassageRating.objects.filter(passage__repair=found, rater=person).order_by("-pk")
+    return rows.values_list("passage_id", flat=True).first()
+
+
+@transaction.atomic
+def rate(
+    found: RetrievalRepair,
+    passage: PooledPassage,
+    person: User,
+    grade: str,
+    *,
+    reason: str = "",
+    seconds: float | None = None,
+) -> PassageRating:
+    """Store a grade. The same one twice is one decision; another one is a new row that counts instead.
+
+    :raises Refused: ``repair_closed``, ``not_drawn``, ``unknown_grade``, ``reason_too_long``.
+    """
+    RepairMember.objects.select_for_update().get(repair=found, reviewer=person)  # a person's requests take turns
+    if RetrievalRepair.objects.values_list("closed_at", flat=True).get(pk=found.pk) is not None:
+        raise Refused("repair_closed")
+    if passage.repair_id != found.pk or not passage.sampled:
+        raise Refused("not_drawn")
+    if grade not in PassageRating.Grade.values:
+        raise Refused("unknown_grade")
+    if len(reason) > LONGEST_REASON:
+        raise Refused("reason_too_long", length=len(reason), limit=LONGEST_REASON)
+    before = PassageRating.objects.filter(passage=passage, rater=person).order_by("-round").first()
+    if before is not None and (before.grade, before.reason) == (grade, reason):
+        return before
+    return PassageRating.objects.create(
+        passage=passage,
+        rater=person,
+        grade=grade,
+        reason=reason,
+        seconds=seconds,
+        round=before.round + 1 if before else 0,
+    )
+
+
+def _number(*parts: int) -> int:
+    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "big")
+
+
+def left_for(found: RetrievalRepair, person: User) -> int:
+    """How many drawn passages nobody has a grade for and the person has not touched. One query."""
+    graded = PassageRating.objects.filter(passage__repair=found).filter(~Q(grade=CANNOT) | Q(rater=person))
+    return found.passages.filter(sampled=True).exclude(pk__in=graded.values("passage")).count()
