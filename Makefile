@@ -82,6 +82,7 @@ simulate: setup-dev            ## coverage of corrected intervals, false verdict
 	$(BIN)/python -m tests.simulations.correction $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tests.simulations.any_time $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tests.simulations.comparisons $(if $(DRAWS),--draws $(DRAWS))
+	$(BIN)/python -m tests.simulations.retrieval_truth $(if $(REPAIRS),--repairs $(REPAIRS))
 
 $(MUTATION)/.ready: tests/mutation/requirements.txt
 	$(PYTHON) -m venv $(MUTATION)

@@ -111,6 +111,7 @@ def test_without_an_extra_runs_pages_and_monitoring_work(name: str, without: Wit
     [
         ("pairs", ["/practice/"], ["/pairs/", "/pairs/new/", "/pairs/1/rate/", "/api/v1/pair-sets/"]),
         ("practice", ["/pairs/", "/api/v1/pair-sets/"], ["/practice/", "/practice/1/"]),
+        ("retrieval_truth", ["/pairs/"], ["/retrieval-truth/", "/api/v1/retrieval-repairs/"]),
     ],
 )
 def test_addresses_go_with_their_extra_and_so_do_the_links_there(
@@ -119,14 +120,14 @@ def test_addresses_go_with_their_extra_and_so_do_the_links_there(
     run = evaluated()
     client = boss(run.project)
     where = [reverse("queue-list"), reverse("run", args=[run.pk])]
-    linked = f'href="/{name}/'
+    linked = f'href="/{name.replace("_", "-")}/'
     assert any(linked in client.get(path).content.decode() for path in where)
     without(name)
     assert {path: client.get(path).status_code for path in kept} == dict.fromkeys(kept, 200)
     assert {path: client.get(path).status_code for path in gone} == dict.fromkeys(gone, 404)
     assert not any(linked in client.get(path).content.decode() for path in where)
     with pytest.raises(NoReverseMatch):
-        reverse("pair-list" if name == "pairs" else "practice")
+        reverse({"pairs": "pair-list", "practice": "practice", "retrieval_truth": "truth-list"}[name])
 
 
 @pytest.mark.parametrize(
@@ -136,6 +137,8 @@ def test_addresses_go_with_their_extra_and_so_do_the_links_there(
         ("pairs", ["judge_pairs", "x"]),
         ("pairs", ["pairs", "x"]),
         ("pairs", ["import_pairs", "x.jsonl", "--name", "x"]),
+        ("retrieval_truth", ["repair_truth", "1", "2", "--name", "x"]),
+        ("retrieval_truth", ["retrieval_truth", "1"]),
     ],
 )
 def test_commands_say_that_their_extra_is_missing(name: str, command: list[str], without: Without) -> None:

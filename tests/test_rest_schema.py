@@ -42,6 +42,7 @@ NAMES = (
     "review-queues",
     "items",
     "pair-sets",
+    "retrieval-repairs",
     "answers",
     "adjudication",
     "ratings",

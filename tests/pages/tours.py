@@ -13,6 +13,7 @@ from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, Question
 from evaluation.work.plugins import extras
 from review.evidence.rating_input import Given
 from review.extras.pairs.making import make_pairs
+from review.extras.retrieval_truth.pooling import make_repair
 from review.gold.freezing import freeze
 from review.models import Assignment, GoldSet, ReviewQueue
 from review.ratings.leases import next_assignment
@@ -30,6 +31,7 @@ NO_PAGES = {
     "queue-export": "a file",
     "judge-card": "a file",
     "pairs-export": "a file",
+    "truth-export": "a file",
     "run-report": "a file",
     "run-records": "a file",
     "review-next": "the card of review-item at another address",
@@ -55,6 +57,7 @@ def prepare(people: dict[str, User]) -> None:
     freeze(graph, "Gold", by=people["lead"])
     make_judge(graph.project, "remote", endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
     make_pairs(vector, graph, name="Which one?", reviewers=raters, size=3, guideline="Read both.", seed=3)
+    make_repair([vector, graph], name="What helps?", reviewers=raters[:1], size=30, k=5, guideline="Read it.", seed=3)
 
 
 def held(queue: ReviewQueue, person: User) -> Assignment:
@@ -103,6 +106,9 @@ def pages_of_a_lead() -> list[str]:
         reverse("pair-list"),
         f"{reverse('pair-new')}?run={run.pk}",
         reverse("pairs", args=[pairs]),
+        reverse("truth-list"),
+        f"{reverse('truth-new')}?run={run.pk}",
+        reverse("truth", args=[vector.project.retrieval_repairs.get().pk]),
         reverse("question-set-list"),
         reverse("question-set", args=[QuestionSet.objects.latest("pk").pk]),
         reverse("question-set-upload"),

@@ -26,7 +26,22 @@ from evaluation.models import (
     User,
 )
 from evaluation.runs.answer_uploads import store_answers
-from review.models import Assignment, Draw, GoldSet, ItemEvent, Look, Pair, PairMember, PairSet, ReviewQueue, Search
+from review.models import (
+    Assignment,
+    Draw,
+    GoldSet,
+    ItemEvent,
+    Look,
+    Pair,
+    PairMember,
+    PairSet,
+    PooledPassage,
+    RepairMember,
+    RepairSystem,
+    RetrievalRepair,
+    ReviewQueue,
+    Search,
+)
 from review.ratings.leases import next_assignment
 from tests.evaluation.criteria.written import spec
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
@@ -96,6 +111,20 @@ class World:
         judged = dict.fromkeys(("candidate", "active", "best"), seat.rubric_version)
         about = {"project": self.project, "lineage": "gold", "number": 1, "step": 1, "claim": "better"}
         found, _ = Look.objects.get_or_create(gold_set=gold, judge_version=seat.judge_version, **judged, **about)
+        return found
+
+    @property
+    def repair(self) -> RetrievalRepair:
+        """A repair with one passage that the member has not rated, made when it is first asked for."""
+        about = {"project": self.project, "question_set": self.question_set, "k": 5, "size": 1, "seed": 7}
+        found, new = RetrievalRepair.objects.get_or_create(name="r1", defaults=about)
+        if new:
+            RepairMember.objects.create(repair=found, reviewer=self.people["member"])
+            RepairSystem.objects.create(repair=found, run=self.run, position=0, name="alpha")
+            PooledPassage.objects.create(
+                repair=found, question=self.answer.question, chunk_id="c1", text="Because of A.", ranks=[1], guess=0.5,
+                stratum="certain", probability=1.0, sampled=True,
+            )  # fmt: skip
         return found
 
     @property

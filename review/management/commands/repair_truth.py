@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from evaluation.work.plugins import require
 from review.extras.retrieval_truth.pooling import make_repair
 from review.management.options import refusals, reviewers_of, run_named
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``repair_truth RUN RUN… --name NAME [--size 200] [--k 10] [--reviewers …]``: prints ``repair ID``."""
 
     help = "Draw retrieved passages without a label for experts to rate, so that retrieval figures can be corrected."

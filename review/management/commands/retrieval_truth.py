@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from evaluation.management.site_command import SiteCommand
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import require
 from review.extras.retrieval_truth.results import REPAIR_EXPORTS, export_repair, results
@@ -14,7 +15,7 @@ from review.models import RetrievalRepair
 HEADER = ("metric", "system", "corrected", "low", "high", "labels alone")
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``retrieval_truth REPAIR [--format text|json|csv]``."""
 
     help = "Print corrected precision, recall and nDCG of a repair, or its pool as a file."
