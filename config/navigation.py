@@ -78,7 +78,7 @@ def _places(request: HttpRequest, roles: frozenset[str]) -> tuple[Place, ...]:
         (gettext("Runs"), "run-list", ("run", "answer", "evaluation"), reads),
         (gettext("Review"), "queue-list", ("queue", "review", "my-ratings", "keys", "pair", "truth"), True),
         (gettext("Disputes"), "adjudication", ("adjudication", "ruling"), allowed(roles, Action.ADJUDICATE)),
-        (gettext("Question sets"), "question-set-list", ("question-set",), reads),
+        (gettext("Question sets"), "question-set-list", ("question-set", "generation"), reads),
         (gettext("Calibration"), "calibration-list", ("calibration",), allowed(roles, Action.EVALUATE)),
         (gettext("Judges"), "judge-list", ("judge",), allowed(roles, Action.EVALUATE)),
     ]

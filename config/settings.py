@@ -255,6 +255,7 @@ CONCORD_SWEEPS = [
     "review.calibration.looking.ring_waiting",
     "review.calibration.searching.ring_waiting",
     "review.calibration.anchors.check_all",
+    "review.generation.working.ring_waiting",
 ]
 
 LOGGING = {

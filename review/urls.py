@@ -5,7 +5,18 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path
 
 from review.queues.making import close, reopen
-from review.web.views import adjudication, answers, calibration, corpora, new_queue, queues, reviewing, runs, search
+from review.web.views import (
+    adjudication,
+    answers,
+    calibration,
+    corpora,
+    generation,
+    new_queue,
+    queues,
+    reviewing,
+    runs,
+    search,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", runs.home, name="home"),
@@ -47,6 +58,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("calibration/<int:pk>/search/", calibration.calibration_search, name="calibration-search"),
     path("calibration/<int:pk>/check/", calibration.calibration_check, name="calibration-check"),
     path("calibration/<int:pk>/look/", calibration.calibration_look, name="calibration-look"),
+    path("generations/", generation.generation_list, name="generation-list"),
+    path("generations/new/", generation.generation_new, name="generation-new"),
+    path("generations/<int:pk>/", generation.generation, name="generation"),
+    path("generations/<int:pk>/go-on/", generation.generation_go_on, name="generation-go-on"),
+    path("generations/<int:pk>/set/", generation.generation_set, name="generation-set"),
+    path("generations/questions/<int:pk>/", generation.draft_decide, name="draft-decide"),
     path("queues/", queues.queue_list, name="queue-list"),
     path("queues/new/", new_queue.queue_new, name="queue-new"),
     path("queues/new/preview/", new_queue.preview, name="queue-preview"),

@@ -43,6 +43,9 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "gold-set": lambda w: w.look.gold_set_id,
     "api-calibration": lambda w: w.look.pk,
     "search": lambda w: w.search.pk,
+    "generation": lambda w: w.draft.generation_id,
+    "draft": lambda w: w.draft.pk,
+    "generated-question": lambda w: w.draft.pk,
     "calibration": lambda w: w.look.gold_set_id,
     "system": lambda w: w.system_version.system_id,
     "judge": lambda w: w.run.judges.get().judge_version_id,
@@ -100,6 +103,10 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "api-search-list": lambda w: {
         "gold_set": w.look.gold_set_id, "judge": w.look.judge_version_id, "family": "none", "strategy": "map",
     },
+    "api-generation-list": lambda w: {
+        "corpus": w.draft.generation.corpus_id, "judge": w.draft.generation.judge_version_id, "name": "asked",
+    },
+    "api-generated-question-decide": lambda _: {"verb": "rejected"},
     "api-answer-override": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
 }  # fmt: skip
 

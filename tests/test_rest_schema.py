@@ -48,6 +48,8 @@ NAMES = (
     "ratings",
     "gold-sets",
     "calibrations",
+    "generations",
+    "generated-questions",
 )
 EXAMPLES = settings(
     max_examples=8,

@@ -163,6 +163,16 @@ REFUSALS = {
     ),
     "map_of_map": _("%(rubric)s has a map of scores already. Retire it first."),
     "search_rounds": _("A rubric is rewritten in 1 to %(limit)s rounds."),
+    "generation_of_baseline": _("The offline baseline and juries write no questions. Name a judge with a model."),
+    "generation_size": _(
+        "At least one kind of question, 1 to %(passages)s passages, and 1 to %(questions)s questions a passage."
+    ),
+    "generation_nothing_to_ask": _("No passage of %(corpus)s is long enough to be asked about."),
+    "generation_under_way": _("Questions are still being written. Decide on them afterwards."),
+    "generation_nothing_accepted": _("No question is accepted yet."),
+    "draft_invalid": _("This is no question: %(error)s"),
+    "draft_empty": _("A question needs its text and an expected answer."),
+    "draft_verb": _("A question is accepted or rejected."),
     "search_in_hands": _("%(search)s is in the hands of another process. Wait for it."),
     "look_in_hands": _("%(look)s is under way. Wait for its answer."),
     "provision_baseline": _("That is the name of the offline baseline."),

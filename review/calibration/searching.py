@@ -26,12 +26,13 @@ from evaluation.criteria.rubrics import draft, propose, slot_of, standings
 from evaluation.judging.rubric import Rubric
 from evaluation.models import JudgeVersion, MetricDefinition, RubricVersion, Run, Standing, User
 from evaluation.runs.budgets import check_budget, spent
+from evaluation.scoring.side_calls import spent_on
 from evaluation.work.dispatch import ring_for
 from evaluation.work.lifecycle import RunConfig, cancel, resume
 from evaluation.work.turns import turn_at
 from review.calibration.accepting import Verdicts, compared_on
 from review.calibration.examples import PICKS, with_examples
-from review.calibration.rewriting import rewrite, spent_on_calls
+from review.calibration.rewriting import rewrite
 from review.calibration.workbench import Bench, answer_sets, bench_of, run_over
 from review.models import GoldItem, GoldSet, Search, SearchResult, SearchRun, SearchTurn, SearchVersion
 from review.statistics.acceptance import MOST_MISSING
@@ -133,7 +134,7 @@ def step(search: Search) -> Run | None:
 
 def spent_by(search: Search) -> Decimal:
     """US dollars for the runs and calls of a search, what is out at the mean of what is known."""
-    return sum((spent(one.run)[0] for one in search.runs.select_related("run")), spent_on_calls(search))
+    return sum((spent(one.run)[0] for one in search.runs.select_related("run")), spent_on(search.calls.all()))
 
 
 class OutOfMoney(Exception):

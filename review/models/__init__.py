@@ -1,5 +1,14 @@
 """All tables of the human half, a file a domain, and the guards; code imports tables from here."""
 
+from review.models.generation import (
+    DraftDecision,
+    DraftQuestion,
+    Generation,
+    GenerationCall,
+    GenerationReply,
+    GenerationResult,
+    GenerationTurn,
+)
 from review.models.gold import (
     AnchorCheck,
     AnchorShift,
@@ -56,10 +65,17 @@ __all__ = [
     "AnchorVerdict",
     "Assignment",
     "Draft",
+    "DraftDecision",
+    "DraftQuestion",
     "Draw",
     "EventRuling",
     "Exposure",
     "FrameMember",
+    "Generation",
+    "GenerationCall",
+    "GenerationReply",
+    "GenerationResult",
+    "GenerationTurn",
     "GoldItem",
     "GoldRetirement",
     "GoldSet",

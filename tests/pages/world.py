@@ -26,9 +26,15 @@ from evaluation.models import (
     User,
 )
 from evaluation.runs.answer_uploads import store_answers
+from review.generation.filters import read_question
+from review.generation.kinds import KINDS
 from review.models import (
     Assignment,
+    DraftQuestion,
     Draw,
+    Generation,
+    GenerationResult,
+    GenerationTurn,
     GoldSet,
     ItemEvent,
     Look,
@@ -102,6 +108,25 @@ class World:
         about = {"gold_set": self.look.gold_set, "judge_version": self.look.judge_version, "family": "answer_quality"}
         found, _ = Search.objects.get_or_create(active=self.look.active, strategy="map", **about)
         return found
+
+    @property
+    def draft(self) -> DraftQuestion:
+        """A generated question with all it hangs on, made when it is first asked for."""
+        corpus = Corpus.objects.filter(project=self.project).first()
+        if corpus is None:
+            text = "A library lends ten books for fourteen days to everybody who lives in the town and has a card."
+            corpus = import_corpus(self.project, "town", [SourceDocument("library.txt", text)], by=None).corpus
+        about = {"corpus": corpus, "judge_version": self.run.judges.get().judge_version, "name": "asked"}
+        sizes = {"language": "en", "kinds": ["single_hop"], "passages": 1, "per_passage": 1, "seed": 0, "writer": "w"}
+        generation, made = Generation.objects.get_or_create(**about, defaults=sizes)
+        if made:
+            GenerationTurn.objects.create(generation=generation)
+            GenerationResult.objects.create(generation=generation, outcome="done")
+            written = {"question": "How many books?", "answer": "Ten.", "keywords": ["ten"], "required_info": []}
+            question = read_question(written, KINDS["single_hop"], [corpus.chunks.get().chunk_id])
+            content = question.model_dump(mode="json", exclude={"id"})
+            DraftQuestion.objects.create(generation=generation, position=0, kind="single_hop", content=content)
+        return generation.drafts.get()
 
     @property
     def look(self) -> Look:
