@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from io import StringIO
 
+import pytest
+from django.core.management import call_command
+
+from evaluation.core.errors import Refused
 from evaluation.corpora.importing import SourceDocument, import_corpus
 from evaluation.corpora.rechunking import carry
 from evaluation.corpora.splitting import Splitting
 from evaluation.models import Corpus, Project
-from tests.factories import make_project
+from evaluation.runs.carrying import carry_questions
+from tests.factories import make_project, make_question_set, question_spec
 
 pytestmark = pytest.mark.django_db
 SENTENCES = [f"This is sentence number {n:02} of the text." for n in range(12)]  # 39 characters each
@@ -57,3 +62,37 @@ def test_words_that_moved_to_another_document_keep_their_id() -> None:
     old, new = _version(project, 100, "First text."), _version(project, 100, "Another text.", "First text.")
     chunk = old.chunks.get()
     assert carry([chunk.chunk_id], old, new).chunks == {chunk.chunk_id: (chunk.chunk_id,)}
+
+
+def test_a_question_set_is_carried_over_as_its_next_version() -> None:
+    project, text = make_project(), " ".join(SENTENCES)
+    long, short = _version(project, 160, text), _version(project, 100, text)
+    ids, smaller = ([c.chunk_id for c in one.chunks.all()] for one in (long, short))
+    truth = ((ids[0],), (ids[1], "elsewhere"), ())
+    specs = [question_spec(n).model_copy(update={"ground_truth_chunk_ids": t}) for n, t in enumerate(truth, 1)]
+    questions = make_question_set(project, specs=specs)
+    made = carry_questions(questions, long, short, by=None)
+    after = [q.read().ground_truth_chunk_ids for q in made.imported.question_set.questions.order_by("position")]
+    assert made.imported.question_set.version == questions.version + 1
+    assert after == [tuple(smaller[:2]), (*smaller[2:4], "elsewhere"), ()]
+    said = StringIO()
+    call_command("carry_questions", f"{questions.name}@1", "--from", "c@1", "--to", "c@2", stdout=said)
+    assert said.getvalue().splitlines()[1:] == ["carried\t2", "lost\t0", "not of c v1\t1"]
+
+
+def test_lost_passages_are_refused_unless_they_are_to_be_dropped() -> None:
+    project = make_project()
+    old, new = _version(project, 100, "Old words stand here."), _version(project, 100, "Other ones.")
+    truth = (old.chunks.get().chunk_id,)
+    questions = make_question_set(
+        project, specs=[question_spec(1).model_copy(update={"ground_truth_chunk_ids": truth})]
+    )
+    with pytest.raises(Refused, match="passages_lost"):
+        carry_questions(questions, old, new, by=None)
+    made = carry_questions(questions, old, new, drop_lost=True, by=None)
+    assert made.imported.question_set.questions.get().read().ground_truth_chunk_ids == ()
+    with pytest.raises(Refused, match="nothing_to_carry"):
+        carry_questions(make_question_set(project), old, new, by=None)
+    other = import_corpus(project, "d", [SourceDocument("a", "Text.")], by=None).corpus
+    with pytest.raises(Refused, match="corpora_differ"):
+        carry_questions(questions, old, other, by=None)

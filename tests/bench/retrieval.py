@@ -1,0 +1,154 @@
+"""Retrieval alone: 939 questions of GraphRAG-Bench against a synthetic corpus in which the truth is planted.
+
+    python -m tests.bench.retrieval [--chunks 20000]    # needs CONCORD_TEST_DATA
+
+On PostgreSQL too with CONCORD_TEST_POSTGRES. The questions come without a corpus. Each gets one to three chunks that
+hold half of the words of question and answer among others; the rest of the corpus are words of all questions in seeded
+order. The reference system retrieves ten passages for each, as ``evaluate --type retrieval_only`` does, in a process of
+its own. The figures of the run are compared with trec_eval's. Printed are the seconds of each step and the most memory
+that the process had.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from random import Random
+
+from tests.faults.site import fresh_database
+
+CHUNKS, K, LENGTH = 20_000, 10, 100  # words of a chunk
+PROMISED = 60  # seconds, on two cores
+TREC = {
+    "precision_at_k": f"P_{K}",
+    "recall_at_k": f"recall_{K}",
+    "hit_at_k": f"success_{K}",
+    "reciprocal_rank": "recip_rank",
+    "ndcg_at_k": f"ndcg_cut_{K}",
+    "average_precision_at_k": f"map_cut_{K}",
+}
+
+
+def planted(chunks: int) -> tuple[list[dict[str, str]], list[dict[str, object]]]:
+    """Records of the corpus and of the questions, with the ids of the planted chunks."""
+    file = Path(os.environ["CONCORD_TEST_DATA"]) / "graphrag_bench" / "novel_dev_all.json"
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    random = Random(19)
+    words = [word for row in rows for word in f"{row['question']} {row['answer']}".split()]
+    corpus: list[dict[str, str]] = []
+    questions: list[dict[str, object]] = []
+    for row in rows:
+        own = f"{row['question']} {row['answer']}".split()
+        ids = []
+        for number in range(random.randint(1, 3)):
+            said = random.sample(own, max(1, len(own) // 2))
+            text = [*said, *random.choices(words, k=max(0, LENGTH - len(said)))]
+            random.shuffle(text)
+            ids.append(f"{row['id']}-{number}")
+            corpus.append({"chunk_id": ids[-1], "text": f"{' '.join(text)}.", "source": row["source"]})
+        about = {"id": row["id"], "question": row["question"], "expected_answer": row["answer"]}
+        questions.append({**about, "category": row["question_type"], "ground_truth_chunk_ids": ids})
+    for number in range(chunks - len(corpus)):
+        text = " ".join(random.choices(words, k=LENGTH))
+        corpus.append({"chunk_id": f"noise-{number}", "text": f"{text}.", "source": f"noise-{number // 100}"})
+    random.shuffle(corpus)
+    return corpus, questions
+
+
+def measured(chunks: int) -> dict[str, object]:
+    """Seconds of each step and the figures, on the database that the environment names."""
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    from django.core.management import call_command
+
+    from evaluation.models import Run, Score
+    from evaluation.runs.selectors import project_named
+
+    call_command("migrate", verbosity=0)
+    corpus, questions = planted(chunks)
+    found: dict[str, object] = {"project": project_named().name, "questions": len(questions), "chunks": len(corpus)}
+    quiet = {"stdout": open(os.devnull, "w"), "stderr": sys.stderr}  # noqa: SIM115
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: Path(folder) / name for name in ("corpus.jsonl", "questions.jsonl", "settings.json")}
+        files["corpus.jsonl"].write_text("".join(json.dumps(one) + "\n" for one in corpus))
+        files["questions.jsonl"].write_text("".join(json.dumps(one) + "\n" for one in questions))
+        files["settings.json"].write_text(json.dumps({"corpus": "planted@1"}))
+        start = time.monotonic()
+        call_command("import_corpus", str(files["corpus.jsonl"]), "--name", "planted", **quiet)
+        found["import"] = time.monotonic() - start
+        call_command("import_questions", str(files["questions.jsonl"]), "--name", "novels", **quiet)
+        call_command("add_system", "reference", "--connector", "corpus", "-f", str(files["settings.json"]), **quiet)
+        evaluate = ["evaluate", "--questions", "novels", "--system", "reference", "--type", "retrieval_only"]
+        start = time.monotonic()
+        call_command(*evaluate, "--k", str(K), "--no-judge", "--profile", "generation", "--format", "json", **quiet)
+        found["retrieval_only"] = time.monotonic() - start
+    run = Run.objects.select_related("answer_set").get()
+    found["state"] = run.state
+    found["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    found["figures"], found["furthest_from_trec"] = _compared(run, questions, Score)
+    return found
+
+
+def _compared(run, questions, scores):  # type: ignore[no-untyped-def]
+    """Means of the run, and the largest difference of any question's figure from trec_eval's."""
+    import pytrec_eval
+
+    truth = {str(one["id"]): dict.fromkeys(one["ground_truth_chunk_ids"], 1) for one in questions}
+    retrieved = {
+        id_: {chunk: float(-place) for place, chunk in enumerate(ids)}
+        for id_, ids in run.answer_set.answers.values_list("question__external_id", "retrieved_ids")
+    }
+    measures = {name.rpartition("_")[0] + f".{K}" if name != "recip_rank" else name for name in TREC.values()}
+    theirs = pytrec_eval.RelevanceEvaluator(truth, measures).evaluate(retrieved)
+    means, furthest = {}, 0.0
+    for name, key in TREC.items():
+        rows = scores.objects.filter(run=run, metric__name=name, status="scored")
+        ours = dict(rows.values_list("answer__question__external_id", "value"))
+        furthest = max(furthest, *(abs(value - theirs[id_][key]) for id_, value in ours.items() if id_ in theirs))
+        means[name] = sum(ours.values()) / len(ours)
+    return means, furthest
+
+
+def run_on(kind: str, chunks: int) -> None:
+    """Measure on a fresh database of this kind, in a process of its own, and print."""
+    with tempfile.TemporaryDirectory() as name, fresh_database(kind, Path(name)) as url:
+        command = [sys.executable, "-m", "tests.bench.retrieval", "--chunks", str(chunks), "--here"]
+        done = subprocess.run(
+            command, env={**os.environ, "DATABASE_URL": url}, check=True, stdout=subprocess.PIPE, text=True
+        )
+    found = json.loads(done.stdout.splitlines()[-1])
+    print(f"{kind}: {found['questions']} questions, {found['chunks']} chunks: {found['state']}")
+    print(f"  import of the corpus: {found['import']:.1f} s")
+    print(f"  retrieval_only: {found['retrieval_only']:.1f} s of {PROMISED} s promised")
+    print(f"  most memory: {found['megabytes']:.0f} MB")
+    print("  " + ", ".join(f"{name} {value:.3f}" for name, value in found["figures"].items()))
+    print(f"  furthest from trec_eval: {found['furthest_from_trec']:.1e}")
+
+
+def main() -> None:
+    """Both databases where there is a server."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.retrieval")
+    parser.add_argument("--chunks", type=int, default=CHUNKS)
+    parser.add_argument("--here", action="store_true", help="measure on DATABASE_URL and print JSON")
+    given = parser.parse_args()
+    if given.here:
+        print(json.dumps(measured(given.chunks)))
+        return
+    if not os.environ.get("CONCORD_TEST_DATA"):
+        print("skipped: CONCORD_TEST_DATA is not set")
+        return
+    for kind in ("sqlite", *(["postgres"] if os.environ.get("CONCORD_TEST_POSTGRES") else [])):
+        run_on(kind, given.chunks)
+
+
+if __name__ == "__main__":
+    main()
